@@ -23,6 +23,11 @@ class MongodWithFailPoints(Mongod):
         }
         self._set("failCommand", {"times": 1}, data=data)
 
+    def refuse(self, command: str, code: int) -> None:
+        """The next one of a process of ours fails with this error."""
+        data = {"failCommands": [command], "errorCode": code, "appName": "rrule-scheduler"}
+        self._set("failCommand", {"times": 1}, data=data)
+
     def hold_index_builds(self) -> None:
         """Each build of an index stops after its beginning until `release_index_builds`."""
         self._set("hangAfterStartingIndexBuild", "alwaysOn")

@@ -12,21 +12,25 @@ from pathlib import Path
 import psutil
 
 _MARK = "TEST_RUN_MARK"
-#: Nothing that a test waits for takes so long, but on a machine that has much else to do.
-PATIENCE_SECONDS = 60.0
+#: How long a thread waits that pytest-timeout cannot interrupt, and a program without pytest: longer than
+#: pytest-timeout leaves to nearly all tests. A lower limit would only fail on a machine that stands still.
+PATIENCE_SECONDS = 600.0
 
 
-def wait_until(
-    condition: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS, *, pause: float = 0.02
-) -> None:
-    """Returns as soon as `condition()` holds; fails with `what` when it does not within `seconds`.
+def wait_until(condition: Callable[[], bool], what: str, *, pause: float = 0.02) -> None:
+    """Returns as soon as `condition()` holds. A test that waits in vain is ended by pytest-timeout, whose
+    failure then says `what` was waited for; a program without pytest fails after `PATIENCE_SECONDS`.
 
     `pause` are the seconds between two questions: more where asking takes time from what is waited for.
     """
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {seconds} s in vain for {what}"
-        time.sleep(pause)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    try:
+        while not condition():
+            assert time.monotonic() < deadline, f"{PATIENCE_SECONDS:.0f} s have passed"
+            time.sleep(pause)
+    except BaseException as error:
+        error.add_note(f"while waiting for {what}")
+        raise
 
 
 class Program:
@@ -56,7 +60,7 @@ class Program:
     def output(self) -> str:
         return self._output.read_text(errors="replace")
 
-    def wait_for(self, pattern: str, seconds: float = PATIENCE_SECONDS) -> re.Match[str]:
+    def wait_for(self, pattern: str) -> re.Match[str]:
         """Until a line of the output matches; gives the match."""
         expression = re.compile(pattern, re.MULTILINE)
 
@@ -67,9 +71,10 @@ class Program:
             return expression.search(self.output) is not None
 
         try:
-            wait_until(is_there, repr(pattern), seconds, pause=0.05)
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.output}") from None
+            wait_until(is_there, repr(pattern), pause=0.05)
+        except BaseException as error:
+            error.add_note(self.output)
+            raise
         match = expression.search(self.output)
         assert match is not None
         return match
@@ -81,12 +86,13 @@ class Program:
         else:
             os.kill(self._popen.pid, number)
 
-    def wait(self, seconds: float = PATIENCE_SECONDS) -> int:
-        """Its exit status."""
+    def wait(self) -> int:
+        """Its exit status, as soon as it has ended."""
         try:
-            return self._popen.wait(seconds)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"did not end within {seconds} s:\n{self.output}") from None
+            return self._popen.wait(PATIENCE_SECONDS)
+        except BaseException as error:
+            error.add_note(f"while waiting for the end of:\n{self.output}")
+            raise
 
     def wait_for_nothing_left(self) -> None:
         """Until itself and all that came of it have ended."""

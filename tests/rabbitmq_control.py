@@ -19,7 +19,6 @@ def control(server: RabbitMQ, *command: str) -> str:
         env=os.environ | server.environment(),
         capture_output=True,
         text=True,
-        timeout=60,
         check=True,
     )
     return done.stdout

@@ -67,9 +67,8 @@ def crowd(connect: Callable[[int], socket.socket], port: int, count: int) -> Ite
             sock.close()
 
 
-def answer_of(sock: socket.socket, seconds: float = 30) -> bytes:
+def answer_of(sock: socket.socket) -> bytes:
     """Everything that the server says until it closes."""
-    sock.settimeout(seconds)
     said = b""
     with suppress(ConnectionResetError):
         while data := sock.recv(65536):

@@ -1,5 +1,6 @@
 """Brokers that are spoken to by TLS, and ask for a certificate of ours."""
 
+import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from scheduler_app.embedded import RabbitMQ, Redis, free_port
 from tests.authority import Authority
+from tests.processes import wait_until
 from tests.tls_link import TlsLink
 
 KINDS = ("redis", "rabbitmq")
@@ -70,4 +72,11 @@ def tls_broker(kind: str, folder: Path) -> Iterator[TlsBroker]:
     with TlsRabbitMQ(folder / kind, authority.certificate(HOST), authority.bundle) as rabbitmq:
         plain = rabbitmq.url.replace("amqp://", "amqps://").replace("127.0.0.1", HOST)
         url = plain.replace(f":{rabbitmq.port}/", f":{rabbitmq.tls_port}/")
+        # It listens for TLS last of all, when it answers without TLS already.
+        wait_until(lambda: _listens(rabbitmq.tls_port), "RabbitMQ to listen for TLS")
         yield TlsBroker(url, str(authority.bundle), client)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as connection:
+        return connection.connect_ex(("127.0.0.1", port)) == 0

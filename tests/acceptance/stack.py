@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,15 @@ from pymongo import MongoClient
 from scheduler_app.broker.queues import QUEUE
 from scheduler_app.broker.redis.backend import key_prefix
 from scheduler_app.embedded import free_port
-from tests.processes import PATIENCE_SECONDS, wait_until
+from tests.processes import wait_until
 
-START_SECONDS = 60
 #: It fires once, at the next second: an instant of the test's own may have passed before the API reads it.
 ONCE = "FREQ=SECONDLY;COUNT=1"
 #: This checkout.
 CODE = Path(__file__).parents[2]
+GUNICORN = "python:scheduler_app.cli.gunicorn_config"
+#: As `scheduler up` starts them. `python -m celery`, which does the same, takes a seventh more CPU to start.
+CELERY = "scheduler_app.cli.up.celery_process"
 
 Process = subprocess.Popen[bytes]
 
@@ -33,6 +35,8 @@ class Stack:
         """`folder` takes the logs; `code` is the checkout whose processes are started."""
         self.folder = folder
         self.code = code
+        # An older release has no such module.
+        self._celery = (CELERY,) if code == CODE else ("celery", "-A", "scheduler_app")
         self.environment = {
             **os.environ,
             "LOG_FORMAT": "json",
@@ -41,11 +45,13 @@ class Stack:
         }
         self.running: list[Process] = []
         self.url = ""
+        self.prefix: tuple[str, ...] = ()
+        """What the commands begin with that start processes."""
 
     def start(self, name: str, *command: str, **environment: str) -> Process:
         with (self.folder / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", *command],
+                [*self.prefix, sys.executable, "-m", *command],
                 env={**self.environment, **environment},
                 # `python -m` looks for modules there before anywhere else.
                 cwd=self.code,
@@ -86,20 +92,25 @@ class Stack:
 
     def _begin_worker(self, name: str, **environment: str) -> Process:
         options = ("-P", "threads", "--without-gossip", "--without-mingle", "-n", f"{name}@%h")
-        return self.start(name, "celery", "-A", "scheduler_app", "worker", *options, **environment)
+        return self.start(name, *self._celery, "worker", *options, **environment)
 
     def _begin_beat(self, name: str, **environment: str) -> Process:
         pidfile = f"--pidfile={self.folder / name}.pid"
-        return self.start(name, "celery", "-A", "scheduler_app", "beat", pidfile, **environment)
+        return self.start(name, *self._celery, "beat", pidfile, **environment)
 
     def _begin_api(self, **environment: str) -> Process:
+        """As `scheduler up` and deploy/ have it served, but by one process."""
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
-        options = ("--threads", "16", "--bind", f"127.0.0.1:{port}")
-        return self.start("api", "gunicorn", *options, "api:create_app()", **environment)
+        settings = {"API_PORT": str(port), "API_PROCESSES": "1", **environment}
+        application = "scheduler_app.api:create_app()"
+        if not (self.code / "scheduler_app" / "api").exists():
+            # The release before had a package `api` beside it.
+            application = application.removeprefix("scheduler_app.")
+        return self.start("api", "gunicorn", "--config", GUNICORN, application, **settings)
 
     def _wait_for_api(self) -> None:
-        wait_until(self._healthy, "the API to answer", START_SECONDS, pause=0.05)
+        wait_until(self._healthy, "the API to answer", pause=0.05)
 
     def wait_for_node(self, role: str, pid: int) -> None:
         """Until the process says in the database that it lives."""
@@ -109,7 +120,6 @@ class Stack:
             wait_until(
                 lambda: nodes.find_one(alive) is not None,
                 f"{role} {pid}\n{self.logs()}",
-                START_SECONDS,
                 pause=0.05,
             )
 
@@ -123,8 +133,14 @@ class Stack:
         process.wait()
 
     def close(self) -> None:
+        self._end(self.running)
+        self.running.clear()
+
+    @staticmethod
+    def _end(processes: Iterable[Process]) -> None:
+        """kill -9 of all that run, at once."""
         with ExitStack() as stack:
-            for process in self.running:
+            for process in processes:
                 stack.callback(process.wait)
                 if process.poll() is None:
                     stack.callback(os.killpg, process.pid, signal.SIGKILL)
@@ -144,13 +160,13 @@ class Stack:
     # -- the API as a user sees it -----------------------------------------------------------------------
 
     def post(self, path: str, body: Any = None, status: int = 201) -> dict[str, Any]:
-        answer = requests.post(f"{self.url}/api{path}", json=body, timeout=20)
+        answer = requests.post(f"{self.url}/api{path}", json=body)
         assert answer.status_code == status, answer.text
         found: dict[str, Any] = answer.json()
         return found
 
     def put(self, schedule_id: str, **fields: Any) -> dict[str, Any]:
-        answer = requests.put(f"{self.url}/api/schedules/{schedule_id}", json=fields, timeout=20)
+        answer = requests.put(f"{self.url}/api/schedules/{schedule_id}", json=fields)
         assert answer.status_code == 200, answer.text
         found: dict[str, Any] = answer.json()
         return found
@@ -172,14 +188,12 @@ class Stack:
     ) -> list[dict[str, Any]]:
         url = f"{self.url}/api/schedules/{schedule_id}/events/{which}"
         asked = {"limit": str(limit), **filters}
-        found: list[dict[str, Any]] = requests.get(url, params=asked, timeout=20).json()["events"]
+        found: list[dict[str, Any]] = requests.get(url, params=asked).json()["events"]
         return found
 
-    def finished(
-        self, schedule_id: str, count: int = 1, seconds: float = PATIENCE_SECONDS
-    ) -> list[dict[str, Any]]:
+    def finished(self, schedule_id: str, count: int = 1) -> list[dict[str, Any]]:
         """The history, as soon as it has so many events; newest first."""
         what = f"{count} finished events"
         # Each question is a request, which takes time from the processes that are to finish them.
-        wait_until(lambda: len(self.events(schedule_id)) >= count, what, seconds, pause=0.2)
+        wait_until(lambda: len(self.events(schedule_id)) >= count, what, pause=0.2)
         return self.events(schedule_id)

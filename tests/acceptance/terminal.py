@@ -36,7 +36,7 @@ def written(command: str, folder: Path, environment: Mapping[str, str]) -> str:
             os.close(theirs)
             theirs = -1
             text = _read(ours)
-            process.wait(60)
+            process.wait()
     finally:
         os.close(ours)
         if theirs >= 0:

@@ -3,25 +3,17 @@
 import json
 import re
 import socket
-from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
 
 from tests.acceptance.stack import Stack
-from tests.acceptance.test_slow_clients import NOBODY, assert_problem, port_of, serve
+from tests.acceptance.test_slow_clients import NOBODY, assert_problem, port_of
 from tests.slow_clients import HEAD, answer_of
 
 BODY = json.dumps({"name": "raw", "rrule": "FREQ=YEARLY", "callback_url": NOBODY}).encode()
 CLOSE = b"Connection: close\r\n"
 CHUNKED = HEAD + CLOSE + b"Transfer-Encoding: chunked\r\n\r\n"
-
-
-@pytest.fixture(scope="module")
-def stack(make_stack: Callable[..., Stack]) -> Stack:
-    made = make_stack()
-    serve(made)
-    return made
 
 
 def say(stack: Stack, data: bytes, *, end: bool = False) -> bytes:

@@ -1,37 +1,25 @@
 """Redis dies while the worker holds messages."""
 
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from redis import Redis as RedisClient
 
-from scheduler_app.embedded import Redis, free_port
+from scheduler_app.embedded import Redis
 from tests import broker_queue
 from tests.acceptance.journal import Journal
+from tests.acceptance.shared_stack import SharedStack
 from tests.acceptance.stack import Stack
 from tests.integration.actions.receiver import hangs
 from tests.processes import wait_until
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="redis-") as name:
-        yield Path(name)
-
-
 @pytest.mark.timeout(180)
 def test_a_worker_survives_the_death_of_redis_and_delivers_when_it_is_back(
-    make_stack: Callable[..., Stack], journal: Journal, folder: Path
+    stack: SharedStack, journal: Journal, redis_server: Redis
 ) -> None:
-    port = free_port()
-    redis = Redis(folder, port)
-    redis.start()
     try:
-        stack = make_stack(BROKER_URL=redis.url)
-        _, beat, worker = stack.all()
         # While Redis dies a request is in flight, and the message of those that wait for their time is held
         # unacknowledged.
         url = journal.script("/held", hangs)
@@ -40,19 +28,18 @@ def test_a_worker_survives_the_death_of_redis_and_delivers_when_it_is_back(
         wait_until(lambda: bool(journal.calls["/held"]), "the request to be in flight")
         due = (datetime.now(UTC) + timedelta(seconds=8)).isoformat()
         made = stack.create_many(5, journal.url("/later"), run_at=due)
-        with RedisClient(port=port) as client:
+        with RedisClient.from_url(stack.environment["BROKER_URL"]) as client:
             wait_until(lambda: client.hlen(stack.key("unacked")) > 0, "a message to be held")
-        redis.kill()
+        redis_server.kill()
         wait_until(lambda: bool(stack.finished(held)), "the request to end without Redis")
-        redis = Redis(folder, port)
-        redis.start()
+        redis_server.start()
         for schedule in made:
-            assert stack.finished(schedule, seconds=60)[0]["state"] == "completed"
+            assert stack.finished(schedule)[0]["state"] == "completed"
         assert len(journal.calls["/later"]) == 5
-        assert beat.poll() is None
-        assert worker.poll() is None
+        assert all(process.poll() is None for process in stack.parts.values())
     finally:
-        redis.kill()
+        if redis_server.pid is None:
+            redis_server.start()
 
 
 @pytest.mark.long
@@ -71,7 +58,7 @@ def test_events_whose_messages_were_flushed_are_sent_all_the_same(
         client.flushdb()
     stack.worker()
     for schedule in made:
-        (event,) = stack.finished(schedule, seconds=60)
+        (event,) = stack.finished(schedule)
         assert event["state"] == "completed"
         assert "lost" in " ".join(line["message"] for line in event["status"])
     assert len(journal.calls["/flushed"]) == 5

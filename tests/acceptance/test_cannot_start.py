@@ -1,5 +1,6 @@
 """A process that cannot work ends at once, and says in one sentence which setting to mend, and how."""
 
+import json
 import os
 import socket
 import sys
@@ -10,12 +11,20 @@ import pytest
 
 from scheduler_app.embedded import free_port
 from scheduler_app.embedded.binaries import find_mongod
+from scheduler_app.health.startup import EXIT_STATUS
 from tests.processes import Program
 
 Run = Callable[..., Program]
 WORKER = ("celery", "-A", "scheduler_app", "worker", "--without-gossip", "--without-mingle")
 BEAT = ("celery", "-A", "scheduler_app", "beat", "--pidfile=")
-API = ("gunicorn", "--bind", "127.0.0.1:{port}", "api:create_app()")
+API = ("gunicorn", "--bind", "127.0.0.1:{port}", "scheduler_app.api:create_app()")
+#: As deploy/ has it served.
+SERVED = (
+    "gunicorn",
+    "--config",
+    "python:scheduler_app.cli.gunicorn_config",
+    "scheduler_app.api:create_app()",
+)
 
 
 @pytest.fixture
@@ -50,8 +59,14 @@ def sentence_of(program: Program) -> str:
     """What it said, once it has ended by itself; a traceback or a second sentence is a failure."""
     assert program.wait() != 0
     assert "Traceback" not in program.output
-    (said,) = [line for line in program.output.splitlines() if line.startswith("scheduler: ")]
+    (said,) = refusals(program)
     return said
+
+
+def refusals(program: Program) -> list[str]:
+    """The sentences with which processes of a program refused to start."""
+    lines = [json.loads(line) for line in program.output.splitlines() if line.startswith("{")]
+    return [line["message"] for line in lines if line.get("event") == "process.refused"]
 
 
 CAUSES = {
@@ -68,12 +83,21 @@ KINDS = {"worker": WORKER, "beat": BEAT, "api": API}
 @pytest.mark.parametrize(
     "causes",
     [
-        # Found when each makes its store, in a place of its own; the store finds this and a bad MONGO_URI.
-        pytest.param(dict.fromkeys(KINDS, "bad SECRETS_KEY"), id="bad SECRETS_KEY"),
         # Found when the settings are read, which is one and the same for all.
         pytest.param({"worker": "foreign MONGO_URI", "beat": "bad networks", "api": "bad number"}, id="read"),
+        # Found when each makes its store or its broker, in a place of its own.
         pytest.param(
-            {"worker": "unknown broker", "beat": "bad MONGO_URI", "api": "unknown broker"}, id="servers"
+            {"worker": "unknown broker", "beat": "bad MONGO_URI", "api": "bad SECRETS_KEY"}, id="used"
+        ),
+        pytest.param(
+            {"worker": "bad MONGO_URI", "beat": "bad SECRETS_KEY", "api": "unknown broker"},
+            id="used-otherwise",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            {"worker": "bad SECRETS_KEY", "beat": "unknown broker", "api": "bad MONGO_URI"},
+            id="used-in-a-third-way",
+            marks=pytest.mark.long,
         ),
     ],
 )
@@ -87,9 +111,42 @@ def test_a_wrong_setting_ends_each_kind_of_process(
     for kind, program in programs.items():
         assert program.wait() != 0
         assert "Traceback" not in program.output
-        said = {line for line in program.output.splitlines() if line.startswith("scheduler: ")}
+        said = set(refusals(program))
         assert len(said) == 1, program.output
         assert CAUSES[causes[kind]][1] in said.pop()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        pytest.param(
+            {"SECRETS_KEY": "no key"},
+            "SECRETS_KEY must be Fernet keys",
+            id="found when it is used",
+            marks=pytest.mark.long,
+        ),
+        pytest.param({"REDIS_PORT": "none"}, "REDIS_PORT must be a whole number", id="found when it is read"),
+    ],
+)
+def test_an_api_of_several_processes_says_one_sentence_and_ends_with_the_status_of_all_others(
+    given: dict[str, str], said: str, run: Run, environment: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    several = {"API_PROCESSES": "3", "API_PORT": str(free_port()), "TMPDIR": str(folder)}
+    program = run(sys.executable, "-m", *SERVED, **environment | several | given)
+    assert program.wait() == EXIT_STATUS
+    assert said in sentence_of(program)
+    assert len(program.output.splitlines()) <= 2, program.output
+    assert list(folder.glob("scheduler-metrics-*")) == []
+
+
+def test_where_logs_are_text_the_sentence_is_a_line_of_text(run: Run, environment: dict[str, str]) -> None:
+    program = run(
+        sys.executable, "-m", *WORKER, **environment | {"LOG_FORMAT": "text", "SECRETS_KEY": "no key"}
+    )
+    assert program.wait() == EXIT_STATUS
+    assert program.output.splitlines()[-1].startswith("scheduler: SECRETS_KEY must be Fernet keys")
 
 
 def test_a_taken_metrics_port_ends_worker_and_beat(taken: int, run: Run, environment: dict[str, str]) -> None:
@@ -127,16 +184,11 @@ def test_a_mongod_on_its_own_ends_worker_and_beat(alone: str, run: Run, environm
         assert "rs.initiate()" in said
 
 
-def test_a_worker_needs_no_option_for_its_pool(run: Run, environment: dict[str, str]) -> None:
-    program = run(sys.executable, "-m", *WORKER, **environment)
-    program.wait_for("celery@.* ready")
-    assert "concurrency: 16 (thread)" in program.output
-
-
-def test_a_worker_waits_for_a_mongodb_that_is_away(
+def test_a_worker_needs_no_option_for_its_pool_and_waits_for_a_mongodb_that_is_away(
     tmp_path: Path, run: Run, environment: dict[str, str]
 ) -> None:
     uri = f"mongodb://127.0.0.1:{free_port()}/?replicaSet=rs0"
     program = run(sys.executable, "-m", *WORKER, **environment | {"MONGO_URI": uri})
     program.wait_for("celery@.* ready")
+    assert '"concurrency": 16, "pool": "thread"' in program.output
     program.wait_for("MongoDB does not answer yet")

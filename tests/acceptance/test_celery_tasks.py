@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scheduler_app.embedded import Redis
 from tests.acceptance.stack import Stack
-from tests.celery_application import BROKER, CeleryApplication, celery_application
+from tests.celery_application import BROKER, CeleryApplication
 from tests.processes import Program, wait_until
 
 #: A dump of django-celery-beat's tables, as `dumpdata` writes it.
@@ -39,27 +38,18 @@ EVERY_SECOND = [
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CeleryApplication]:
-    with Redis(tmp_path_factory.mktemp("shop-redis")) as redis, celery_application(redis) as application:
-        yield application
-
-
-@pytest.fixture(scope="module")
-def stack(make_stack: Callable[..., Stack], shop: CeleryApplication) -> Stack:
-    ready = make_stack(
-        CELERY_BROKERS=f"{BROKER}={shop.broker}", CELERY_RESULT_BACKENDS=f"{BROKER}={shop.results}"
-    )
-    ready.all()
-    return ready
-
-
-@pytest.fixture
-def worker(shop: CeleryApplication) -> Iterator[Program]:
-    shop.forget_records()
+def one_worker(shop: CeleryApplication) -> Iterator[Program]:
     started = shop.worker()
     started.wait_for("ready")
     yield started
     started.kill()
+
+
+@pytest.fixture
+def worker(shop: CeleryApplication, one_worker: Program) -> Program:
+    """The application's, with nothing recorded."""
+    shop.forget_records()
+    return one_worker
 
 
 def create(stack: Stack, name: str, rule: str, **fields: object) -> str:
@@ -71,6 +61,22 @@ def create(stack: Stack, name: str, rule: str, **fields: object) -> str:
 
 def each_second(count: int) -> str:
     return f"FREQ=SECONDLY;COUNT={count}"
+
+
+def test_without_wait_the_event_is_completed_when_the_broker_has_the_task(
+    stack: Stack, shop: CeleryApplication
+) -> None:
+    shop.forget_records()
+    schedule = create(stack, "shop.record", each_second(2))
+    events = stack.finished(schedule, 2)  # no worker runs the tasks yet: this test is the first
+    assert {event["state"] for event in events} == {"completed"}
+    assert shop.recorded() == []
+    late = shop.worker()
+    try:
+        wait_until(lambda: len(shop.recorded()) == 2, "the tasks to run")
+    finally:
+        late.kill()
+    assert sorted(shop.recorded()) == sorted(event["_id"] for event in events)
 
 
 def test_a_task_runs_with_the_event_s_id_and_its_result_completes_the_event(
@@ -85,22 +91,6 @@ def test_a_task_runs_with_the_event_s_id_and_its_result_completes_the_event(
     snippet = events[0]["attempts"][0]["snippet"]
     assert "'args': [1]" in snippet
     assert events[0]["_id"] in snippet
-
-
-def test_without_wait_the_event_is_completed_when_the_broker_has_the_task(
-    stack: Stack, shop: CeleryApplication
-) -> None:
-    shop.forget_records()
-    schedule = create(stack, "shop.record", each_second(2))
-    events = stack.finished(schedule, 2)  # no worker runs the tasks yet
-    assert {event["state"] for event in events} == {"completed"}
-    assert shop.recorded() == []
-    late = shop.worker()
-    try:
-        wait_until(lambda: len(shop.recorded()) == 2, "the tasks to run")
-    finally:
-        late.kill()
-    assert sorted(shop.recorded()) == sorted(event["_id"] for event in events)
 
 
 def test_a_task_that_fails_is_tried_again_under_its_id(
@@ -150,15 +140,15 @@ def test_a_thousand_tasks_run_while_workers_of_both_sides_are_killed(
     ours = stack.worker("second")
     for _ in range(3):
         seen = len(shop.recorded())
-        wait_until(lambda seen=seen: len(shop.recorded()) >= seen + 150, "tasks to run", 90)  # type: ignore[misc]
+        wait_until(lambda seen=seen: len(shop.recorded()) >= seen + 150, "tasks to run")  # type: ignore[misc]
         side.kill()
         side = shop.worker()
         stack.kill(ours)
         ours = stack.worker("second")
     try:
-        wait_until(lambda: all(len(stack.events(each, limit=200)) >= 100 for each in schedules), "all", 180)
-        events = [event for each in schedules for event in stack.finished(each, 100, 180)]
-        wait_until(lambda: len(set(shop.recorded())) == 1000, "each task to run once at least", 120)
+        wait_until(lambda: all(len(stack.events(each, limit=200)) >= 100 for each in schedules), "all")
+        events = [event for each in schedules for event in stack.finished(each, 100)]
+        wait_until(lambda: len(set(shop.recorded())) == 1000, "each task to run once at least")
     finally:
         side.kill()
     assert set(shop.recorded()) == {event["_id"] for event in events}

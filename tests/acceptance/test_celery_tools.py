@@ -4,46 +4,37 @@ import json
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from typing import Any
 
-import pytest
 import requests
 
 from scheduler_app.embedded import free_port
 from tests.acceptance.journal import Journal
-from tests.acceptance.stack import START_SECONDS, Stack
+from tests.acceptance.shared_stack import SharedStack
+from tests.acceptance.stack import Stack
 from tests.integration.actions.receiver import hangs
 from tests.processes import wait_until
 
 WORKER = f"worker@{socket.gethostname()}"
 
 
-@pytest.fixture(scope="module")
-def stack(make_stack: Callable[..., Stack]) -> Stack:
-    made = make_stack(WORKER_SOFT_SHUTDOWN_SECONDS="1")
-    made.api()
-    made.worker()
-    return made
-
-
 def celery(stack: Stack, kind: str, *arguments: str) -> Any:
     """What the worker answers, by its name. Asked by name, it is not waited for others."""
     options = ("--json", "--timeout", "30", "--destination", WORKER)
     command = [sys.executable, "-m", "celery", "-A", "scheduler_app", kind, *options, *arguments]
-    done = subprocess.run(command, env=stack.environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=stack.environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def waiting(stack: Stack) -> int:
     """Messages that no worker has fetched; -1 where Redis did not answer in time."""
-    broker = requests.get(f"{stack.url}/readyz", timeout=20).json()["checks"]["broker"]
+    broker = requests.get(f"{stack.url}/readyz").json()["checks"]["broker"]
     length: int = broker.get("queue_length", -1)
     return length
 
 
-def test_inspect_shows_the_events_in_flight(stack: Stack, journal: Journal) -> None:
+def test_inspect_and_the_metrics_show_the_events_in_flight(stack: SharedStack, journal: Journal) -> None:
     schedule_id = stack.create(
         journal.script("/slow", hangs), run_at="2040-01-01T00:00:00Z", timeout_seconds=100
     )
@@ -51,7 +42,9 @@ def test_inspect_shows_the_events_in_flight(stack: Stack, journal: Journal) -> N
     wait_until(lambda: bool(journal.calls["/slow"]), "the request")
     found = celery(stack, "inspect", "in_flight")[WORKER]
     assert (found["in_flight"], found["events"]) == ([event_id], 1)
-    assert celery(stack, "inspect", "stats")[WORKER]["total"] == {"scheduler_app.tasks.deliver": 1}
+    assert set(celery(stack, "inspect", "stats")[WORKER]["total"]) == {"scheduler_app.tasks.deliver"}
+    metrics = requests.get(f"http://127.0.0.1:{stack.metrics_port}/metrics").text
+    assert 'scheduler_worker_events{state="in_flight"} 1.0' in metrics.splitlines()
 
 
 def test_control_stops_and_starts_the_consuming(stack: Stack, journal: Journal) -> None:
@@ -82,12 +75,12 @@ def test_flower_lists_the_batches_with_their_event_ids_to_whoever_knows_the_pass
         except requests.RequestException:
             return False
 
-    wait_until(answers, "Flower", START_SECONDS)
+    wait_until(answers, "Flower")
     for page in ("/", "/tasks", "/api/tasks"):
-        assert requests.get(f"{url}{page}", timeout=20).status_code == 401
+        assert requests.get(f"{url}{page}").status_code == 401
 
     def tasks() -> list[dict[str, Any]]:
-        return list(requests.get(f"{url}/api/tasks", auth=password, timeout=20).json().values())
+        return list(requests.get(f"{url}/api/tasks", auth=password).json().values())
 
     schedule_id = stack.create(journal.url("/seen"), run_at="2040-01-01T00:00:00Z")
     sent: list[str] = []

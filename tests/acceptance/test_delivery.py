@@ -1,6 +1,8 @@
 """From a rule to a callback and its history, through every real process."""
 
+import resource
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -22,17 +24,18 @@ def instant(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def gaps(journal: Journal, path: str) -> list[float]:
-    times = [call.at for call in journal.calls[path]]
-    return [later - earlier for earlier, later in pairwise(times)]
+def gaps(event: dict[str, Any]) -> list[float]:
+    """Seconds from the start of each attempt to that of the next: a receiver that stands still would note the
+    first one late."""
+    starts = [instant(attempt["started_at"]) for attempt in event["attempts"]]
+    return [later - earlier for earlier, later in pairwise(starts)]
 
 
 def test_a_single_instant_fires_at_its_time(stack: Stack, journal: Journal) -> None:
-    run_at = in_seconds(5)
-    made = stack.create(journal.url("/once"), run_at=run_at, method="POST", body="hello")
+    made = stack.create(journal.url("/once"), delay_seconds=3, method="POST", body="hello")
     (event,) = stack.finished(made)
     (call,) = journal.calls["/once"]
-    assert call.at >= instant(run_at)
+    assert call.at >= instant(event["run_time"])
     assert (call.seen.method, call.seen.body) == ("POST", b"hello")
     assert call.key == event["_id"] == call.seen.headers["webhook-id"]
     assert event["state"] == "completed"
@@ -63,7 +66,7 @@ def test_failures_are_tried_again_with_growing_gaps_under_one_key(stack: Stack, 
     url = journal.script("/third", failing, failing, says())
     made = stack.create(url, rrule=ONCE, retry_backoff_seconds=1)
     (event,) = stack.finished(made)
-    first, second = gaps(journal, "/third")
+    first, second = gaps(event)
     # Each gap is at least the half of its delay, of 1 s and of 2 s; a slow machine makes them longer.
     assert first >= 0.5
     assert second >= 1
@@ -91,19 +94,19 @@ def test_a_permanent_failure_ends_at_once(stack: Stack, journal: Journal) -> Non
 
 def test_a_receiver_may_ask_for_patience(stack: Stack, journal: Journal) -> None:
     url = journal.script("/busy", says("429 Too Many Requests", "Retry-After: 3"), says())
-    stack.finished(stack.create(url, rrule=ONCE))
-    (gap,) = gaps(journal, "/busy")
+    (event,) = stack.finished(stack.create(url, rrule=ONCE))
+    (gap,) = gaps(event)
     assert gap >= 3
 
 
 def test_a_receiver_that_never_answers_costs_its_timeout_and_delays_nobody(
     stack: Stack, journal: Journal
 ) -> None:
-    due = in_seconds(8)
     url = journal.script("/hangs", hangs)
-    made = stack.create_many(10, url, run_at=due, timeout_seconds=100, max_retries=0)
-    impatient = stack.create(url, run_at=due, timeout_seconds=2, max_retries=0)
-    quick = stack.create_many(10, journal.url("/quick"), run_at=due)
+    made = stack.create_many(10, url, rrule=ONCE, timeout_seconds=300, max_retries=0)
+    impatient = stack.create(url, rrule=ONCE, timeout_seconds=2, max_retries=0)
+    wait_until(lambda: len(journal.calls["/hangs"]) == 11, "all of them to hang")
+    quick = stack.create_many(10, journal.url("/quick"), rrule=ONCE)
     for schedule in quick:
         stack.finished(schedule)
     # Not one of them waited for a receiver that hangs.
@@ -155,36 +158,37 @@ def test_a_deletion_withdraws_what_is_unsent_and_keeps_the_history(stack: Stack,
 
 
 def _delete(stack: Stack, schedule_id: str) -> dict[str, Any]:
-    answer = requests.delete(f"{stack.url}/api/schedules/{schedule_id}", timeout=20)
+    answer = requests.delete(f"{stack.url}/api/schedules/{schedule_id}")
     found: dict[str, Any] = answer.json()
     return found
 
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "http://169.254.169.254/",
-        "http://2130706433:{port}/",
-        "http://[::ffff:127.0.0.1]:{port}/",
-        "http://localhost:{port}/",
-    ],
+    ["http://169.254.169.254/", "http://2852039166/", "http://[::ffff:169.254.169.254]/", "http://[::1]/"],
 )
-def test_an_address_that_callbacks_may_not_reach_is_refused_in_the_history(
-    strict: Stack, journal: Journal, url: str
-) -> None:
-    port = journal.url("/").split(":")[2].split("/")[0]
-    (event,) = strict.finished(strict.create(url.format(port=port), rrule=ONCE, max_retries=0))
+def test_an_address_that_callbacks_may_not_reach_is_refused_in_the_history(trusting: Stack, url: str) -> None:
+    (event,) = trusting.finished(trusting.create(url, rrule=ONCE, max_retries=0))
     assert (event["state"], event["attempt"]) == ("error", 1)
     assert "the receiver has a private address" in event["attempts"][0]["error"]
-    assert not any(word in str(event) for word in ("127.0.0.1", "::1", "169.254", "loopback", "link-local"))
-    assert journal.connections == 0
+    assert not any(word in str(event) for word in ("::1", "169.254", "loopback", "link-local"))
 
 
 @pytest.fixture(scope="module")
-def strict(make_stack: Any) -> Stack:
-    """No network is allowed to the worker; the API lets everything pass, as names would."""
-    ready: Stack = make_stack(CALLBACK_ALLOWED_NETWORKS="")
-    ready.api(CALLBACK_ALLOWED_NETWORKS="0.0.0.0/0,::/0")
-    ready.beat()
-    ready.worker()
-    return ready
+def trusting(stack: Stack) -> Stack:
+    """With another API, which lets every address pass, as APIs do with names; the worker does not."""
+    stack.api(CALLBACK_ALLOWED_NETWORKS="0.0.0.0/0,::/0")
+    return stack
+
+
+def test_a_worker_may_have_as_many_connections_as_the_hard_limit_of_files_allows(
+    make_stack: Callable[..., Stack],
+) -> None:
+    stack = make_stack()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(1_024, hard - 1), hard))
+    try:
+        worker = stack.worker()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert resource.prlimit(worker.pid, resource.RLIMIT_NOFILE) == (hard, hard)

@@ -1,9 +1,8 @@
 """Destinations under load, through real processes: three workers share one limit, one breaker, one Redis."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -16,19 +15,19 @@ from tests.acceptance.limited_receiver import LimitedReceiver, excess
 from tests.acceptance.stack import Stack
 from tests.processes import wait_until
 
-RATE, BURST, CONCURRENCY = 50, 10, 5
+#: Of the tests of `make test` and of the one of thousands, in requests a second.
+RATE, HIGH_RATE = 25, 50
+BURST, CONCURRENCY = 10, 5
 #: Dispatches for each delivered event, at most.
 MOST_DISPATCHES = 1.2
 
 
 @pytest.fixture(scope="module")
-def stack(make_stack: Callable[..., Stack]) -> Stack:
+def stack(stack: Stack) -> Stack:
     """API, one beat, three workers."""
-    ready = make_stack()
-    ready.all()
     for name in ("second", "third"):
-        ready.worker(name)
-    return ready
+        stack.worker(name)
+    return stack
 
 
 @pytest.fixture
@@ -39,21 +38,19 @@ def receiver() -> Iterator[LimitedReceiver]:
 
 def put(stack: Stack, name: str, url: str, **fields: Any) -> None:
     body = {"url": url, "method": "POST"} | fields
-    answer = requests.put(f"{stack.url}/api/destinations/{name}", json=body, timeout=20)
+    answer = requests.put(f"{stack.url}/api/destinations/{name}", json=body)
     assert answer.status_code == 201, answer.text
 
 
 def look(stack: Stack, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = requests.get(f"{stack.url}/api/destinations/{name}", timeout=20).json()
+    found: dict[str, Any] = requests.get(f"{stack.url}/api/destinations/{name}").json()
     return found
 
 
-def fire(stack: Stack, name: str, count: int, **fields: Any) -> None:
-    """So many events, all due at one instant."""
-    # It must not have passed when the last of them is read.
-    lead = timedelta(seconds=max(6.0, count / 400))
-    run_at = (datetime.now(UTC) + lead).isoformat(timespec="milliseconds")
-    one = {"name": name, "destination": name, "run_at": run_at, "tags": [name], **fields}
+def fire(stack: Stack, name: str, count: int) -> None:
+    """So many events: all of a thousand are due at one instant."""
+    # Counted by the API: an instant of the test's own may have passed when the last of them is read.
+    one = {"name": name, "destination": name, "delay_seconds": 3, "tags": [name]}
     for first in range(0, count, 1_000):
         size = min(1_000, count - first)
         made = stack.post("/schedules/bulk", {"schedules": [one] * size}, status=200)
@@ -72,8 +69,8 @@ def dispatches(found: list[dict[str, Any]]) -> float:
     return lines.count("worker_queue") / len(found)
 
 
-def check_limits(stack: Stack, receiver: LimitedReceiver, name: str, count: int, bursts: int) -> None:
-    assert excess(receiver.arrivals, BURST * bursts, RATE) <= 0
+def check_limits(stack: Stack, receiver: LimitedReceiver, name: str, count: int, rate: int) -> None:
+    assert excess(receiver.arrivals, BURST, rate) <= 0
     assert receiver.most_open <= CONCURRENCY
     assert len(receiver.keys) == count
     found = events(stack, name)
@@ -85,8 +82,8 @@ def check_limits(stack: Stack, receiver: LimitedReceiver, name: str, count: int,
     assert put_off
 
 
-def limited(stack: Stack, receiver: LimitedReceiver, name: str, count: int) -> None:
-    put(stack, name, receiver.url, rate_per_second=RATE, burst=BURST, concurrency=CONCURRENCY)
+def limited(stack: Stack, receiver: LimitedReceiver, name: str, count: int, rate: int = RATE) -> None:
+    put(stack, name, receiver.url, rate_per_second=rate, burst=BURST, concurrency=CONCURRENCY)
     fire(stack, name, count)
 
 
@@ -94,9 +91,9 @@ def test_a_limit_holds_in_every_window_from_three_workers(stack: Stack, receiver
     # More than three workers keep in memory: the others wait in MongoDB.
     count = 3 * int(RATE * KEPT_SECONDS) + 100
     limited(stack, receiver, "limited", count)
-    wait_until(lambda: bool(receiver.arrivals and look(stack, "limited")["flow"]["waiting"]), "a backlog", 60)
-    wait_until(lambda: len(receiver.keys) == count, "all calls", 120)
-    check_limits(stack, receiver, "limited", count, bursts=1)
+    wait_until(lambda: bool(receiver.arrivals and look(stack, "limited")["flow"]["waiting"]), "a backlog")
+    wait_until(lambda: len(receiver.keys) == count, "all calls")
+    check_limits(stack, receiver, "limited", count, RATE)
 
 
 def flush(stack: Stack) -> None:
@@ -107,10 +104,10 @@ def flush(stack: Stack) -> None:
 def test_a_redis_that_is_flushed_gives_one_more_burst_at_most_and_loses_nothing(
     stack: Stack, receiver: LimitedReceiver
 ) -> None:
-    limited(stack, receiver, "flushed", 250)
-    wait_until(lambda: len(receiver.keys) > 100, "a part of the calls", 60)
+    limited(stack, receiver, "flushed", 150)
+    wait_until(lambda: len(receiver.keys) > 50, "a part of the calls")
     flush(stack)
-    wait_until(lambda: len(receiver.keys) == 250, "all calls", 90)
+    wait_until(lambda: len(receiver.keys) == 150, "all calls")
     assert excess(receiver.arrivals, 2 * BURST, RATE) <= 0
     assert receiver.most_open <= CONCURRENCY
 
@@ -135,11 +132,11 @@ def test_a_breaker_spares_a_receiver_that_fails_and_delivers_all_after(
     wait_until(lambda: look(stack, name)["flow"]["breaker"] == "open", "an open breaker")
     assert look(stack, name)["flow"]["last_answers"][0]["status_code"] == 503
     began = receiver.arrivals[0]
-    wait_until(lambda: time.monotonic() - began > down, "the end of the failure", down + 5)
+    wait_until(lambda: time.monotonic() - began > down, "the end of the failure")
     seen, passed = len(receiver.arrivals), time.monotonic() - began
     receiver.fails = False
     assert seen <= failures + passed // open_seconds + 1
-    wait_until(lambda: len(receiver.keys) == count, "all calls", 90)
+    wait_until(lambda: len(receiver.keys) == count, "all calls")
     assert look(stack, name)["flow"]["breaker"] == "closed"
     said = [line["message"] for each in events(stack, name) for line in each["status"]]
     assert any("waits for its breaker to close" in each for each in said)
@@ -150,9 +147,9 @@ def test_a_limit_holds_for_20_000_events_which_finish_in_time(
     stack: Stack, receiver: LimitedReceiver
 ) -> None:
     count = 20_000
-    limited(stack, receiver, "large", count)
-    wait_until(lambda: len(receiver.keys) >= count // 2, "half of the calls", 300)
-    wait_until(lambda: len(receiver.keys) == count, "all calls", 300)
+    limited(stack, receiver, "large", count, HIGH_RATE)
+    wait_until(lambda: len(receiver.keys) >= count // 2, "half of the calls")
+    wait_until(lambda: len(receiver.keys) == count, "all calls")
     took = max(receiver.arrivals) - min(receiver.arrivals)
-    assert took <= (count - BURST) / RATE * 1.05
-    check_limits(stack, receiver, "large", count, bursts=1)
+    assert took <= (count - BURST) / HIGH_RATE * 1.05
+    check_limits(stack, receiver, "large", count, HIGH_RATE)

@@ -5,11 +5,9 @@ import secrets
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,26 +19,22 @@ from redis import Redis as Client
 from scheduler_app.cli import main
 from scheduler_app.embedded import Mongod, Redis
 from scheduler_app.embedded.server import Server
-from tests.acceptance.stack import Stack
+from tests.acceptance.shared_stack import SharedStack
 from tests.processes import wait_until
 
 KEY = secrets.token_hex(24)
 
 
-class Patient(Stack):
-    """A stack over servers of its own, each part of which can be taken away and comes back."""
+class Patient:
+    """The shared stack and the servers it runs over, each part of which can be taken away and comes back."""
 
-    def __init__(self, folder: Path, mongod: Mongod, redis: Redis) -> None:
-        self.mongod, self.redis = mongod, redis
-        settings = {"MONGO_URI": mongod.uri, "MONGO_DATABASE": "doctor", "BROKER_URL": redis.url}
-        keys = {"API_KEYS": KEY, "SECRETS_KEY": Fernet.generate_key().decode()}
-        super().__init__(folder, settings | keys | {"WORKER_SOFT_SHUTDOWN_SECONDS": "1"})
-        _, beat, worker = self.all()
-        self.parts = {"beat": beat, "worker": worker}
+    def __init__(self, stack: SharedStack, mongod: Mongod, redis: Redis) -> None:
+        self.stack, self.mongod, self.redis = stack, mongod, redis
+        self.environment = stack.environment | {"API_KEYS": KEY}
 
     def not_ready(self) -> dict[str, str]:
         """What /readyz names, by name, with its detail."""
-        answer = requests.get(f"{self.url}/readyz", timeout=20)
+        answer = requests.get(f"{self.stack.url}/readyz")
         checks = answer.json()["checks"]
         named = {name: check["detail"] for name, check in checks.items() if not check["ok"]}
         assert answer.status_code == (503 if named else 200)
@@ -78,13 +72,13 @@ class Patient(Stack):
     @contextmanager
     def without(self, name: str) -> Iterator[None]:
         """While a part is stopped, as an operator stops it."""
-        process = self.parts[name]
+        process = self.stack.parts[name]
         process.send_signal(signal.SIGTERM)
-        process.wait(60)
+        process.wait()
         try:
             yield
         finally:
-            self.parts[name] = self.beat() if name == "beat" else self.worker()
+            self.stack.mend()
 
     @staticmethod
     @contextmanager
@@ -96,92 +90,128 @@ class Patient(Stack):
             server.start()
 
 
-@pytest.fixture(scope="module")
-def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Patient]:
-    with (
-        tempfile.TemporaryDirectory(prefix="doctor-") as folder,
-        Mongod(Path(folder) / "mongod") as mongod,
-        Redis(Path(folder) / "redis") as redis,
-    ):
-        made = Patient(tmp_path_factory.mktemp("stack"), mongod, redis)
-        yield made
-        made.close()
-
-
 @pytest.fixture
-def stack(patient: Patient) -> Patient:
+def patient(stack: SharedStack, mongod_server: Mongod, redis_server: Redis) -> Patient:
     """In good health."""
-    wait_until(patient.is_ready, "the stack to be ready")
-    return patient
+    made = Patient(stack, mongod_server, redis_server)
+    wait_until(made.is_ready, "the stack to be ready")
+    return made
 
 
-def test_doctor_finds_nothing_wrong_where_everything_runs(stack: Patient) -> None:
+def test_doctor_finds_nothing_wrong_where_everything_runs(patient: Patient) -> None:
     command = [sys.executable, "-m", "scheduler_app.cli", "doctor"]
-    done = subprocess.run(command, env=stack.environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=patient.environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     assert "Everything is there." in done.stdout
     assert KEY not in done.stdout
 
 
-def test_a_stopped_beat_is_named(stack: Patient) -> None:
-    with stack.without("beat"):
-        assert stack.wrong() == ["beat"]
-        stack.wait_until_named("beat", "celery -A scheduler_app beat")
+def test_a_stopped_beat_is_named(patient: Patient) -> None:
+    with patient.without("beat"):
+        assert patient.wrong() == ["beat"]
+        patient.wait_until_named("beat", "celery -A scheduler_app beat")
 
 
-def test_a_stopped_worker_is_named(stack: Patient) -> None:
-    with stack.without("worker"):
-        assert stack.wrong() == ["worker"]
-        stack.wait_until_named("worker", "celery -A scheduler_app worker")
+def test_a_stopped_worker_is_named(patient: Patient) -> None:
+    with patient.without("worker"):
+        assert patient.wrong() == ["worker"]
+        patient.wait_until_named("worker", "celery -A scheduler_app worker")
 
 
-def test_a_process_whose_clock_is_5_s_off_is_named_with_its_host(stack: Patient) -> None:
-    pidfile = f"--pidfile={stack.folder / 'slow'}.pid"
-    slow = stack.start(
+def test_a_process_whose_clock_is_5_s_off_is_named_with_its_host(patient: Patient) -> None:
+    pidfile = f"--pidfile={patient.stack.folder / 'slow'}.pid"
+    slow = patient.stack.start(
         "slow", "tests.acceptance.skewed", "-5", "celery", "-A", "scheduler_app", "beat", pidfile
     )
     try:
         # A measurement that the machine kept waiting is less exact: the quickest of several counts.
-        stack.wait_until_named("clocks", "5.0 s behind mongod")
-        stack.wait_until_named("clocks", "beat ")
-        assert stack.wrong() == ["clocks"]
+        patient.wait_until_named("clocks", "5.0 s behind mongod")
+        patient.wait_until_named("clocks", "beat ")
+        assert patient.wrong() == ["clocks"]
     finally:
         slow.terminate()
-        slow.wait(60)
+        slow.wait()
 
 
-def test_a_dead_redis_is_named(stack: Patient) -> None:
-    with stack.dead(stack.redis):
-        assert stack.wrong() == ["redis"]
-        stack.wait_until_named("broker", "does not answer", alone=True)
+def test_a_dead_redis_is_named(patient: Patient) -> None:
+    with patient.dead(patient.redis):
+        assert patient.wrong() == ["redis"]
+        patient.wait_until_named("broker", "does not answer", alone=True)
 
 
-def test_a_redis_that_evicts_and_forgets_is_named(stack: Patient) -> None:
-    with Client(port=stack.redis.port) as client:
+def test_a_redis_that_evicts_and_forgets_is_named(patient: Patient) -> None:
+    with Client(port=patient.redis.port) as client:
         client.config_set("maxmemory-policy", "allkeys-lru")
         client.config_set("appendonly", "no")
         try:
-            assert stack.wrong() == ["redis eviction", "redis persistence"]
+            assert patient.wrong() == ["redis eviction", "redis persistence"]
         finally:
             client.config_set("maxmemory-policy", "noeviction")
             client.config_set("appendonly", "yes")
 
 
-def test_a_dead_mongodb_is_named_and_nothing_that_depends_on_it(stack: Patient) -> None:
-    with stack.dead(stack.mongod), ThreadPoolExecutor() as at_once:
-        not_ready = at_once.submit(stack.not_ready)
-        checks = stack.diagnosis()
+def test_a_dead_mongodb_is_named_and_nothing_that_depends_on_it(patient: Patient) -> None:
+    with patient.dead(patient.mongod), ThreadPoolExecutor() as at_once:
+        not_ready = at_once.submit(patient.not_ready)
+        checks = patient.diagnosis()
         assert [name for name, check in checks.items() if check["status"] == "wrong"] == ["mongodb"]
         assert checks["worker"]["status"] == "unknown"
         assert "does not answer" in not_ready.result()["mongodb"]
 
 
-def test_a_wrong_setting_ends_doctor_with_its_name(stack: Patient) -> None:
-    done = stack.doctor(REDIS_PORT="none")
+def test_a_wrong_setting_ends_doctor_with_its_name(patient: Patient) -> None:
+    done = patient.doctor(REDIS_PORT="none")
     assert done.exit_code == 1
     assert done.stderr.startswith("Error: REDIS_PORT must be a whole number")
 
 
-def test_missing_keys_are_told_and_are_not_wrong(stack: Patient) -> None:
-    checks = stack.diagnosis(API_KEYS="", SECRETS_KEY="")
-    assert checks["API_KEYS"]["status"] == checks["SECRETS_KEY"]["status"] == "note"
+def test_a_paused_destination_is_named(patient: Patient) -> None:
+    url = f"{patient.stack.url}/api/destinations/held"
+    made = {"url": "http://127.0.0.1:9/", "paused": True}
+    assert requests.put(url, json=made).ok
+    try:
+        done = patient.doctor()
+        assert done.exit_code == 0
+        assert "held paused: their events wait" in " ".join(done.stdout.split())
+        assert "Everything is there, but see: destinations." in done.stdout
+    finally:
+        requests.delete(url).raise_for_status()
+
+
+def test_an_open_breaker_is_named(patient: Patient) -> None:
+    url = f"{patient.stack.url}/api/destinations/broken"
+    made = {"url": "http://127.0.0.1:9/", "breaker": {"failures": 1, "open_seconds": 600}, "max_retries": 0}
+    assert requests.put(url, json=made).ok
+    sent = {"destination": "broken", "delay_seconds": 0}
+    requests.post(f"{patient.stack.url}/api/messages", json=sent).raise_for_status()
+    wait_until(
+        lambda: patient.diagnosis()["destinations"]["status"] == "note", "the breaker to open", pause=1
+    )
+    assert "broken" in patient.diagnosis()["destinations"]["found"]
+    requests.delete(url).raise_for_status()
+
+
+def test_a_broker_of_another_application_that_is_away_is_named(patient: Patient) -> None:
+    done = patient.doctor(
+        CELERY_BROKERS=f"ours={patient.redis.url},reports=redis://127.0.0.1:9/0",
+        CELERY_TASKS="ours:*,reports:*",
+        CELERY_RESULT_BACKENDS="",
+    )
+    said = " ".join(done.stdout.split())
+    assert "reports at redis://127.0.0.1:9/0 does not answer" in said
+    assert f"ours at {patient.redis.url} answers" in said
+    assert done.exit_code == 1
+
+
+def test_a_database_without_the_key_of_its_secrets_is_named(patient: Patient) -> None:
+    secret = {"name": "s", "callback_url": "http://127.0.0.1:9/?token=1", "on_demand": True}
+    requests.post(f"{patient.stack.url}/api/schedules", json=secret).raise_for_status()
+    assert patient.diagnosis()["stored secrets"]["status"] == "ok"
+    checks = patient.diagnosis(SECRETS_KEY=Fernet.generate_key().decode())
+    assert checks["stored secrets"]["status"] == "wrong"
+    assert "SECRETS_KEY" in checks["stored secrets"]["remedy"]
+
+
+def test_missing_keys_are_told_and_are_not_wrong(patient: Patient) -> None:
+    checks = patient.diagnosis(API_KEYS="", SECRETS_KEY="")
+    assert (checks["API_KEYS"]["status"], checks["SECRETS_KEY"]["status"]) == ("ok", "note")

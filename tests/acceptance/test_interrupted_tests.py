@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.acceptance.stack import CODE
+from tests.acceptance.stack import CELERY, CODE
 from tests.processes import Program, wait_until
 
 _TEST = """
@@ -58,7 +58,7 @@ def test_nothing_is_left_of_a_benchmark_that_was_killed(run: Callable[..., Progr
     before = _temporary()
     program = run(sys.executable, "-m", "tests.bench", "burst", "--workers", "1", PYTHONPATH=str(CODE))
     # The receiver is started after the servers and before the product's processes.
-    for part in ("tests.bench.sink", "celery"):
+    for part in ("tests.bench.sink", CELERY):
         wait_until(partial(_runs, program, part), f"{part} to run")
     program.signal(signal.SIGKILL)
     program.wait_for_nothing_left()

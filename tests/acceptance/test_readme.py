@@ -15,6 +15,7 @@ import requests
 
 from scheduler_app.embedded import free_port
 from scheduler_app.embedded.ports import listens
+from tests.acceptance.ups import Ups
 from tests.processes import Program, wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -34,17 +35,18 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
+def port_of(up: Program) -> int:
+    """The API's."""
+    return int(up.wait_for(r"^  API +http://\S+:(\d+)$")[1])
+
+
 @pytest.mark.timeout(180)
-def test_the_first_schedule_works_as_the_readme_says(folder: Path) -> None:
-    port, receiver_port = free_port(), free_port()
-    up = Program(
-        [sys.executable, "-m", "scheduler_app.cli", "up", "--worker-count", "1", "--port", str(port)], folder
-    )
+def test_the_first_schedule_works_as_the_readme_says(ups: Ups, folder: Path) -> None:
+    port, receiver_port = port_of(ups.runs()[0]), free_port()
     receiver = Program(
         [sys.executable, "-u", "-m", "http.server", str(receiver_port), "--bind", "127.0.0.1"], folder
     )
     try:
-        up.wait_for(r"^Everything is ready", 90)
 
         def here(text: str) -> str:
             local = text.replace("localhost:8080", f"localhost:{port}").replace(":9000", f":{receiver_port}")
@@ -87,17 +89,15 @@ def test_the_first_schedule_works_as_the_readme_says(folder: Path) -> None:
         done = subprocess.run([sys.executable, "-c", here(python)], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
     finally:
-        up.kill()
         receiver.kill()
 
 
 @pytest.mark.timeout(180)
-def test_a_first_hour_goes_as_the_tutorial_says(folder: Path) -> None:
-    port, receiver_port = free_port(), free_port()
-    up = Program(
-        [sys.executable, "-m", "scheduler_app.cli", "up", "--worker-count", "1", "--port", str(port)], folder
-    )
-    programs = [up]
+def test_a_first_hour_goes_as_the_tutorial_says(ups: Ups, folder: Path) -> None:
+    # The other one: the tutorial counts all schedules.
+    up = ups.runs()[1]
+    port, receiver_port = port_of(up), free_port()
+    programs: list[Program] = []
     command = f"{sys.executable} -m scheduler_app.cli"
     environment = os.environ | {"SCHEDULER_URL": f"http://127.0.0.1:{port}", "PYTHONPATH": str(ROOT)}
 
@@ -118,11 +118,10 @@ def test_a_first_hour_goes_as_the_tutorial_says(folder: Path) -> None:
 
     def has_event(state: str) -> bool:
         asked = {"schedule_id": "hello", "state": state}
-        found = requests.get(f"http://127.0.0.1:{port}/api/events", params=asked, timeout=20)
+        found = requests.get(f"http://127.0.0.1:{port}/api/events", params=asked)
         return bool(found.json()["events"])
 
     try:
-        up.wait_for(r"^Everything is ready", 90)
         parts = iter(blocks(TUTORIAL))
         run(next(parts))
         receiver = Program([sys.executable, "receiver.py"], folder)
@@ -159,19 +158,22 @@ def test_a_first_hour_goes_as_the_tutorial_says(folder: Path) -> None:
         refused, counted, *said = run(next(parts)).splitlines()
         assert "all: true for every dead letter" in json.loads(refused)["detail"]
         assert json.loads(counted)["dry_run"] is True
-        assert re.fullmatch(r"(\d+) dead letters? to redrive\nredriven \1", "\n".join(said).strip())
+        assert re.fullmatch(
+            r"(\d+) dead letters? to redrive: --schedule hello --status-code 5xx\nredriven \1",
+            "\n".join(said).strip(),
+        )
         paused, _, withdrawn, resumed = answers(next(parts))
         assert (paused["state"], resumed["state"]) == ("paused", "active")
         assert withdrawn["events"][0]["state"] == "cancelled"
         assert run(next(parts)).splitlines() == [
-            "2 schedules to delete",
+            "2 schedules to delete: --all",
             "deleted 2",
             "dry run: created 2, changed 0, unchanged 0, refused 0",
             "created 2, changed 0, unchanged 0, refused 0",
             "created 0, changed 0, unchanged 2, refused 0",
         ]
         wait_until(lambda: "200 hello-4-" in receiver.output, "the restored schedule's calls")
-        assert run(next(parts)).startswith("2 schedules to delete\ndeleted 2\nstate ")
+        assert run(next(parts)).startswith("2 schedules to delete: --all\ndeleted 2\nstate ")
         assert next(parts, None) is None
     finally:
         for program in programs:

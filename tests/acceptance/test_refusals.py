@@ -4,14 +4,14 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
 import requests
 
 from scheduler_app.embedded import free_port
 from tests.acceptance.journal import Journal
-from tests.acceptance.stack import ONCE, Stack
+from tests.acceptance.shared_stack import SharedStack
+from tests.acceptance.stack import ONCE
 from tests.processes import wait_until
 
 COUNT = 30
@@ -19,33 +19,34 @@ COUNT = 30
 
 @pytest.mark.timeout(180)
 def test_what_one_worker_refuses_another_sends_and_doctor_says_who_differs(
-    make_stack: Callable[..., Stack], journal: Journal
+    stack: SharedStack, journal: Journal
 ) -> None:
-    stack, port = make_stack(), free_port()
-    _, _, wrong = stack.all(CALLBACK_ALLOWED_NETWORKS="", METRICS_PORT=str(port))
+    port = free_port()
+    stack.kill_parts("worker")
+    wrong = stack.worker("wrong", CALLBACK_ALLOWED_NETWORKS="", METRICS_PORT=str(port))
 
     def refused() -> float:
-        text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=20).text
+        text = requests.get(f"http://127.0.0.1:{port}/metrics").text
         (count,) = re.findall(r"^scheduler_callbacks_refused_total ([\d.]+)", text, re.MULTILINE)
         return float(count)
 
     made = stack.create_many(COUNT, journal.url("/"), rrule=ONCE, max_retries=50, retry_backoff_max_seconds=2)
     wait_until(lambda: refused() >= COUNT, "the wrong worker to refuse them")
     assert not journal.calls["/"]
-    right = stack.worker("right")
+    stack.mend()
     command = (sys.executable, "-m", "scheduler_app.cli", "doctor", "--json")
-    done = subprocess.run(command, env=stack.environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=stack.environment, capture_output=True, text=True)
     (found,) = [check for check in json.loads(done.stdout)["checks"] if check["name"] == "settings"]
     assert found["status"] == "wrong"
     assert found["found"].startswith("CALLBACK_ALLOWED_NETWORKS is")
     # Whoever mends it takes the wrong one away.
     wrong.terminate()
-    wrong.wait(60)
+    wrong.wait()
     for schedule in made:
-        (event,) = stack.finished(schedule, seconds=60)
+        (event,) = stack.finished(schedule)
         assert event["state"] == "completed"
         first, last = event["attempts"][0], event["attempts"][-1]
         assert first["error"].startswith("refused by this worker's settings: the receiver has a private")
         assert (last["status_code"], last["error"]) == (200, None)
     assert len(journal.calls["/"]) == COUNT
-    assert right.poll() is None
+    assert stack.parts["worker"].poll() is None

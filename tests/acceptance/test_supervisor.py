@@ -195,7 +195,7 @@ def test_a_second_signal_hurries(supervise: Supervise) -> None:
     program.signal(signal.SIGINT)
     program.wait_for("ending everything")
     program.signal(signal.SIGINT)
-    assert program.wait(50) == 1
+    assert program.wait() == 1
     assert program.processes() == []
 
 

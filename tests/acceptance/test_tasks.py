@@ -1,7 +1,6 @@
 """/tasks with real processes: seed 002's requests, run by a worker that serves the queue `commands`."""
 
 import shlex
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,18 +25,13 @@ update --id my-task-1 --name "Updated Name"
 
 
 @pytest.fixture(scope="module")
-def stack(make_stack: Callable[..., Stack], tmp_path_factory: pytest.TempPathFactory) -> Stack:
-    """An API with /tasks, a beat, and one worker, of the queue `commands` alone."""
-    folder = tmp_path_factory.mktemp("jobs")
-    script = folder / "fails"
+def stack(stack: Stack, jobs: Path) -> Stack:
+    """With a worker for the queue `commands`."""
+    script = jobs / "fails"
     script.write_text("#!/bin/sh\necho it broke >&2\nexit 3\n")
     script.chmod(0o755)
-    ready = make_stack(TASKS_API="true", ALLOWED_COMMANDS=f"echo *,{folder}/*,shell:echo one | tr o 0")
-    ready.api()
-    ready.beat()
-    serve_commands(ready)
-    ready.environment["JOBS"] = str(folder)
-    return ready
+    serve_commands(stack)
+    return stack
 
 
 def serve_commands(stack: Stack) -> None:
@@ -47,7 +41,7 @@ def serve_commands(stack: Stack) -> None:
 
 
 def call(stack: Stack, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-    answer = requests.request(method, f"{stack.url}{path}", json=body, timeout=20)
+    answer = requests.request(method, f"{stack.url}{path}", json=body)
     return answer.status_code, answer.json()
 
 
@@ -97,8 +91,8 @@ def test_the_seed_s_endpoints_from_creation_to_deletion(stack: Stack) -> None:
     assert call(stack, "GET", "/tasks/a-task") == (404, {"error": "there is no task a-task"})
 
 
-def test_a_task_that_fails_is_failed_after_one_attempt(stack: Stack) -> None:
-    command = str(Path(stack.environment["JOBS"]) / "fails")
+def test_a_task_that_fails_is_failed_after_one_attempt(stack: Stack, jobs: Path) -> None:
+    command = str(jobs / "fails")
     assert call(stack, "POST", "/tasks", {"id": "bad", "name": "Bad", "command": command})[0] == 201
     call(stack, "POST", "/tasks/bad/execute")
     run = ended(stack, "bad")
@@ -143,10 +137,10 @@ def test_the_seed_s_session_runs_its_command(stack: Stack) -> None:
     (event,) = stack.events("my-task-1")
     assert (event["state"], event["attempts"][0]["output"]) == ("completed", "hello\n")
     # The same task by the seed's API.
-    task = requests.get(f"{stack.url}/tasks/my-task-1", timeout=20).json()
+    task = requests.get(f"{stack.url}/tasks/my-task-1").json()
     assert (task["name"], task["command"], task["status"]) == ("Updated Name", "echo hello", "pending")
     assert run(stack, "delete --id my-task-1") == "deleted my-task-1\n"
-    assert requests.get(f"{stack.url}/tasks/my-task-1", timeout=20).status_code == 404
+    assert requests.get(f"{stack.url}/tasks/my-task-1").status_code == 404
 
 
 def run(stack: Stack, line: str) -> str:

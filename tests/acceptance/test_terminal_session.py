@@ -2,7 +2,6 @@
 
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.acceptance.journal import Journal
@@ -40,10 +39,8 @@ def without_what_differs(text: str) -> str:
 
 
 def test_the_session_of_the_manual_shows_what_the_manual_says(
-    make_stack: Callable[..., Stack], journal: Journal, tmp_path: Path
+    stack: Stack, journal: Journal, tmp_path: Path
 ) -> None:
-    stack = make_stack()
-    stack.all()
     program = tmp_path / "scheduler"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m scheduler_app.cli "$@"\n')
     program.chmod(0o755)

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.acceptance.journal import Journal
+from tests.acceptance.shared_stack import SharedStack
 from tests.acceptance.stack import ONCE, Stack
 
 COUNT = 40
@@ -17,17 +18,15 @@ COUNT = 40
 
 @pytest.mark.timeout(180)
 def test_each_makes_all_of_its_own_callbacks_and_hears_only_its_own_commands(
-    make_stack: Callable[..., Stack], journal: Journal
+    stack: SharedStack, make_stack: Callable[..., Stack], journal: Journal
 ) -> None:
-    one = make_stack()
-    other = make_stack(BROKER_URL=one.environment["BROKER_URL"])
-    with ThreadPoolExecutor(2) as side_by_side:
-        # The workers have the same name: only the prefix tells which is meant.
-        workers = [worker for _, _, worker in side_by_side.map(Stack.all, (one, other))]
-    made = [stack.create_many(COUNT, journal.url("/"), rrule=ONCE) for stack in (one, other)]
-    for stack, schedules in zip((one, other), made, strict=True):
+    one, other = stack, make_stack(BROKER_URL=stack.environment["BROKER_URL"])
+    # The workers have the same name: only the prefix tells which is meant.
+    workers = [one.parts["worker"], other.all()[2]]
+    made = [each.create_many(COUNT, journal.url("/"), rrule=ONCE) for each in (one, other)]
+    for each, schedules in zip((one, other), made, strict=True):
         for schedule in schedules:
-            (event,) = stack.finished(schedule)
+            (event,) = each.finished(schedule)
             assert event["state"] == "completed"
             # A message that went to the other deployment would have been recovered, 10 s later.
             assert event["attempts"][0]["lag_ms"] < 9_000
@@ -39,7 +38,7 @@ def test_each_makes_all_of_its_own_callbacks_and_hears_only_its_own_commands(
     command = (sys.executable, "-m", "celery", "-A", "scheduler_app", "inspect", *options, "stats")
 
     def inspected(stack: Stack) -> int:
-        done = subprocess.run(command, env=stack.environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, env=stack.environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         pid: int = json.loads(done.stdout)[name]["pid"]
         return pid

@@ -58,6 +58,7 @@ def test_without_a_usable_mongod_one_sentence_says_what_to_do(
     )
     assert sentence.startswith("Error: No usable mongod for ")
     assert "install MongoDB" in sentence
+    assert "pip install 'rrule-scheduler[embedded]'" in sentence
     assert "MONGO_URI" in sentence
     assert sentence.endswith("or run `docker compose up`.")
 
@@ -104,6 +105,8 @@ def test_a_mongod_that_is_no_replica_set_is_one_sentence_that_says_how_to_make_i
         ("WORKER_COUNT", "abc", "WORKER_COUNT"),
         ("MONGO_URI", "localhost:27017", "MONGO_URI must begin with mongodb://"),
         ("API_HOST", "0.0.0.0", "API_KEYS must be set"),
+        ("ALLOWED_COMMANDS", '["echo a,b", "shell:*"]', "ALLOW_ANY_COMMAND=true"),
+        ("CELERY_BROKERS", "shop=redis://h:1/0", "CELERY_TASKS must say"),
     ],
 )
 def test_a_wrong_setting_is_one_sentence_with_its_name(

@@ -1,7 +1,5 @@
 """`scheduler up` on a machine that others use too: what they can reach, read and see."""
 
-import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,42 +14,29 @@ from pymongo.errors import OperationFailure
 from redis import Redis as RedisClient
 from redis.exceptions import AuthenticationError
 
-from scheduler_app.embedded import Mongod, free_port
+from tests.acceptance.ups import Ups
 from tests.processes import Program
 
-_UP = (sys.executable, "-m", "scheduler_app.cli", "up", "--worker-count", "1")
-_READY = r"^Everything is ready"
 #: What a person puts in, and what nobody else may read.
 _CANARY = "canary-of-a-callback"
 
 
-def _start(folder: Path) -> Program:
-    return Program([*_UP, "--port", str(free_port())], folder, {"LOG_LEVEL": "debug"})
-
-
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    """A folder in which an older release, which left everything open, has kept its data."""
-    with tempfile.TemporaryDirectory(prefix="up-") as name:
-        with Mongod(Path(name, "data", "mongod")) as old, MongoClient[dict[str, Any]](old.uri) as client:
-            client.old.kept.insert_one({"_id": 1})
-        for path in (Path(name, "data"), Path(name, "data", "mongod")):
-            path.chmod(0o755)
-        yield Path(name)
-
-
-@pytest.fixture(scope="module")
-def two(folder: Path) -> Iterator[tuple[Program, Program]]:
+@pytest.fixture
+def two(ups: Ups) -> tuple[Program, Program]:
     """Two runs, started at the same moment."""
-    (folder / "other").mkdir()
-    runs = _start(folder), _start(folder / "other")
-    try:
-        for run in runs:
-            run.wait_for(_READY, 110)
-        yield runs
-    finally:
-        for run in runs:
-            run.kill()
+    return ups.runs()
+
+
+@pytest.fixture
+def folders(ups: Ups, two: tuple[Program, Program]) -> tuple[Path, Path]:
+    """Where they keep their data; that of the first is of an older release, which left everything open."""
+    assert ups.folders
+    return ups.folders
+
+
+@pytest.fixture
+def folder(folders: tuple[Path, Path]) -> Path:
+    return folders[0]
 
 
 def _running(folder: Path) -> dict[str, dict[str, Any]]:
@@ -65,31 +50,31 @@ def _flower(up: Program) -> str:
 
 @pytest.mark.timeout(240)
 def test_each_of_two_runs_has_a_flower_of_its_own_that_wants_its_login(
-    two: tuple[Program, Program], folder: Path
+    two: tuple[Program, Program], folders: tuple[Path, Path]
 ) -> None:
     addresses = [_flower(up) for up in two]
     assert len(set(addresses)) == 2
-    for url, home in zip(addresses, (folder, folder / "other"), strict=True):
+    for url, home in zip(addresses, folders, strict=True):
         password = (home / "data" / "flower-password").read_text().strip()
-        assert requests.get(f"{url}/workers", timeout=30).status_code == 401
+        assert requests.get(f"{url}/workers").status_code == 401
         wrong, right = ("scheduler", "wrong"), ("scheduler", password)
-        assert requests.get(f"{url}/workers", auth=wrong, timeout=30).status_code == 401
-        assert requests.get(f"{url}/workers", auth=right, timeout=30).status_code == 200
+        assert requests.get(f"{url}/workers", auth=wrong).status_code == 401
+        assert requests.get(f"{url}/workers", auth=right).status_code == 200
         # A name that a stranger has made to mean 127.0.0.1.
         for path in ("/workers", "/metrics", "/healthcheck"):
             headers = {"Host": "rebound.example.com:5555"}
-            refused = requests.get(f"{url}{path}", auth=right, headers=headers, timeout=30)
+            refused = requests.get(f"{url}{path}", auth=right, headers=headers)
             assert refused.status_code == 421, path
 
 
 @pytest.mark.timeout(240)
 def test_nobody_else_reaches_mongodb_or_redis_and_the_data_of_before_is_there(
-    two: tuple[Program, Program], folder: Path
+    folders: tuple[Path, Path],
 ) -> None:
-    for home in (folder, folder / "other"):
+    for home in folders:
         found = _running(home)
         with MongoClient[dict[str, Any]](found["mongo"]["uri"]) as ours:
-            assert ours.old.kept.count_documents({}) == (1 if home == folder else 0)
+            assert ours.old.kept.count_documents({}) == (1 if home == folders[0] else 0)
             address = ours.address
         assert address is not None
         with (
@@ -116,7 +101,6 @@ def test_no_secret_is_in_a_command_line_a_log_or_a_file_that_others_can_read(
             "rrule": "FREQ=YEARLY",
             "headers": {"Authorization": f"Bearer {_CANARY}"},
         },
-        timeout=10,
     )
     assert made.status_code == 201, made.text
     with MongoClient[dict[str, Any]](found["mongo"]["uri"]) as ours:
@@ -158,6 +142,6 @@ def is_open_to_others(path: Path) -> bool:
 
 @pytest.mark.timeout(240)
 def test_the_parts_keep_their_temporary_files_in_the_data_folder(
-    two: tuple[Program, Program], folder: Path
+    folder: Path,
 ) -> None:
     assert list((folder / "data" / "temporary").glob("scheduler-metrics-*"))

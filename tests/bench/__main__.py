@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from tests import scratch
 from tests.bench.host import Stolen, loop_seconds
+from tests.builders import use_ordinary_timeouts
 
 NAMES = (
     "suite",
@@ -31,6 +32,7 @@ NAMES = (
     "pages",
     "browser",
     "recurrence",
+    "computing",
 )
 
 
@@ -57,4 +59,5 @@ def main(argv: list[str]) -> int:
 if __name__ == "__main__":
     # Killed, it ends nothing itself: a watcher does.
     scratch.enter(in_memory=False)
+    use_ordinary_timeouts()
     sys.exit(main(sys.argv[1:]))

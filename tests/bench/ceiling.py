@@ -1,5 +1,6 @@
 """How fast the sink itself is: what a raw libcurl client gets out of it when nothing else runs."""
 
+from scheduler_app.version import __version__
 from tests.bench.ground import Ground
 from tests.bench.load import Asked, drive
 from tests.bench.report import Row
@@ -8,7 +9,7 @@ REQUESTS = 20_000
 CLIENTS = 64
 #: As long as a callback's, so that the sink has as much to look through.
 HEADERS = (
-    "User-Agent: RRule-Scheduler/0.1.0",
+    f"User-Agent: RRule-Scheduler/{__version__}",
     "Idempotency-Key: bench42-17-20261121T120000Z",
     "webhook-id: bench42-17-20261121T120000Z",
     "webhook-timestamp: 1795262400",

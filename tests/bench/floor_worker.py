@@ -21,6 +21,8 @@ from pymongo.database import Database
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
+from scheduler_app.version import __version__
+
 Row = dict[str, Any]
 LEASE_MS = 25_000
 #: As many requests under way in each thread: more of them cost libcurl more than they bring.
@@ -66,7 +68,7 @@ class Client:
         curl.setopt(
             pycurl.HTTPHEADER,
             [
-                "User-Agent: RRule-Scheduler/0.1.0",
+                f"User-Agent: RRule-Scheduler/{__version__}",
                 f"Idempotency-Key: {event_id}",
                 f"webhook-id: {event_id}",
                 f"webhook-timestamp: {int(curl.started_at.timestamp())}",

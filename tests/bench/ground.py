@@ -15,12 +15,13 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.event import LIVING
 from scheduler_app.embedded import Mongod, RabbitMQ, Redis, free_port
 from scheduler_app.store import Store
-from tests.acceptance.stack import START_SECONDS, Stack
+from tests.acceptance.stack import Stack
 from tests.bench.arrivals import Arrival
 from tests.bench.costs import Costs
 from tests.bench.receiver import Receiver, receiver
 
 CORES = os.cpu_count() or 1
+START_SECONDS = 60
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 GUNICORN = Path(__file__).parents[2] / "deploy" / "gunicorn.conf.py"
 
@@ -84,7 +85,7 @@ class Ground:
         """As deploy/ has it served."""
         port = free_port()
         process = self.stack.start(
-            "api", "gunicorn", "-c", str(GUNICORN), "api:create_app()", API_PORT=str(port)
+            "api", "gunicorn", "-c", str(GUNICORN), "scheduler_app.api:create_app()", API_PORT=str(port)
         )
         self.stack.url = f"http://127.0.0.1:{port}"
         wait_for(self._healthy, START_SECONDS, f"the API to answer\n{self.stack.logs()}")

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import requests
 
-from api.wire.field_types import Cursor
+from scheduler_app.api.wire.field_types import Cursor
 from scheduler_app.clock import clock
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.paging import Position

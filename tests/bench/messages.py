@@ -18,9 +18,9 @@ from typing import Any
 
 import requests
 
-from beat.duties import duties
-from beat.tick import Tick
 from scheduler_app.assembly import assemble
+from scheduler_app.beat.duties import duties
+from scheduler_app.beat.tick import Tick
 from scheduler_app.broker.app import make_app
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain.http_action import Body

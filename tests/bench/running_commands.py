@@ -60,7 +60,11 @@ class RunningCommands(Neighbour):
         key = {each.id: each.action.isolation_key for each in schedules}
         planted = events_at(schedules, self._count, lambda number: whole_ms(begin))
         insert(made, [each._replace(queue=COMMANDS, origin=key[each.schedule_id]) for each in planted])
-        settings = {"ALLOWED_COMMANDS": "*", "COMMAND_CONCURRENCY": str(self._count)}
+        settings = {
+            "ALLOWED_COMMANDS": "*",
+            "ALLOW_ANY_COMMAND": "true",
+            "COMMAND_CONCURRENCY": str(self._count),
+        }
         options = ("-P", "threads", "--without-gossip", "--without-mingle", "-n", "commands@%h")
         process = made.stack.start(
             "commands", "celery", "-A", "scheduler_app", "worker", *options, "-Q", COMMANDS, **settings

@@ -8,9 +8,9 @@ import statistics
 from collections.abc import Callable
 from datetime import timedelta
 
-from beat.duties import duties
-from beat.tick import Tick
 from scheduler_app.assembly import assemble
+from scheduler_app.beat.duties import duties
+from scheduler_app.beat.tick import Tick
 from scheduler_app.broker.app import make_app
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.store.schedules.documents import to_document

@@ -15,6 +15,8 @@ from tests.processes import Program
 
 #: The name by which schedules call its broker.
 BROKER = "shop"
+#: Another name of the same broker, for which the scheduler knows no result backend.
+WITHOUT_RESULTS = "shop-without-results"
 #: The list in Redis to which the task `record` appends the id of each run.
 RECORDED = "recorded"
 

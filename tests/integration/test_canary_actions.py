@@ -20,6 +20,7 @@ from tests import canaries
 from tests.integration.api.conftest import start, stop
 from tests.integration.api.page_forms import form_token
 from tests.integration.test_canary_data import AUTH, NEVER, dump
+from tests.processes import PATIENCE_SECONDS
 
 BROKER, RESULTS = "canary-celery-broker-8a1f", "canary-celery-results-03de"
 OWN = {"password of a broker": BROKER, "password of a result backend": RESULTS}
@@ -32,9 +33,10 @@ def keyed(settings: Settings) -> Settings:
         settings,
         secrets_key=canaries.SECRETS_KEY,
         api_keys=(canaries.API_KEY,),
-        allowed_commands=("/usr/bin/env",),
+        allowed_commands=("PASSWORD= /usr/bin/env",),
         # Nobody listens there.
         celery_brokers=(("shop", f"redis://:{BROKER}@127.0.0.1:1/0"),),
+        celery_tasks=("shop:*",),
         celery_result_backends=(("shop", f"redis://:{RESULTS}@127.0.0.1:1/1"),),
     )
 
@@ -60,7 +62,7 @@ def deliver(keyed: Settings, kinds: tuple[str, ...], queue: str, events: list[st
         )
         pipeline.start()
         assert pipeline.delivery.deliver(events) == len(events)
-        assert pipeline.wait_until_empty(40)
+        assert pipeline.wait_until_empty(PATIENCE_SECONDS)
         pipeline.stop_starting()
         pipeline.stop()
 

@@ -18,6 +18,7 @@ from tests import canaries
 from tests.executors import executors
 from tests.integration.actions.receiver import Receiver, Seen, says
 from tests.integration.api.conftest import start, stop
+from tests.processes import PATIENCE_SECONDS
 
 NEVER = "DTSTART:20400101T000000Z\nRRULE:FREQ=DAILY"
 TOKEN_HEADER = "x-scheduler-completion-token"
@@ -68,7 +69,7 @@ def worker(keyed: Settings) -> Iterator[Pipeline]:
         pipeline.start()
         yield pipeline
         pipeline.stop_starting()
-        assert pipeline.wait_until_empty(20)
+        assert pipeline.wait_until_empty(PATIENCE_SECONDS)
         pipeline.stop()
 
 
@@ -152,7 +153,7 @@ def test_no_canary_is_in_the_database_in_exports_or_in_answers(
     for path in ("/api/messages", "/api/messages/waits"):
         ask("GET", path)
     assert worker.delivery.deliver(events) == len(events)
-    assert worker.wait_until_empty(20)
+    assert worker.wait_until_empty(PATIENCE_SECONDS)
     (token,) = {value for seen in receiver.seen if (value := seen.headers.get(TOKEN_HEADER))}
     signing["completion token"] = token
     for word in ("fail", "complete"):

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 from flask.testing import FlaskClient
 
-from api.wire.destination_input import DestinationInput
+from scheduler_app.api.wire.destination_input import DestinationInput
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import Event
@@ -21,6 +21,7 @@ from scheduler_app.worker import Pipeline
 from tests import canaries
 from tests.integration.actions.receiver import Receiver
 from tests.integration.test_canary_data import AUTH, client, dump, keyed, receiver, worker
+from tests.processes import PATIENCE_SECONDS
 
 __all__ = ["client", "keyed", "receiver", "worker"]  # fixtures
 
@@ -91,7 +92,7 @@ def test_no_canary_of_a_destination_or_of_a_notification_is_stored_answered_or_l
     message = canaries.message_fields(f"{url}/ok") | {"id": "m", "on_success": "ok", "on_failure": "fails"}
     events.append(ask("POST", "/api/messages", message, 201)["event_id"])
     assert worker.delivery.deliver(events) == 3
-    assert worker.wait_until_empty(20)
+    assert worker.wait_until_empty(PATIENCE_SECONDS)
     told: list[str] = []
 
     def note(made: Sequence[Event], now: datetime) -> None:
@@ -101,7 +102,7 @@ def test_no_canary_of_a_destination_or_of_a_notification_is_stored_answered_or_l
         Notifications(own, note, max_retries=0).notify_page(clock.now())
     assert len(told) == 3
     assert worker.delivery.deliver(told) == 3
-    assert worker.wait_until_empty(20)
+    assert worker.wait_until_empty(PATIENCE_SECONDS)
     bodies = [seen.body.decode() for seen in receiver.seen if b'"answer"' in seen.body]
     assert len(bodies) == 3
     assert canaries.found_in("".join(bodies), **OWN, **signing) == [], "what one is told of another's request"

@@ -12,7 +12,7 @@ import pytest
 from scheduler_app.actions.http import Guard, Request, headers_for, parse_networks
 from scheduler_app.actions.http.sender import Sender
 from scheduler_app.embedded import free_port
-from tests.processes import Program, wait_until
+from tests.processes import PATIENCE_SECONDS, Program, wait_until
 
 MANUAL = Path(__file__).parents[2] / "docs" / "receivers.md"
 MARK = "<!-- run by tests/integration/test_manual_receivers.py{} -->\n```{}\n"
@@ -57,10 +57,10 @@ def test_it_does_the_work_of_an_occurrence_once_and_refuses_strangers(receiver: 
             body=body,
             signing_secrets=(secret,),
         )
-        sender.start(Request("key", f"http://127.0.0.1:{port}/", "POST", headers, body, 10))
-        answers = sender.wait(10)
+        sender.start(Request("key", f"http://127.0.0.1:{port}/", "POST", headers, body, PATIENCE_SECONDS))
+        answers = sender.wait(PATIENCE_SECONDS)
         while not answers:
-            answers = sender.wait(10)
+            answers = sender.wait(PATIENCE_SECONDS)
         return answers[0].status
 
     try:

@@ -82,5 +82,6 @@ def test_a_process_of_the_api_leaves_what_its_start_made_out_of_collections(
     options = ("--worker-class", "gthread", "--bind", f"127.0.0.1:{(port := free_port())}")
     config = ("--config", "python:scheduler_app.cli.gunicorn_config")
     command = (sys.executable, "-m", "gunicorn", *config, *options, "served:page")
-    run(*command, **environment(settings)).wait_for("Booting worker")
-    assert requests.get(f"http://127.0.0.1:{port}/", timeout=20).text == "True"
+    found_there = {**environment(settings), "PYTHONPATH": str(tmp_path)}
+    run(*command, **found_there).wait_for("Booting worker")
+    assert requests.get(f"http://127.0.0.1:{port}/").text == "True"

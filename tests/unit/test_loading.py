@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -38,9 +39,15 @@ def loaded(statements: str) -> set[str]:
 @pytest.mark.parametrize(
     ("module", "others"),
     [
-        ("api.factory", ("scheduler_app.worker", "beat", "celery.worker.control")),
-        ("beat.scheduler", ("scheduler_app.worker", "api", "flask", "marshmallow")),
-        ("scheduler_app.worker.process", ("beat", "api", "flask", "marshmallow")),
+        (
+            "scheduler_app.api.factory",
+            ("scheduler_app.worker", "scheduler_app.beat", "celery.worker.control"),
+        ),
+        (
+            "scheduler_app.beat.scheduler",
+            ("scheduler_app.worker", "scheduler_app.api", "flask", "marshmallow"),
+        ),
+        ("scheduler_app.worker.process", ("scheduler_app.beat", "scheduler_app.api", "flask", "marshmallow")),
         # Flower, beat and each of Celery's commands import it.
         ("scheduler_app.worker_signals", ("scheduler_app.assembly", "scheduler_app.worker")),
         ("scheduler_app.cli.up.local_run", ("pymongo", "redis", "celery", "kombu", "scheduler_app.store")),
@@ -70,6 +77,20 @@ def test_a_process_of_up_loads_no_other_command_of_celery(service: Service, othe
     assert f" {service.name.rstrip('1')} [OPTIONS]" in done.stdout
     assert "scheduler_app.broker.app" in found
     assert sorted(found & {"celery.bin.celery", "prompt_toolkit", *others}) == []
+
+
+@pytest.mark.parametrize(
+    "service",
+    [worker_service(1, load_settings(), {}), beat_service({}), flower_service(1, "user:password", {})],
+    ids=["worker", "beat", "flower"],
+)
+def test_a_process_of_up_imports_no_module_of_the_folder_where_it_is_started(
+    service: Service, tmp_path: Path
+) -> None:
+    for name in ("api", "beat", "celery", "click", "redis", "scheduler_app", "yaml"):
+        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('{name}.py of another project was imported')")
+    done = subprocess.run([*service.command, "--help"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
 
 
 def test_rich_can_be_imported_after_the_logs() -> None:

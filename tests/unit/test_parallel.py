@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from scheduler_app.parallel import Parallel
+from tests.processes import PATIENCE_SECONDS
 
 IDS = [f"s{number}" for number in range(11)]
 
@@ -21,7 +22,7 @@ def test_a_page_falls_into_parts_that_keep_its_order(parts: Parallel) -> None:
 
 def test_parts_are_worked_on_at_once(parts: Parallel) -> None:
     meeting = threading.Barrier(2)
-    parts.each(lambda part: meeting.wait(30), parts.of(IDS))
+    parts.each(lambda part: meeting.wait(PATIENCE_SECONDS), parts.of(IDS))
 
 
 def test_a_small_page_is_one_part_and_an_empty_one_is_none(parts: Parallel) -> None:
@@ -40,7 +41,7 @@ Parallel(2, worth=2, name="test").each(lambda part: threading.Event().wait(), [[
 
 
 def test_a_process_that_is_told_to_end_waits_for_no_part() -> None:
-    assert subprocess.run([sys.executable, "-c", ENDED_IN_A_PART], timeout=60, check=False).returncode == 7
+    assert subprocess.run([sys.executable, "-c", ENDED_IN_A_PART], check=False).returncode == 7
 
 
 def test_a_part_that_fails_does_not_cut_the_others_short(parts: Parallel) -> None:

@@ -255,13 +255,14 @@ def _without_an_answer(event: Mapping[str, Any]) -> bool:
 
 
 def _excused(event: Mapping[str, Any], harmed: set[str]) -> bool:
-    """Whether the history tells of a claim of a harmed worker that ended without its report."""
+    """Whether the history tells of a claim of a harmed worker that ended without its report. `harmed` names
+    workers without their hosts, or with them where all have one name."""
     claimed_by = ""
     for line in event["status"]:
         message = line["message"]
         if message.startswith("Claimed by "):
-            claimed_by = message.removeprefix("Claimed by ").partition("@")[0]
-        elif claimed_by in harmed and message.startswith(UNREPORTED):
+            claimed_by = message.removeprefix("Claimed by ")
+        elif harmed & {claimed_by, claimed_by.partition("@")[0]} and message.startswith(UNREPORTED):
             return True
     return False
 

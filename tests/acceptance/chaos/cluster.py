@@ -22,7 +22,7 @@ from scheduler_app.embedded import RabbitMQ, Redis, free_port
 from tests.acceptance.chaos.disks import Disk
 from tests.acceptance.chaos.proxy import Link
 from tests.acceptance.chaos.replica_set import MEMBERS, Member, ReplicaSet
-from tests.acceptance.stack import START_SECONDS, Stack
+from tests.acceptance.stack import Stack
 from tests.processes import wait_until
 
 DATABASE = "chaos"
@@ -59,6 +59,7 @@ class Cluster:
         self.harmed: set[str] = set()
         self.exited: list[str] = []
         self.api_ports = {"api1": free_port(), "api2": free_port()}
+        self.api_headers: dict[str, str] = {}
         self._commands: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
         self._launcher = launcher
         self._links: list[Link] = []
@@ -129,7 +130,7 @@ class Cluster:
 
     def seen(self) -> list[tuple[float, str, str, str]]:
         """What came to the receiver since the last call: (Unix seconds, key, path, run time)."""
-        rows = requests.get(self.callback_url("/report"), timeout=60).json()
+        rows = requests.get(self.callback_url("/report")).json()
         return [tuple(row) for row in rows]
 
     # -- the product's processes -------------------------------------------------------------------------
@@ -169,7 +170,7 @@ class Cluster:
                 "10",
                 "--bind",
                 bind,
-                "api:create_app()",
+                "scheduler_app.api:create_app()",
             )
         if name.startswith("beat"):
             return (*BEAT, f"--pidfile={self.folder / name}.{len(self.stack.running)}.pid")
@@ -178,7 +179,7 @@ class Cluster:
     def wait_for(self, name: str) -> None:
         process = self.processes[name]
         if name.startswith("api"):
-            wait_until(lambda: self._healthy(name), f"{name} to answer\n{self.stack.logs()}", START_SECONDS)
+            wait_until(lambda: self._healthy(name), f"{name} to answer\n{self.stack.logs()}")
         else:
             self.stack.wait_for_node(name.rstrip("0123456789"), process.pid)
 

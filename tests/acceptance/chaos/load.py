@@ -2,14 +2,40 @@
 
 import random
 import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from tests.acceptance.chaos.cluster import Cluster
+from pymongo.database import Database
+
 from tests.acceptance.chaos.owed import SECOND, SENT_HOWEVER_LATE, Era, Lateness, Owed, Script
 from tests.acceptance.chaos.people import People
 from tests.acceptance.chaos.silences import Silence
+
+T = TypeVar("T")
+
+
+class Target(Protocol):
+    """Where a load is created, and what its audit reads; `Cluster` is one."""
+
+    harmed: set[str]
+    exited: list[str]
+
+    @property
+    def api_ports(self) -> Mapping[str, int]: ...
+
+    @property
+    def api_headers(self) -> Mapping[str, str]: ...
+
+    def callback_url(self, path: str) -> str: ...
+
+    def read(self, question: Callable[[Database[dict[str, Any]]], T]) -> T: ...
+
+    def seen(self) -> list[tuple[float, str, str, str]]: ...
+
+    def note_exits(self) -> None: ...
+
 
 LEAD_SECONDS = 3
 BULK = 500
@@ -56,7 +82,9 @@ TAGS = ("odd", "even")
 class Load:
     """`start()`, then break something, then `finish()`: the window is over and each edit is answered."""
 
-    def __init__(self, cluster: Cluster, name: str, seed: int, window: int, *, bursts: int = 1) -> None:
+    def __init__(
+        self, cluster: Target, name: str, seed: int, window: int, *, bursts: int = 1, lead: int = LEAD_SECONDS
+    ) -> None:
         self.name = f"{name}-{seed}"
         self.window = window
         self.owed: list[Owed] = []
@@ -64,11 +92,12 @@ class Load:
         """What faults have stopped for a while, by kill switches and blackouts."""
         self._cluster = cluster
         self._draw = random.Random(f"{name} {seed}")
-        self._people = People(list(cluster.api_ports.values()))
+        self._people = People(list(cluster.api_ports.values()), cluster.api_headers)
         self._pool = ThreadPoolExecutor(EDITED + 1)
         self._edits: list[Future[None]] = []
         self._drafts: list[dict[str, Any]] = []
         self._bursts = bursts
+        self._lead = lead
         self.begins = datetime.now(UTC)
 
     @property
@@ -76,7 +105,7 @@ class Load:
         return self.begins + self.window * SECOND
 
     def start(self) -> None:
-        self.begins = datetime.now(UTC).replace(microsecond=0) + LEAD_SECONDS * SECOND
+        self.begins = datetime.now(UTC).replace(microsecond=0) + self._lead * SECOND
         self._draft_rules(60, OK, 1)
         self._draft_rules(60, OK, 2)
         self._draft_rules(10, SLOW, 3)
@@ -116,7 +145,7 @@ class Load:
         times = max(1, self.window // step)
         rule = f"DTSTART:{self.begins:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=SECONDLY;INTERVAL={step};COUNT={times}"
         for number in range(count):
-            since = self.begins - LEAD_SECONDS * SECOND
+            since = self.begins - self._lead * SECOND
             tags: tuple[str, ...] = () if policies else (TAGS[number % len(TAGS)],)
             owed = self._draft(script, rrule=rule, tags=list(tags), **_policy(lateness), **policies)
             owed.tags = tags

@@ -3,7 +3,7 @@
 import itertools
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import requests
@@ -15,10 +15,11 @@ ASK_AGAIN = {409, 500, 502, 503, 504}
 
 
 class People:
-    """Thread-safe; asks the APIs on `ports` in turn."""
+    """Thread-safe; asks the APIs on `ports` in turn, with `headers` in each request."""
 
-    def __init__(self, ports: Sequence[int]) -> None:
+    def __init__(self, ports: Sequence[int], headers: Mapping[str, str] | None = None) -> None:
         self._ports = itertools.cycle(ports)
+        self._headers = headers or {}
 
     def post(self, path: str, body: Any = None, **headers: str) -> requests.Response:
         return self.ask("POST", path, body, **{"Idempotency-Key": secrets.token_hex(8), **headers})
@@ -33,7 +34,7 @@ class People:
                     method,
                     f"http://127.0.0.1:{next(self._ports)}/api{path}",
                     json=body,
-                    headers=headers,
+                    headers={**self._headers, **headers},
                     timeout=(2, ANSWER_SECONDS),
                 )
                 if answer.status_code not in ASK_AGAIN:

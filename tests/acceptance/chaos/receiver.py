@@ -78,12 +78,12 @@ def _response(status: bytes, body: bytes) -> bytes:
     return b"HTTP/1.1 %b\r\nContent-Length: %d\r\n\r\n%b" % (status, len(body), body)
 
 
-async def main() -> None:
+async def main(host: str = "127.0.0.1") -> None:
     receiver = Receiver()
-    server = await asyncio.start_server(receiver.serve, "127.0.0.1", 0, backlog=4096)
+    server = await asyncio.start_server(receiver.serve, host, 0, backlog=4096)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    sys.exit(asyncio.run(main(*sys.argv[1:])))

@@ -16,6 +16,7 @@ NAME = "rs0"
 MEMBERS = 3
 #: Short, so that a failover takes seconds; MongoDB's default is 10 s.
 ELECTION_TIMEOUT_MS = 2_000
+STEPPED_DOWN_SECONDS = 20
 
 
 class Member(Mongod):
@@ -42,6 +43,11 @@ class Member(Mongod):
     def is_primary(self) -> bool:
         answer = self.ask("hello") if self.pid else None
         return bool(answer and answer.get("isWritablePrimary"))
+
+    def step_down(self) -> None:
+        """Gives its office up, in order: for some seconds another member is primary."""
+        with MongoClient[dict[str, Any]]("127.0.0.1", self.port, directConnection=True) as client:
+            client.admin.command("replSetStepDown", STEPPED_DOWN_SECONDS)
 
     def pause(self) -> None:
         os.kill(self._pid(), signal.SIGSTOP)
@@ -95,7 +101,7 @@ class ReplicaSet:
         return [member for member in self.members if member is not primary]
 
     def wait_for_primary(self) -> None:
-        wait_until(lambda: any(member.is_primary for member in self.members), "a primary", 60)
+        wait_until(lambda: any(member.is_primary for member in self.members), "a primary")
 
     def wait_for_all(self) -> None:
         """Until each member is up to date enough to vote and to serve.
@@ -114,7 +120,7 @@ class ReplicaSet:
             return set(states.values()) == {"serves"}
 
         try:
-            wait_until(settled, "all members", 90)
+            wait_until(settled, "all members")
         except AssertionError as error:
             raise AssertionError(f"{error}: {states}") from None
 

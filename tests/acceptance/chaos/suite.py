@@ -10,7 +10,7 @@ from tests.acceptance.chaos.audit import Seen, audit
 from tests.acceptance.chaos.cluster import Cluster
 from tests.acceptance.chaos.faults import Fault
 from tests.acceptance.chaos.findings import Findings
-from tests.acceptance.chaos.load import Load
+from tests.acceptance.chaos.load import Load, Target
 
 BEFORE_THE_STRIKE_SECONDS = 3.0
 QUIET_SECONDS = 75
@@ -57,7 +57,7 @@ def run(
     return Row(fault.name, seed, findings, round(late, 1), round(time.monotonic() - began, 1))
 
 
-def settle(cluster: Cluster, load: Load, quiet_seconds: float) -> Findings:
+def settle(cluster: Target, load: Load, quiet_seconds: float) -> Findings:
     """Audits until nothing is missing and nothing lives any more, or for too long; then what is not there is
     lost, and what lives is stuck."""
     ids = [owed.schedule_id for owed in load.owed]

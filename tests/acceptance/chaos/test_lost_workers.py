@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from pymongo import MongoClient
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
 from tests.integration.actions.receiver import Behaviour, Seen, says
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
 
@@ -49,15 +48,11 @@ def events(stack: Stack) -> Iterator[Any]:
         yield client[stack.environment["MONGO_DATABASE"]]["events"]
 
 
-def in_seconds(seconds: float) -> str:
-    return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
-
-
 def when_told(told: threading.Event) -> Behaviour:
     """Holds every request until it is told, then answers 200."""
 
     def behave(seen: Seen, connection: socket.socket) -> bool:
-        told.wait(500)
+        told.wait(PATIENCE_SECONDS)
         return says()(seen, connection)
 
     return behave
@@ -70,23 +65,22 @@ def test_ten_kills_of_a_worker_leave_no_event_in_error_that_was_never_sent(
     stack, told = make_stack(CALLBACK_ORIGIN_CONCURRENCY=str(CONCURRENCY)), threading.Event()
     _, _, worker = stack.all()
     url = other_journal.script("/held", when_told(told))
-    held = stack.create_many(BURST, url, run_at=in_seconds(2), timeout_seconds=30, max_retries=10)
+    held = stack.create_many(BURST, url, delay_seconds=2, timeout_seconds=30, max_retries=10)
     bursts: list[str] = []
     began = time.monotonic()
     with events(stack) as stored:
         for number in range(KILLS):
-            burst = stack.create_many(BURST, journal.url("/burst"), run_at=in_seconds(4))
+            burst = stack.create_many(BURST, journal.url("/burst"), delay_seconds=4)
             bursts += burst
             claimed = {"schedule_id": {"$in": burst}, "state": "running"}
             wait_until(lambda: stored.find_one(claimed) is not None, "the burst to be claimed")  # noqa: B023
             stack.kill(worker)
             worker = stack.worker(f"heir{number}")
             time.sleep(max(0.0, began + (number + 1) * SECONDS_BETWEEN_KILLS - time.monotonic()))
-        assert time.monotonic() - began < 200
         told.set()
         mine = {"schedule_id": {"$in": [*held, *bursts]}}
         living = mine | {"state": {"$nin": ["completed", "error"]}}
-        wait_until(lambda: stored.count_documents(living) == 0, "the end of all events", SETTLED_SECONDS)
+        wait_until(lambda: stored.count_documents(living) == 0, "the end of all events")
         ended = list(stored.find(mine))
     sent = Counter(call.key for call in [*journal.calls["/burst"], *other_journal.calls["/held"]])
     lost = Counter(event["lost_leases"] for event in ended)
@@ -109,7 +103,7 @@ def test_a_worker_stopped_beyond_a_lease_sends_nothing_that_it_has_lost_and_all_
     for timeout, receiver in receivers.items():
         url = receiver.script("/held", when_told(told))
         made[timeout] = stack.create_many(
-            3 * CONCURRENCY, url, run_at=in_seconds(2), timeout_seconds=timeout, max_retries=3
+            3 * CONCURRENCY, url, delay_seconds=2, timeout_seconds=timeout, max_retries=3
         )
     for receiver in receivers.values():
         wait_until(lambda: len(receiver.calls["/held"]) == CONCURRENCY, "requests in flight")  # noqa: B023
@@ -122,7 +116,7 @@ def test_a_worker_stopped_beyond_a_lease_sends_nothing_that_it_has_lost_and_all_
     os.killpg(stopped.pid, signal.SIGCONT)
     for schedules in made.values():
         for schedule in schedules:
-            (event,) = stack.finished(schedule, seconds=60)
+            (event,) = stack.finished(schedule)
             assert event["state"] == "completed"
     requests = {
         timeout: Counter(call.key for call in receiver.calls["/held"])

@@ -23,7 +23,7 @@ from scheduler_app.store import Store
 from scheduler_app.usecases.expansion import SCHEDULES_A_PAGE
 from tests import broker_queue
 from tests.acceptance.journal import Journal
-from tests.acceptance.stack import START_SECONDS, Stack
+from tests.acceptance.stack import ONCE, Stack
 from tests.acceptance.test_crashes import when_told
 from tests.builders import schedule
 from tests.fail_points import MongodWithFailPoints
@@ -33,10 +33,8 @@ from tests.processes import wait_until
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(180)]
 
 
-def seconds_to_end(process: subprocess.Popen[bytes]) -> float:
-    began = time.monotonic()
-    process.wait(60)
-    return time.monotonic() - began
+#: How long a process would wait for what the test holds back: longer than a test may take.
+EVER_SECONDS = 600
 
 
 def soon(seconds: float) -> str:
@@ -49,32 +47,32 @@ def soon(seconds: float) -> str:
 def test_a_worker_finishes_what_is_in_flight_and_gives_the_rest_back_in_time_for_another(
     make_stack: Callable[..., Stack], journal: Journal
 ) -> None:
-    stack = make_stack()
+    stack = make_stack(WORKER_SOFT_SHUTDOWN_SECONDS=str(EVER_SECONDS), DISPATCH_HORIZON_SECONDS="60")
     stack.api()
     stack.beat()
     first = stack.worker("first")
     told = threading.Event()
-    in_flight = stack.create(journal.script("/held", when_told(told)), run_at=soon(0.5))
+    in_flight = stack.create(journal.script("/held", when_told(told)), rrule=ONCE)
     wait_until(lambda: bool(journal.calls["/held"]), "the request to be in flight")
     with RedisClient.from_url(stack.environment["BROKER_URL"]) as broker:
         # A message is held until its events are claimed, and no longer.
         wait_until(lambda: broker.hlen(stack.key("unacked")) == 0, "its message to be done with")
-        due = soon(6)
-        waiting = [stack.create(journal.url("/later"), run_at=due) for _ in range(20)]
+        # Far enough ahead that the other one has them before they are due.
+        waiting = stack.create_many(20, journal.url("/later"), delay_seconds=45)
         wait_until(lambda: broker.hlen(stack.key("unacked")) > 0, "the first worker to hold the others")
         assert broker_queue.waiting(broker) == 0
         first.send_signal(signal.SIGTERM)
-        wait_until(lambda: broker_queue.waiting(broker) > 0, "them to be given back", 3)
+        wait_until(lambda: broker_queue.waiting(broker) > 0, "them to be given back")
     stack.worker("second")
     for one in waiting:
         (event,) = stack.finished(one)
         assert (event["state"], event["attempt"]) == ("completed", 1)
-        assert event["attempts"][0]["lag_ms"] < 500
+        # Recovery, which would have dispatched them again 10 s after they were due, had nothing to do.
+        assert [line["status"] for line in event["status"]].count("worker_queue") == 1
     assert len(journal.calls["/later"]) == 20
     assert first.poll() is None, "it waits for its request"
     told.set()
-    assert seconds_to_end(first) < 3
-    assert first.returncode == 0
+    assert first.wait() == 0
     (event,) = stack.finished(in_flight)
     assert (event["state"], event["attempt"], event["attempts"][0]["status_code"]) == ("completed", 1, 200)
     assert len(journal.calls["/held"]) == 1
@@ -83,10 +81,10 @@ def test_a_worker_finishes_what_is_in_flight_and_gives_the_rest_back_in_time_for
 def test_a_second_signal_makes_a_worker_give_back_what_is_in_flight_and_end_at_once(
     make_stack: Callable[..., Stack], journal: Journal
 ) -> None:
-    stack = make_stack(WORKER_SOFT_SHUTDOWN_SECONDS="60")
+    stack = make_stack(WORKER_SOFT_SHUTDOWN_SECONDS=str(EVER_SECONDS))
     stack.api()
     worker = stack.worker()
-    made = stack.create(journal.script("/hangs", hangs), run_at="2040-01-01T00:00:00Z", timeout_seconds=100)
+    made = stack.create(journal.script("/hangs", hangs), run_at="2040-01-01T00:00:00Z", timeout_seconds=300)
     stack.post(f"/schedules/{made}/trigger", status=202)
     wait_until(lambda: bool(journal.calls["/hangs"]), "the request to be in flight")
     worker.send_signal(signal.SIGTERM)
@@ -94,8 +92,7 @@ def test_a_second_signal_makes_a_worker_give_back_what_is_in_flight_and_end_at_o
     with pytest.raises(subprocess.TimeoutExpired):
         worker.wait(1)
     worker.send_signal(signal.SIGTERM)
-    assert seconds_to_end(worker) < 3
-    assert worker.returncode == 0
+    assert worker.wait() == 0
     (event,) = [one for one in stack.events(made, "pending") if one["kind"] == "manual"]
     assert (event["state"], event["attempt"], event["attempts"]) == ("ready_queue", 0, [])
     assert event["status"][-1]["message"].startswith("Given back by worker@")
@@ -164,8 +161,7 @@ def test_a_beat_finishes_the_page_at_hand_and_begins_no_other(
     begun = expanding(1.0)
     assert begun.events() == 0
     begun.beat.send_signal(signal.SIGTERM)
-    assert seconds_to_end(begun.beat) < 2.5
-    assert begun.beat.returncode == 0
+    assert begun.beat.wait() == 0
     assert begun.events() == SCHEDULES_A_PAGE
     assert begun.claimed() == 0
     assert begun.database["nodes"].count_documents({"role": "beat"}) == 0
@@ -174,20 +170,22 @@ def test_a_beat_finishes_the_page_at_hand_and_begins_no_other(
 def test_a_beat_does_not_wait_for_a_mongodb_that_takes_too_long(
     expanding: Callable[[float], Expanding],
 ) -> None:
-    begun = expanding(30.0)
+    begun = expanding(EVER_SECONDS)
+    began = time.monotonic()
     begun.beat.send_signal(signal.SIGTERM)
-    assert 1.5 < seconds_to_end(begun.beat) < 4
+    begun.beat.wait()
+    assert time.monotonic() - began > 1.5
 
 
 def test_a_second_signal_ends_a_beat_in_the_middle_of_a_page(
     expanding: Callable[[float], Expanding],
 ) -> None:
-    begun = expanding(30.0)
+    begun = expanding(EVER_SECONDS)
     begun.beat.send_signal(signal.SIGTERM)
     with pytest.raises(subprocess.TimeoutExpired):
         begun.beat.wait(0.3)
     begun.beat.send_signal(signal.SIGTERM)
-    assert seconds_to_end(begun.beat) < 1
+    begun.beat.wait()
 
 
 # -- the API ---------------------------------------------------------------------------------------------
@@ -201,11 +199,11 @@ def test_an_api_answers_the_request_at_hand_and_takes_no_other(
     stack.url = f"http://127.0.0.1:{port}"
     options = ("--config", "deploy/gunicorn.conf.py")
     process = stack.start(
-        "api", "gunicorn", *options, "api:create_app()", API_PORT=str(port), API_PROCESSES="1"
+        "api", "gunicorn", *options, "scheduler_app.api:create_app()", API_PORT=str(port), API_PROCESSES="1"
     )
-    wait_until(stack._healthy, "the API to answer", START_SECONDS)
+    wait_until(stack._healthy, "the API to answer")
     body = json.dumps({"name": "slow", "callback_url": "http://127.0.0.1:9/", "run_at": soon(3600)}).encode()
-    at_hand = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    at_hand = http.client.HTTPConnection("127.0.0.1", port)
     at_hand.putrequest("POST", "/api/schedules")
     at_hand.putheader("Content-Type", "application/json")
     at_hand.putheader("Content-Length", str(len(body)))
@@ -217,8 +215,7 @@ def test_an_api_answers_the_request_at_hand_and_takes_no_other(
     answer = at_hand.getresponse()
     assert answer.status == 201, answer.read()
     at_hand.close()
-    assert seconds_to_end(process) < 3
-    assert process.returncode == 0
+    assert process.wait() == 0
 
 
 def _is_read(stack: Stack) -> bool:

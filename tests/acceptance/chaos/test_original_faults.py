@@ -32,7 +32,8 @@ from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.recovery import Recovery
 from tests import broker_queue
 from tests.acceptance.journal import Journal
-from tests.acceptance.stack import Stack
+from tests.acceptance.shared_stack import SharedStack
+from tests.acceptance.stack import ONCE, Stack
 from tests.acceptance.test_crashes import when_told
 from tests.acceptance.test_delivery import gaps, in_seconds, instant
 from tests.builders import event, schedule
@@ -106,17 +107,12 @@ def test_2_and_3_schedules_that_share_a_second_are_expanded_in_passing_and_then_
 # -- 4: what is due between two ticks is lost -------------------------------------------------------------
 
 
-def test_4_what_is_due_before_the_next_tick_is_sent(
-    make_stack: Callable[..., Stack], journal: Journal
-) -> None:
+def test_4_what_is_due_before_the_next_tick_is_sent(stack: SharedStack, journal: Journal) -> None:
     """Ten one-offs 10 s ahead, ticks 30 s apart: 0 calls."""
-    stack = make_stack(PREQUEUER_TICKER_INTERVAL_SECONDS="30")
-    stack.api()
-    stack.worker()  # and no beat at all: there is no tick
-    due = in_seconds(3)
-    made = [stack.create(journal.url("/soon"), run_at=due) for _ in range(10)]
-    for one in made:
-        assert stack.finished(one)[0]["state"] == "completed"
+    with stack.stopped("beat"):  # there is no tick
+        made = stack.create_many(10, journal.url("/soon"), delay_seconds=3)
+        for one in made:
+            assert stack.finished(one)[0]["state"] == "completed"
     assert len(journal.calls["/soon"]) == 10
 
 
@@ -132,12 +128,11 @@ def test_4_what_falls_due_while_everything_is_down_is_sent_afterwards(
     wait_until(lambda: len(journal.calls["/down"]) >= 2, "two calls")
     stack.kill(beat)
     stack.kill(worker)
-    before, down_until = len(journal.calls["/down"]), time.monotonic() + 5
+    down_until = time.monotonic() + 5
     wait_until(lambda: time.monotonic() > down_until, "some occurrences to pass")
-    assert len(journal.calls["/down"]) == before
     stack.beat("second")
     stack.worker("second")
-    stack.finished(made, 12, seconds=60)
+    stack.finished(made, 12)
     assert len({call.run_time for call in journal.calls["/down"]}) == 12
 
 
@@ -155,12 +150,12 @@ def test_5_a_worker_killed_in_a_callback_strands_nothing(
     stack.beat()
     victim = stack.worker("victim")
     told = threading.Event()
-    made = stack.create(journal.script("/held", when_told(told), says()), run_at=in_seconds(0.5))
+    made = stack.create(journal.script("/held", when_told(told), says()), rrule=ONCE)
     wait_until(lambda: bool(journal.calls["/held"]), "the request to be in flight")
     stack.kill(victim)
     told.set()
     stack.worker("heir")
-    assert stack.finished(made, seconds=60)[0]["state"] == "completed"
+    assert stack.finished(made)[0]["state"] == "completed"
 
 
 @pytest.mark.chaos
@@ -172,12 +167,12 @@ def test_5_a_callback_in_flight_at_sigterm_is_recorded(
     stack.api()
     worker = stack.worker()
     told = threading.Event()
-    made = stack.create(journal.script("/held", when_told(told)), run_at=in_seconds(0.5))
+    made = stack.create(journal.script("/held", when_told(told)), rrule=ONCE)
     wait_until(lambda: bool(journal.calls["/held"]), "the request to be in flight")
     worker.send_signal(signal.SIGTERM)
     wait_until(lambda: "Warm shutdown" in stack.logs(), "the signal to be heard")
     told.set()
-    assert worker.wait(20) == 0
+    assert worker.wait() == 0
     (done,) = stack.events(made)
     assert (done["state"], done["attempts"][0]["status_code"]) == ("completed", 200)
 
@@ -197,7 +192,7 @@ def test_6_a_dispatcher_that_dies_between_its_two_steps_loses_nothing(
     assert len(taken) == 1, "and here it died: taken, and no message sent"
     dispatch, recovery = Dispatch(store, publisher, horizon_seconds=5), Recovery(store)
     assert dispatch.dispatch_page(now).dispatched == 0
-    wait_until(lambda: recovery.recover_dispatches(now).messages == 1, "its lease to be over", 5)
+    wait_until(lambda: recovery.recover_dispatches(now).messages == 1, "its lease to be over")
     assert dispatch.dispatch_page(now).dispatched == 1
     assert publisher.queue_length() == 1
 
@@ -211,12 +206,12 @@ def test_6_a_redis_that_forgets_its_queue_loses_no_event(
     stack = make_stack()
     stack.api()
     stack.beat()
-    made = stack.create(journal.url("/forgotten"), run_at=in_seconds(1))
+    made = stack.create(journal.url("/forgotten"), rrule=ONCE)
     with RedisClient.from_url(stack.environment["BROKER_URL"]) as broker:
         wait_until(lambda: broker_queue.waiting(broker) > 0, "the message")
         broker.flushdb()
     stack.worker()
-    assert stack.finished(made, seconds=60)[0]["state"] == "completed"
+    assert stack.finished(made)[0]["state"] == "completed"
 
 
 # -- 7: any answer is success -----------------------------------------------------------------------------
@@ -225,11 +220,11 @@ def test_6_a_redis_that_forgets_its_queue_loses_no_event(
 def test_7_a_500_is_a_failure_and_its_retries_wait(stack: Stack, journal: Journal) -> None:
     """A 500 was archived as `completed`. Where it retried, it did so within 2–7 ms."""
     url = journal.script("/broken", says("500 Internal Server Error"))
-    made = stack.create(url, run_at=in_seconds(0.5), max_retries=2, retry_backoff_seconds=0.5)
+    made = stack.create(url, rrule=ONCE, max_retries=2, retry_backoff_seconds=0.5)
     (done,) = stack.finished(made)
     assert (done["state"], done["attempt"]) == ("error", 3)
     assert [attempt["status_code"] for attempt in done["attempts"]] == [500, 500, 500]
-    first, second = gaps(journal, "/broken")
+    first, second = gaps(done)
     # Each is drawn from the upper half of its delay; a busy machine only adds to it.
     assert first >= 0.25
     assert second >= 0.5
@@ -237,12 +232,14 @@ def test_7_a_500_is_a_failure_and_its_retries_wait(stack: Stack, journal: Journa
 
 def test_7_receivers_that_hang_stop_nobody(stack: Stack, journal: Journal) -> None:
     """There was no timeout: five hanging receivers stopped all five workers."""
-    url, due = journal.script("/hangs", hangs), in_seconds(4)
-    hanging = [stack.create(url, run_at=due, timeout_seconds=3, max_retries=0) for _ in range(20)]
-    (other,) = stack.finished(stack.create(journal.url("/others"), run_at=due))
-    ended = [stack.finished(one)[0] for one in hanging]
-    assert {one["state"] for one in ended} == {"error"}
-    assert other["status"][-1]["time"] < min(one["status"][-1]["time"] for one in ended)
+    url, ever = journal.script("/hangs", hangs), {"rrule": ONCE, "max_retries": 0}
+    hanging = stack.create_many(20, url, timeout_seconds=300, **ever)
+    wait_until(lambda: len(journal.calls["/hangs"]) == 20, "all of them to hang")
+    (other,) = stack.finished(stack.create(journal.url("/others"), rrule=ONCE))
+    assert other["state"] == "completed"
+    (given_up,) = stack.finished(stack.create(url, timeout_seconds=1, **ever))
+    assert given_up["attempts"][0]["error"] == "timed out after 1 s"
+    assert [stack.events(one) for one in hanging] == [[]] * 20
 
 
 # -- 8: PUT validates nothing -----------------------------------------------------------------------------
@@ -255,9 +252,9 @@ def test_8_an_edit_that_makes_no_sense_is_refused_and_changes_nothing(
     """Both were a 200, and the next GET a 500."""
     made = stack.create(journal.url("/kept"), run_at=in_seconds(3600))
     path = f"{stack.url}/api/schedules/{made}"
-    before = requests.get(path, timeout=10).json()
-    assert requests.put(path, json=field, timeout=10).status_code == 422
-    after = requests.get(path, timeout=10)
+    before = requests.get(path).json()
+    assert requests.put(path, json=field).status_code == 422
+    after = requests.get(path)
     assert (after.status_code, after.json()) == (200, before)
 
 
@@ -274,7 +271,7 @@ def test_8_an_edit_takes_the_old_rules_events_away(stack: Stack, journal: Journa
 def test_8_an_unknown_schedule_is_not_found(stack: Stack, method: str) -> None:
     """It was a 500."""
     given = {"name": "x"} if method == "put" else None
-    answer = requests.request(method, f"{stack.url}/api/schedules/nobody", json=given, timeout=10)
+    answer = requests.request(method, f"{stack.url}/api/schedules/nobody", json=given)
     assert answer.status_code == 404
 
 
@@ -348,7 +345,7 @@ def test_10_a_callback_does_not_reach_the_inside(journal: Journal) -> None:
 def test_10_what_cannot_be_called_or_is_too_much_is_refused(stack: Stack, field: dict[str, Any]) -> None:
     """`ftp://` and the method NOPE were accepted, and there were no limits."""
     body = {"name": "x", "callback_url": "http://example.com/", "rrule": "FREQ=DAILY"} | field
-    answer = requests.post(f"{stack.url}/api/schedules", json=body, timeout=10)
+    answer = requests.post(f"{stack.url}/api/schedules", json=body)
     assert answer.status_code == 422, answer.text
 
 

@@ -61,7 +61,7 @@ def test_after_a_restore_nothing_is_missing_and_what_is_sent_again_has_its_old_k
     stack = make_stack(MONGO_URI=mongod.uri)
     parts = [stack.api(), stack.beat(), stack.worker()]
     made = [stack.create(journal.url(f"/{number}"), rrule=RULE) for number in range(SCHEDULES)]
-    once = stack.create(journal.url("/once"), run_at=in_seconds(20))
+    once = stack.create(journal.url("/once"), delay_seconds=20)
     wait_until(lambda: len(journal.calls["/0"]) >= 4, "some calls")
     backed_up_at = back_up(mongod, tmp_path / "copy")
     # What the backup does not know of: calls, and a schedule that was made after it.
@@ -79,9 +79,9 @@ def test_after_a_restore_nothing_is_missing_and_what_is_sent_again_has_its_old_k
     stack.worker("restored-worker")
 
     for schedule_id in made:
-        wait_until(lambda: len(stack.events(schedule_id)) == EACH, "every event to end", 60)  # noqa: B023
+        wait_until(lambda: len(stack.events(schedule_id)) == EACH, "every event to end")  # noqa: B023
         assert {event["state"] for event in stack.events(schedule_id)} == {"completed"}
-    stack.finished(once, seconds=60)
+    stack.finished(once)
     assert len(journal.calls["/once"]) == 1
     keys: dict[tuple[str, str], list[str]] = defaultdict(list)
     for path in (f"/{number}" for number in range(SCHEDULES)):
@@ -95,4 +95,4 @@ def test_after_a_restore_nothing_is_missing_and_what_is_sent_again_has_its_old_k
     # Nothing is sent again but what the backup did not know as finished (its last second was in flight).
     assert all(instant(run_time) > backed_up_at - 3 for run_time in again)
     assert all(len(found) == 2 for found in again.values())
-    assert requests.get(f"{stack.url}/api/schedules/{unknown}", timeout=10).status_code == 404
+    assert requests.get(f"{stack.url}/api/schedules/{unknown}").status_code == 404

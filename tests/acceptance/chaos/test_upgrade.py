@@ -76,7 +76,7 @@ def test_recovery_and_dispatch_read_the_events_of_the_version_before(
     leave_behind(store, now, "http://127.0.0.1:9{}".format)
     make_old(settings)
     recovery = Recovery(store)
-    wait_until(lambda: recovery.recover_workers(now).workers == 1, "the lease to be over", 2)
+    wait_until(lambda: recovery.recover_workers(now).workers == 1, "the lease to be over")
     assert recovery.recover_messages(now + timedelta(seconds=11), queue=QueueLengths()).messages == 2
     assert len(send(store.outbox, now + timedelta(seconds=20))) == 4
     rows = list(store.mongo.collection("events").find())
@@ -109,10 +109,10 @@ def test_documents_and_messages_of_the_version_before_are_delivered(
     stack.beat()
     stack.worker()
     for state in ("waiting", "sent", "forgotten", "orphaned"):
-        (done,) = stack.finished(state, seconds=60)
+        (done,) = stack.finished(state)
         assert (done["state"], done["attempt"]) == ("completed", 1), state
         assert len(journal.calls[f"/{state}"]) == 1
-    stack.finished("rule", 15, seconds=60)
+    stack.finished("rule", 15)
     assert len({call.run_time for call in journal.calls["/rule"]}) == 15
 
 
@@ -123,7 +123,7 @@ EACH = 45
 def end(process: subprocess.Popen[bytes]) -> None:
     """As a supervisor ends it; it has to end by itself, and well."""
     process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 0
+    assert process.wait() == 0
 
 
 @pytest.mark.chaos
@@ -150,7 +150,7 @@ def test_beats_workers_and_apis_restarted_one_by_one_under_load_lose_and_double_
     assert journal.calls["/0"][-1].at < restarted_at + 1
     assert len(journal.calls["/0"]) < EACH, "the load has to outlast the restarts"
     for schedule_id in made:
-        wait_until(lambda: not stack.events(schedule_id, "pending"), "nothing to be pending", 90)  # noqa: B023
+        wait_until(lambda: not stack.events(schedule_id, "pending"), "nothing to be pending")  # noqa: B023
     for number in range(SCHEDULES + 2):
         owed = EACH if number < SCHEDULES else 10
         came = Counter(call.run_time for call in journal.calls[f"/{number}"])

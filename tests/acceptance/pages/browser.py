@@ -1,4 +1,4 @@
-"""Debian's Chromium, driven by Playwright, and what no page may ever do in it."""
+"""Debian's Chromium without windows, driven by Playwright, and what no page may ever do in it."""
 
 import shutil
 from collections.abc import Iterator
@@ -6,16 +6,27 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Playwright, Request, expect
 
-CHROMIUM = shutil.which("chromium")
-#: What a slow machine takes in the worst case, for whatever a story waits for.
-PATIENCE_MS = 30_000
+#: The first has the same engine without windows, menus and what belongs to them: a story takes half the CPU.
+#: Some distributions have no package of it.
+CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+#: What a slow machine takes in the worst case, whatever a story waits for: nearly as long as pytest-timeout
+#: leaves to a test.
+PATIENCE_MS = 170_000
+#: What Chromium would show beside pages, where nobody sees it: its address bar has a renderer in each window,
+#: which takes as much CPU as half a page. Of two such lists Chromium reads the last one, so this one repeats
+#: what matters of Playwright's.
+WITHOUT = (
+    *("WebUIOmniboxPopup", "WebUIOmniboxFullPopup", "WebUIOmniboxAimPopup"),
+    *("MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding"),
+)
 expect.set_options(timeout=PATIENCE_MS)
 
 
 def launched(playwright: Playwright) -> Browser:
     """Fails where there is no Chromium: the stories must not be passed over in silence."""
     assert CHROMIUM, "there is no chromium: `make packages` installs it"
-    return playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    options = ["--no-sandbox", f"--disable-features={','.join(WITHOUT)}"]
+    return playwright.chromium.launch(executable_path=CHROMIUM, args=options)
 
 
 @contextmanager

@@ -15,6 +15,5 @@ def run_demo(stack: Stack, *options: str) -> subprocess.CompletedProcess[str]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
     )

@@ -33,7 +33,7 @@ def fill_all_pages(stack: Stack, journal: Journal) -> str:
     )
     stack.post(f"/schedules/{schedule_id}/trigger", status=202)
     (event,) = stack.finished(schedule_id)
-    put = partial(requests.put, timeout=20)
+    put = partial(requests.put)
     waits = {"id": "waits", "callback_url": journal.url("/"), "delay_seconds": 9_000, "event_name": "order"}
     stack.post("/messages", waits)
     url = {"url": journal.url("/"), "concurrency": 2}

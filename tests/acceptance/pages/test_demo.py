@@ -39,11 +39,9 @@ def shown(stack: Stack) -> Stack:
 
 
 def test_a_demonstration_has_a_week_of_history_and_goes_on(page: Page, shown: Stack) -> None:
-    events = requests.get(
-        f"{shown.url}/api/events", params={"limit": "1", "state": "error"}, timeout=20
-    ).json()
+    events = requests.get(f"{shown.url}/api/events", params={"limit": "1", "state": "error"}).json()
     assert events["events"]
-    found = requests.get(f"{shown.url}/api/schedules", params={"limit": 100}, timeout=20).json()["schedules"]
+    found = requests.get(f"{shown.url}/api/schedules", params={"limit": 100}).json()["schedules"]
     by_name = {each["name"]: each for each in found}
     backup = shown.events(by_name["Database backup"]["id"])
     times = [datetime.fromisoformat(each["run_time"]) for each in backup]
@@ -63,11 +61,9 @@ def test_a_demonstration_has_a_week_of_history_and_goes_on(page: Page, shown: St
 
 def paths(stack: Stack) -> dict[str, str]:
     """Every page, by the name of its picture."""
-    found = requests.get(f"{stack.url}/api/schedules", params={"limit": "100"}, timeout=20).json()[
-        "schedules"
-    ]
+    found = requests.get(f"{stack.url}/api/schedules", params={"limit": "100"}).json()["schedules"]
     by_name = {each["name"]: each["id"] for each in found}
-    dead = requests.get(f"{stack.url}/api/events", params={"state": "error"}, timeout=20).json()["events"]
+    dead = requests.get(f"{stack.url}/api/events", params={"state": "error"}).json()["events"]
     busy = by_name["Payment status"]
     return {
         "overview": "/",

@@ -41,7 +41,7 @@ def test_a_destination_is_made_called_paused_changed_and_deleted_once_nothing_ne
     fill(page, "breaker_open_seconds", "30")
     use(page, "save")
     expect(page.get_by_test_id("done")).to_have_text("Saved.")
-    found = requests.get(api, timeout=20).json()
+    found = requests.get(api).json()
     assert (found["concurrency"], found["breaker"]["failures"], found["paused"]) == (4, 3, False)
     made = stack.post(
         "/schedules", {"name": "Needs it", "destination": "crm", "every_seconds": 86_400}, status=201
@@ -57,12 +57,12 @@ def test_a_destination_is_made_called_paused_changed_and_deleted_once_nothing_ne
     use(page, "delete")
     use(page, "confirm")
     expect(page.get_by_test_id("done")).to_have_text("1 deleted.")
-    assert requests.get(f"{stack.url}/api/schedules/{made}", timeout=20).status_code == 404
+    assert requests.get(f"{stack.url}/api/schedules/{made}").status_code == 404
     page.goto("/destinations/crm/edit")
     use(page, "delete")
     use(page, "confirm")
     expect(page.get_by_test_id("done")).to_have_text("Deleted.")
-    assert requests.get(api, timeout=20).status_code == 404
+    assert requests.get(api).status_code == 404
 
 
 def test_a_message_is_made_moved_to_another_time_delivered_and_another_one_cancelled(
@@ -78,7 +78,7 @@ def test_a_message_is_made_moved_to_another_time_delivered_and_another_one_cance
     use(page, "save")
     expect(page.get_by_test_id("done")).to_have_text("Created.")
     expect(page.get_by_test_id("subject")).to_have_text("order.shipped")
-    (message,) = requests.get(f"{stack.url}/api/messages", timeout=20).json()["messages"]
+    (message,) = requests.get(f"{stack.url}/api/messages").json()["messages"]
     later = datetime.fromisoformat(message["scheduled_at"]) - datetime.now(UTC)
     assert timedelta(minutes=115) < later < timedelta(minutes=121)
     use(page, "reschedule")

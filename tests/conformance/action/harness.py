@@ -108,7 +108,9 @@ class CommandHarness(Harness):
     name = "command"
 
     def settings(self, **changes: Any) -> Settings:
-        return Settings(allowed_commands=("true", "false", "sleep *", "sh -c *", "/bin/\0"), **changes)
+        return Settings(
+            allowed_commands=("true", "false", "sleep *", "PASSWORD= sh -c *", "/bin/\0"), **changes
+        )
 
     def succeeds(self) -> Action:
         return CommandAction(("true",))
@@ -148,6 +150,7 @@ class CeleryTaskHarness(Harness):
     def settings(self, **changes: Any) -> Settings:
         return Settings(
             celery_brokers=((BROKER, self._shop.broker),),
+            celery_tasks=(f"{BROKER}:*@*",),
             celery_result_backends=((BROKER, self._shop.results),),
             **changes,
         )

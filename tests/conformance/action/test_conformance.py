@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 import bson
 import pytest
 
-from api.wire.action_types import ACTION_TYPES
-from api.wire.schedule_fields import FIELDS, ShownSchedule
-from api.wire.schedule_input import NewSchedule
 from scheduler_app.actions.executor import Executor, Outcome, Verdict
 from scheduler_app.actions.executors import Executors
 from scheduler_app.actions.registry import KINDS, kind_of
+from scheduler_app.api.wire.action_types import ACTION_TYPES
+from scheduler_app.api.wire.schedule_fields import FIELDS, ShownSchedule
+from scheduler_app.api.wire.schedule_input import NewSchedule
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.field_types import Corrupt
@@ -30,10 +30,9 @@ from tests.builders import event, schedule
 from tests.celery_application import CeleryApplication, celery_application
 from tests.conformance.action.harness import HARNESSES, SECRET, Harness, missing, resources
 from tests.integration.conftest import settings, store
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
-PATIENCE_SECONDS = 120.0
 
 
 def nothing() -> None:
@@ -68,7 +67,9 @@ def executor(harness: Harness, stack: ExitStack) -> Executor:
     return stack.enter_context(closing(KINDS[harness.name].executor(harness.settings(), nothing)))
 
 
-def begin(executor: Executor, action: Action, name: str = "s1", *, timeout_seconds: float = 100.0) -> str:
+def begin(
+    executor: Executor, action: Action, name: str = "s1", *, timeout_seconds: float = PATIENCE_SECONDS
+) -> str:
     """Starts an attempt; returns the id of its event."""
     made = event(NOON, name)
     executor.start(made, replace(schedule(NOON, name), action=action, timeout_seconds=timeout_seconds), NOON)
@@ -78,9 +79,7 @@ def begin(executor: Executor, action: Action, name: str = "s1", *, timeout_secon
 def collect(executor: Executor, count: int) -> list[Verdict]:
     """So many verdicts, in the order in which they come."""
     verdicts: list[Verdict] = []
-    until = time.monotonic() + PATIENCE_SECONDS
     while len(verdicts) < count:
-        assert time.monotonic() < until, f"{len(verdicts)} of {count} verdicts within {PATIENCE_SECONDS} s"
         verdicts += executor.wait(1.0)
     return verdicts
 
@@ -171,9 +170,8 @@ def test_what_is_interrupted_has_no_verdict_and_may_start_anew(harness: Harness,
 def test_another_thread_ends_a_wait(harness: Harness, executor: Executor) -> None:
     begin(executor, harness.hangs())
     executor.wake()
-    started = time.monotonic()
+    # Otherwise it would wait for longer than a test may take.
     assert not executor.wait(PATIENCE_SECONDS)
-    assert time.monotonic() - started < PATIENCE_SECONDS
 
 
 def test_an_executor_that_is_closed_leaves_nothing(harness: Harness) -> None:
@@ -212,9 +210,7 @@ def test_a_worker_waits_for_all_its_executors_at_once(harness: Harness, stack: E
     stack.callback(executors.close)
     started = {begin(executors.of(name), harness.succeeds(), name) for name in both}
     ended: set[str] = set()
-    until = time.monotonic() + PATIENCE_SECONDS
     while ended != started:
-        assert time.monotonic() < until
         ended |= {verdict.event_id for verdict in executors.wait(0.05)}
     assert not executors.serves("third")
 

@@ -39,6 +39,11 @@ class Harness(ABC):
     @abstractmethod
     def url(self) -> str: ...
 
+    @property
+    @abstractmethod
+    def release(self) -> tuple[str, str]:
+        """What the running server says of itself: its name, and its version."""
+
     @abstractmethod
     def kill(self) -> None: ...
 
@@ -65,6 +70,14 @@ class RedisHarness(Harness):
     def url(self) -> str:
         return self._server.url
 
+    @property
+    def release(self) -> tuple[str, str]:
+        with Client.from_url(self.url) as client:
+            said = client.info("server")
+        if "valkey_version" in said:
+            return "Valkey", said["valkey_version"]
+        return "Redis", said["redis_version"]
+
     def kill(self) -> None:
         self._server.kill()
 
@@ -90,6 +103,7 @@ class RabbitmqHarness(Harness):
             atexit.register(kept.cleanup)
             atexit.register(RabbitmqHarness._shared.kill)
         self._server = RabbitmqHarness._shared
+        self._was_killed = False
         if self._server.pid is None:
             self._server.start()
 
@@ -97,13 +111,25 @@ class RabbitmqHarness(Harness):
     def url(self) -> str:
         return self._server.url
 
+    @property
+    def release(self) -> tuple[str, str]:
+        with self._channel() as channel:
+            said = channel.connection.server_properties
+        return said["product"], said["version"]
+
     def kill(self) -> None:
+        self._was_killed = True
         self._server.kill()
 
     def start(self) -> None:
         self._server.start()
 
     def end(self) -> None:
+        if self._was_killed:
+            # RabbitMQ 3.10 now and then answers INTERNAL_ERROR for quorum queues that it had at a kill -9.
+            self._server.kill()
+            RabbitmqHarness._shared = None
+            return
         with self._channel() as channel:
             for database in DATABASES:
                 for lane in LANES:

@@ -17,10 +17,10 @@ from scheduler_app.domain.lane import Lane, QueueLengths
 from scheduler_app.health import Status
 from scheduler_app.usecases.dispatch import Batch
 from tests.conformance.broker.harness import DATABASES, HARNESSES, Harness, missing
-from tests.processes import wait_until
+from tests.manual_releases import assert_named
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 SOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
-PATIENCE_SECONDS = 60.0
 
 
 @pytest.fixture(params=sorted(type(backend).__name__ for backend in BACKENDS))
@@ -89,6 +89,10 @@ def test_a_message_has_ids_and_its_time_and_nothing_else(ours: Deployment) -> No
     assert datetime.fromisoformat(message.headers["eta"]) == SOON
 
 
+def test_the_manual_names_the_release_that_runs_here(harness: Harness) -> None:
+    assert_named(*harness.release)
+
+
 def test_a_message_that_was_acknowledged_is_gone(ours: Deployment) -> None:
     ours.publisher.publish([Batch((str(number),), None) for number in range(3)])
     assert sorted(ids(message)[0] for message in ours.consume(3)) == ["0", "1", "2"]
@@ -155,7 +159,12 @@ def test_a_server_that_is_away_is_a_clear_fault_and_comes_back(harness: Harness,
         return True
 
     wait_until(publishes, "the publisher to connect again")
-    assert [ids(message) for message in ours.consume(1)] == [["after"]]
+    came = [ids(message) for message in ours.consume(1)]
+    if came == [["before"]]:
+        # While the disk is busy, Redis takes seconds to write down that a message was acknowledged: killed
+        # before that, it has the message again.
+        came = [ids(message) for message in ours.consume(1)]
+    assert came == [["after"]]
     assert ours.publisher.ask_queue_length()(PATIENCE_SECONDS) == 0
 
 

@@ -102,14 +102,14 @@ class Receiver:
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._threads[0].join(10)
+        self._threads[0].join()
         for connection in tuple(self._open):
             try:
                 connection.shutdown(socket.SHUT_RDWR)
             except OSError:
                 continue  # its own thread was faster
         for thread in self._threads:
-            thread.join(10)
+            thread.join()
             assert not thread.is_alive()
 
     def _listen(self) -> None:

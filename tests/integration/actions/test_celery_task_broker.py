@@ -1,16 +1,20 @@
 """The thread of one broker of another Celery application, on a real Redis."""
 
 import queue
+from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
 from redis import Redis
 
 from scheduler_app.actions.celery_task.asked import Asked, Told
 from scheduler_app.actions.celery_task.broker_thread import BrokerThread
-from scheduler_app.actions.executor import Outcome
+from scheduler_app.actions.celery_task.executor import CeleryTaskExecutor
+from scheduler_app.actions.executor import Outcome, Verdict
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
-from tests.builders import event
+from scheduler_app.domain.celery_task_patterns import AllowedTasks
+from tests.builders import event, schedule
 from tests.processes import PATIENCE_SECONDS, wait_until
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -54,6 +58,30 @@ def test_a_result_that_is_no_json_fails_its_own_task_alone(redis_url: str) -> No
     assert found["sound"].outcome is Outcome.SUCCESS
     assert found["bent"].outcome is Outcome.PERMANENT
     assert "cannot be read" in found["bent"].reason
+
+
+def test_a_result_backend_that_is_away_is_logged_once_and_named_in_the_history(
+    redis_url: str, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    action = CeleryTaskAction("shop.bill", "shop", queue="bills", wait=True)
+    schedule_of = replace(schedule(NOON), action=action, timeout_seconds=2.0)
+    allowed = AllowedTasks.parse(["shop:*@*"], "scheduler")
+    results = {"shop": "redis://127.0.0.1:1/0"}
+    executor = CeleryTaskExecutor({"shop": redis_url}, results, allowed, concurrency=9, ready=lambda: None)
+    executor.start(event(NOON, "s1"), schedule_of, NOON)
+    found: list[Verdict] = []
+
+    def ended() -> bool:
+        found.extend(executor.wait(0.1))
+        return bool(found)
+
+    try:
+        wait_until(ended, "the attempt to end")
+    finally:
+        executor.close()
+    assert "the result backend of shop does not answer" in (found[0].error or "")
+    said = capsys.readouterr()
+    assert (said.out + said.err + caplog.text).count("celery_task.results_unknown") == 1
 
 
 def test_a_task_whose_earlier_result_is_no_json_is_sent_again(redis_url: str) -> None:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -23,19 +22,20 @@ from scheduler_app.actions.executor import Executor, Outcome, Verdict
 from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.domain.command_action import CommandAction
 from tests.builders import event, schedule
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
-PATIENCE_SECONDS = 120.0
 Run = Callable[..., Verdict]
 
 
 def executor(**settings: Any) -> Executor:
-    return CommandKind().executor(Settings(**{"allowed_commands": ("*", "shell:*")} | settings), lambda: None)
+    return CommandKind().executor(
+        Settings(**{"allowed_commands": ("MARK= PASSWORD= *", "shell:MARK= *")} | settings), lambda: None
+    )
 
 
 def begin(
-    executor: Executor, action: CommandAction, *, timeout_seconds: float = 100.0, name: str = "s1"
+    executor: Executor, action: CommandAction, *, timeout_seconds: float = PATIENCE_SECONDS, name: str = "s1"
 ) -> None:
     made = replace(schedule(NOON, name), action=action, timeout_seconds=timeout_seconds)
     executor.start(event(NOON, name), made, NOON)
@@ -43,9 +43,7 @@ def begin(
 
 def collect(executor: Executor, count: int = 1) -> list[Verdict]:
     found: list[Verdict] = []
-    until = time.monotonic() + PATIENCE_SECONDS
     while len(found) < count:
-        assert time.monotonic() < until, f"{len(found)} of {count} verdicts"
         found += executor.wait(1.0)
     return found
 
@@ -87,7 +85,7 @@ def guardians() -> list[list[str]]:
 def run(mark: str) -> Run:
     """Runs a line of the shell to its end; nothing of it may be left then."""
 
-    def run(line: str, *, timeout_seconds: float = 100.0, **settings: Any) -> Verdict:
+    def run(line: str, *, timeout_seconds: float = PATIENCE_SECONDS, **settings: Any) -> Verdict:
         with closing(executor(**settings)) as made:
             action = CommandAction((line,), shell=True, env=(("MARK", mark),))
             begin(made, action, timeout_seconds=timeout_seconds)
@@ -237,7 +235,7 @@ import sys, time
 from tests.integration.actions.test_commands import begin, executor
 from scheduler_app.domain.command_action import CommandAction
 line = "trap '' TERM; setsid sleep 600 & (trap '' TERM; sleep 600) & echo $$ > " + sys.argv[2] + "; sleep 600"
-begin(executor(), CommandAction((line,), shell=True, env=(("MARK", sys.argv[1]),)), timeout_seconds=60)
+begin(executor(), CommandAction((line,), shell=True, env=(("MARK", sys.argv[1]),)), timeout_seconds=600)
 time.sleep(600)
 """
 
@@ -248,12 +246,145 @@ def test_nothing_is_left_of_a_worker_that_was_killed(mark: str, tmp_path: Path, 
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen((sys.executable, "-c", WORKER, mark, str(started)), env=environment) as worker:
         try:
-            wait_until(started.exists, "the command to start", PATIENCE_SECONDS)
+            wait_until(started.exists, "the command to start")
             worker.send_signal(number)
-            worker.wait(PATIENCE_SECONDS)
+            worker.wait()
         finally:
             worker.kill()
-    wait_until(lambda: marked(mark) == [], "its processes to end", PATIENCE_SECONDS)
+    wait_until(lambda: marked(mark) == [], "its processes to end")
+
+
+def test_nothing_is_left_of_a_command_whose_guardian_was_killed(mark: str, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    line = (
+        "trap '' TERM; setsid sh -c 'sleep 600 & sleep 600' & (trap '' TERM; sleep 600) &"
+        f" echo $PPID > {started}.new; mv {started}.new {started}; sleep 600"
+    )
+    with closing(executor()) as made:
+        begin(made, CommandAction((line,), shell=True, env=(("MARK", mark),)))
+        begin(made, CommandAction(("sleep", "600"), env=(("MARK", f"other-{mark}"),)), name="other")
+        wait_until(started.exists, "the command to start")
+        wait_until(lambda: len(marked(mark)) >= 5, "its processes to start")
+        os.kill(int(started.read_text()), signal.SIGKILL)
+        (verdict,) = collect(made)
+        assert (verdict.outcome, verdict.error) == (Outcome.RETRY, "the command's guardian was killed")
+        assert marked(mark) == [], "the next attempt may begin now"
+        assert len(marked(f"other-{mark}")) == 1, "and no other command is touched"
+
+
+#: Denies setpriority by seccomp, as a sandbox of systemd does, and then runs a command.
+SANDBOXED = """
+import ctypes, errno, platform, struct
+from contextlib import closing
+from tests.integration.actions.test_commands import begin, collect, executor
+from scheduler_app.domain.command_action import CommandAction
+number = {"x86_64": 141, "aarch64": 140}[platform.machine()]
+denied, allowed = 0x00050000 | errno.EPERM, 0x7FFF0000
+code = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, denied), (0x06, 0, 0, allowed)]
+program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in code))
+prog = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(code), ctypes.addressof(program)))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, prog, 0, 0) == 0
+with closing(executor(command_niceness=10)) as made:
+    begin(made, CommandAction(("nice",)))
+    (verdict,) = collect(made)
+    print(verdict.outcome, verdict.reason, verdict.output)
+"""
+
+
+def test_a_command_runs_where_a_sandbox_forbids_to_give_way() -> None:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = (sys.executable, "-c", SANDBOXED)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=100)
+    assert done.stdout.split() == [*str(Outcome.SUCCESS).split(), str(os.nice(0))], done.stdout
+
+
+def test_the_processes_of_a_user_are_limited() -> None:
+    if os.getuid() != 0:
+        with closing(executor(command_processes=1)) as made:
+            begin(made, CommandAction(("sh -c 'true' & wait",), shell=True))
+            (verdict,) = collect(made)
+        assert verdict.outcome is Outcome.RETRY
+        return
+    with closing(executor(command_processes=40, command_user="nobody", command_directory="/")) as made:
+        line = "for i in $(seq 60); do sleep 5 & done; echo all"
+        begin(made, CommandAction((line,), shell=True), timeout_seconds=60)
+        (verdict,) = collect(made)
+    assert "fork" in (verdict.output or "")
+    assert "all" not in (verdict.output or "").split()
+
+
+#: A worker's process as a supervisor starts it: its secrets are in its initial environment, and its parent's.
+SECRETIVE = """
+import os, sys, subprocess
+from contextlib import closing
+from scheduler_app.config import conceal_secrets, load_settings
+from scheduler_app.actions.command.kind import CommandKind
+from tests.integration.actions.test_commands import begin, collect
+from scheduler_app.domain.command_action import CommandAction
+settings = load_settings()
+conceal_secrets(settings)
+if sys.argv[1:]:
+    sys.exit(subprocess.run([sys.executable, "-c", sys.argv[1]]).returncode)
+import ctypes
+assert ctypes.CDLL(None).prctl(3, 0, 0, 0, 0) == 0, "others of its user could read it"
+line = sys.stdin.read()
+with closing(CommandKind().executor(settings, lambda: None)) as made:
+    env = (("STOP", os.environ["STOP"]), ("SAID", "dbobsz.pg.uif.bqj.lfz"))
+    begin(made, CommandAction((line,), shell=True, env=env))
+    (verdict,) = collect(made)
+    print(verdict.output)
+"""
+
+#: Shows what /proc says of a command's ancestors, up to the process of the test, with other letters: what is
+#: printed as it is, as the last line, would be masked.
+ANCESTORS = r"""
+p=$$
+while [ "$p" != "$STOP" ]; do
+    echo "process $p"
+    tr '\0' '\n' < /proc/$p/environ | tr a-z b-za
+    tr a-z b-za < /proc/$p/maps
+    tr '\0' ' ' < /proc/$p/cmdline
+    p=$(cut -d ' ' -f 4 /proc/$p/stat)
+done
+echo "mine $SAID" | tr b-za a-z
+"""
+
+
+def test_no_ancestor_of_a_command_shows_a_secret_of_ours() -> None:
+    secrets = {
+        "API_KEYS": "canary.of.the.api.key",
+        "SECRETS_KEY": "canary-of-the-secrets-key",
+        "MONGO_URI": "mongodb://user:canary-of-mongo@127.0.0.1:1/",
+        "BROKER_URL": "redis://:canary-of-redis@127.0.0.1:1/0",
+        "CELERY_BROKERS": "shop=redis://:canary-of-the-shop@127.0.0.1:1/0",
+        "CELERY_TASKS": "shop:*",
+        "FLOWER_BASIC_AUTH": "me:canary-of-flower",
+    }
+    environment = (
+        os.environ
+        | secrets
+        | {
+            "ALLOWED_COMMANDS": "shell:STOP= SAID= *",
+            "ALLOW_ANY_COMMAND": "true",
+            "COMMAND_MEMORY_MIB": "8192",
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "STOP": str(os.getpid()),
+        }
+    )
+    command = (sys.executable, "-c", SECRETIVE, SECRETIVE)
+    done = subprocess.run(
+        command, env=environment, input=ANCESTORS, capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("process ") >= 3, "shell, guardian, worker and its parent"
+    assert "guardian.py" in done.stdout
+    if os.getuid() == 0:
+        assert "API_KEYS=***" in done.stdout, "root can look there, and finds nothing"
+    assert "dbobsz-" not in done.stdout
+    assert "dbobsz.pg" not in done.stdout.replace("SAID=dbobsz", "")
+    assert "canary" not in done.stdout
+    assert "lhmd ********\n" in done.stdout, "the key itself is masked, wherever a command has it from"
 
 
 def test_only_a_worker_of_root_runs_commands_as_another_user(run: Run, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from tests.integration.actions.receiver import (
     writes,
 )
 from tests.integration.actions.sending import request, send_one
+from tests.processes import PATIENCE_SECONDS
 
 Receive = Callable[..., Receiver]
 
@@ -43,9 +44,9 @@ def test_the_timeout_is_for_the_whole_answer(
     assert send_one(sender, receiver.url).status == 200
     began = time.monotonic()
     answer = send_one(sender, receiver.url, timeout_seconds=0.3)
-    assert 0.29 < time.monotonic() - began < 10
+    assert time.monotonic() - began > 0.29
     assert (answer.status, answer.error, answer.permanent) == (None, "timed out after 0.3 s", False)
-    assert 290 < answer.duration_ms < 10_000
+    assert answer.duration_ms > 290
 
 
 def test_an_address_that_does_not_answer_costs_no_more_than_the_timeout(
@@ -83,11 +84,11 @@ def test_a_timeout_on_a_kept_connection_is_of_the_answer(receive: Receive, sende
 
 def test_each_request_has_its_own_timeout(receive: Receive, sender: Sender) -> None:
     receiver = receive(hangs)
-    for limit in (100.0, 0.1, 0.3, 50.0):
+    for limit in (PATIENCE_SECONDS, 0.1, 0.3, 2 * PATIENCE_SECONDS):
         sender.start(request(receiver.url, key=str(limit), timeout_seconds=limit))
     took: dict[str, float] = {}
     while len(took) < 2:
-        took |= {answer.key: answer.duration_ms for answer in sender.wait(20)}
+        took |= {answer.key: answer.duration_ms for answer in sender.wait(PATIENCE_SECONDS)}
     assert took.keys() == {"0.1", "0.3"}
     assert all(duration_ms > 1000 * float(limit) - 10 for limit, duration_ms in took.items())
     assert sender.in_flight == 2
@@ -103,9 +104,8 @@ def test_each_request_has_its_own_timeout(receive: Receive, sender: Sender) -> N
 def test_a_huge_body_is_not_read_and_the_status_stands(head: bytes, receive: Receive, sender: Sender) -> None:
     receiver = receive(streams(head, b"x" * 65536))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    began = time.monotonic()
-    answer = send_one(sender, receiver.url, timeout_seconds=20)
-    assert time.monotonic() - began < 15
+    # It has no end: a sender that read it all would go on for longer than a test may take.
+    answer = send_one(sender, receiver.url)
     assert (answer.status, answer.error, answer.snippet) == (200, None, "x" * 1024)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 * 1024
 
@@ -134,10 +134,9 @@ def test_headers_without_an_end_are_given_up(
 ) -> None:
     receiver = receive(streams(head, forever))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    answer = send_one(sender, receiver.url, timeout_seconds=20)
+    answer = send_one(sender, receiver.url)
     assert (answer.status, answer.permanent) == (None, False)
     assert answer.error == "the answer's headers are too large"
-    assert answer.duration_ms < 15_000
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 * 1024
 
 

@@ -4,14 +4,16 @@ import secrets
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.factory import routed, serve
-from api.services import Services
+from scheduler_app.api.factory import routed, serve
+from scheduler_app.api.services import Services
+from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Mongod, Redis
 from scheduler_app.store import Store
@@ -44,6 +46,24 @@ def stop(app: Flask) -> None:
 def _of_routes(settings: Settings) -> Settings:
     """The settings but for those of the servers, and the key for what is stored there."""
     return replace(settings, mongo_uri="", mongo_database="", broker_url="", secrets_key="")
+
+
+class ToldTime:
+    """A clock that a test sets by hand."""
+
+    def __init__(self, at: datetime) -> None:
+        self.at = at
+
+    def __call__(self) -> datetime:
+        return self.at
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> ToldTime:
+    """What the application takes for the time."""
+    told = ToldTime(clock.now())
+    monkeypatch.setattr(clock, "now", told)
+    return told
 
 
 @pytest.fixture
@@ -94,7 +114,7 @@ def create(client: FlaskClient) -> Callable[..., dict[str, Any]]:
 
     def made(**fields: Any) -> dict[str, Any]:
         body = {"name": "test", "callback_url": "http://127.0.0.1:9/"} | fields
-        if "run_at" not in body:
+        if not {"run_at", "phrase"} & body.keys():
             body.setdefault("rrule", "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY")
         answer = client.post("/api/schedules", json=body)
         assert answer.status_code == 201, answer.text

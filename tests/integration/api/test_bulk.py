@@ -3,7 +3,7 @@
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.services import Services
+from scheduler_app.api.services import Services
 from scheduler_app.store import Store
 
 GOOD = {

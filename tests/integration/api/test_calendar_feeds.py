@@ -12,12 +12,14 @@ import vobject
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.services import Services
+from scheduler_app.api.services import Services
 from scheduler_app.domain.event import State
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import Record
+from scheduler_app.usecases import calendar_feeds
 from tests.builders import event
+from tests.integration.api.conftest import ToldTime
 
 KEY = "a-key-of-16-letters"
 AUTH = {"X-API-Key": KEY}
@@ -54,10 +56,17 @@ def calendar(client: FlaskClient, path: str, **options: Any) -> str:
     return answer.text
 
 
+def only_event(text: str) -> Any:
+    (found,) = icalendar.Calendar.from_ical(text).walk("VEVENT")
+    return found
+
+
 def times_of(text: str, uid: str, count: int) -> list[datetime]:
-    """The first occurrences of an event, as vobject and dateutil read them."""
-    (found,) = [each for each in vobject.readOne(text).vevent_list if each.uid.value == uid]
-    dates = found.getrruleset(addRDate=True) or [found.dtstart.value]
+    """The first occurrences of a schedule, as vobject and dateutil read them: of one event, or of several
+    whose UIDs go on with the instant."""
+    read = vobject.readOne(text).vevent_list
+    found = [each for each in read if each.uid.value == uid or each.uid.value.startswith(f"{uid}-2")]
+    dates = (date for each in found for date in each.getrruleset(addRDate=True) or [each.dtstart.value])
     return [each.astimezone(UTC) for each in islice(dates, count)]
 
 
@@ -90,7 +99,7 @@ def test_what_readers_disagree_about_is_written_as_instants(client: FlaskClient,
     text = calendar(client, "/api/schedules/s.ics")
     rule = Recurrence.parse(made["recurrence"], created_at=datetime.now(UTC))
     now = datetime.now(UTC)
-    assert "RRULE" not in text
+    assert not {"RRULE", "RDATE"} & {line.split(":")[0] for line in text.split("\r\n")}
     assert times_of(text, "s", 1_000) == rule.between(now, now + timedelta(days=366))
 
 
@@ -107,6 +116,54 @@ def test_instants_are_bounded_and_the_calendar_says_up_to_when(client: FlaskClie
     text = calendar(client, "/api/calendar.ics?tag=t")
     assert len(times_of(text, "hourly", 5_000)) == 100
     assert "Shown up to " in text.replace("\r\n ", "")
+
+
+def test_the_instants_of_all_schedules_of_a_feed_are_bounded_together(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calendar_feeds, "MAX_INSTANTS_OF_ALL", 10)
+    for name in ("a", "b"):
+        create(client, id=name, rrule="DTSTART;TZID=Europe/Berlin:19700101T000000\nRRULE:FREQ=HOURLY")
+    create(client, id="daily", rrule=DAILY)
+    text = calendar(client, "/api/calendar.ics")
+    assert [len(times_of(text, name, 50)) for name in ("a", "b", "daily")] == [5, 5, 50]
+    # Not fewer than one of each, however many schedules there are.
+    monkeypatch.setattr(calendar_feeds, "MAX_INSTANTS_OF_ALL", 1)
+    assert len(times_of(calendar(client, "/api/calendar.ics"), "b", 50)) == 1
+
+
+def test_a_calendar_that_has_not_changed_is_not_sent_again(client: FlaskClient, time: ToldTime) -> None:
+    path = f"/api/schedules/{create(client, rrule=DAILY)['id']}"
+    for file in ("/api/calendar.ics", f"{path}.ics"):
+        first = client.get(file)
+        tag = first.headers["ETag"]
+        time.at += timedelta(seconds=5)
+        again = client.get(file, headers={"If-None-Match": tag})
+        assert (again.status_code, again.data) == (304, b"")
+        assert again.headers["ETag"] == tag
+        assert again.headers["Cache-Control"] == first.headers["Cache-Control"]
+        assert client.put(path, json={"name": f"changed {file}"}).status_code == 200
+        changed = client.get(file, headers={"If-None-Match": tag})
+        assert changed.status_code == 200
+        assert changed.headers["ETag"] != tag
+
+
+def test_programs_are_told_how_often_to_ask_and_which_version_of_an_event_they_have(
+    client: FlaskClient, time: ToldTime
+) -> None:
+    made = create(client, id="s", rrule=DAILY)
+    text = calendar(client, "/api/calendar.ics")
+    assert "REFRESH-INTERVAL;VALUE=DURATION:PT1H\r\n" in text
+    assert "X-PUBLISHED-TTL:PT1H\r\n" in text
+    shown = only_event(text)
+    assert int(shown["SEQUENCE"]) == 0
+    created_at = datetime.fromisoformat(made["created_at"]).replace(microsecond=0)
+    assert shown["LAST-MODIFIED"].dt == shown["DTSTAMP"].dt == created_at
+    time.at += timedelta(minutes=5)
+    client.put("/api/schedules/s", json={"name": "renamed"})
+    shown = only_event(calendar(client, "/api/calendar.ics"))
+    assert int(shown["SEQUENCE"]) == 1
+    assert shown["LAST-MODIFIED"].dt == time.at.replace(microsecond=0)
 
 
 def test_past_events_have_their_outcome(client: FlaskClient, app: Flask) -> None:

@@ -2,11 +2,14 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+
+from tests.integration.api.conftest import ToldTime
 
 ZURICH = {"country": "CH", "subdivision": "ZH", "dates": [{"date": "2041-01-02", "name": "Berchtoldstag"}]}
 RULE = "DTSTART;TZID=Europe/Zurich:20400101T090000\nRRULE:FREQ=MONTHLY;BYMONTHDAY=1"
@@ -153,6 +156,33 @@ def test_a_schedule_observes_a_calendar(client: FlaskClient, create: Create) -> 
     assert client.get("/api/calendars/zurich").get_json()["used_by"] == 1
 
 
+def test_the_third_business_day_of_a_calendar_is_the_same_wherever_it_is_asked_about(
+    client: FlaskClient, create: Create, time: ToldTime
+) -> None:
+    """In Zurich, 6 May 2027 is Ascension Day, and 1 August a Sunday."""
+    time.at = datetime(2027, 4, 20, 10, tzinfo=UTC)
+    put(client, country="CH", subdivision="ZH")
+    phrase = "third business day of the month at 9:00"
+    made = create(phrase=phrase, calendar="zurich", timezone="Europe/Zurich")
+    path = f"/api/schedules/{made['id']}"
+    shown = client.get(path).get_json()
+    assert (shown["on_holiday"], shown["next_run_at"]) == ("uncounted", "2027-05-05T07:00:00Z")
+    assert "not counting a holiday or weekend day of the calendar zurich" in shown["description"]
+    preview = client.get(f"{path}/preview?limit=5").get_json()
+    days = [each["local"][:10] for each in preview["occurrences"]]
+    assert days == ["2027-05-05", "2027-06-03", "2027-07-05", "2027-08-04", "2027-09-03"]
+    reasons = {"2027-05-05": None, "2027-05-03": "BYSETPOS", "2027-05-01": "holiday", "2027-05-06": "holiday"}
+    for day, code in reasons.items():
+        answer = client.get(f"{path}/why?at={day}T09:00").get_json()
+        assert answer["fires"] == (code is None)
+        assert code is None or answer["reason"]["code"] == code
+    forecast = {
+        day: client.get(f"/api/forecast?from=2027-05-{day:02}T00:00:00Z").get_json()["count"]
+        for day in (3, 4, 5, 6)
+    }
+    assert forecast == {3: 0, 4: 0, 5: 1, 6: 0}
+
+
 def test_an_edit_changes_or_takes_away_the_calendar(client: FlaskClient, create: Create) -> None:
     put(client)
     made = create(rrule=RULE, calendar="zurich")
@@ -169,6 +199,88 @@ def test_an_edit_changes_or_takes_away_the_calendar(client: FlaskClient, create:
     assert without["next_run_at"] == "2040-01-01T08:00:00Z"
     assert "calendar" not in without
     assert client.delete("/api/calendars/zurich").status_code == 200
+
+
+def test_holidays_that_end_are_warned_of_wherever_they_are_looked_at(
+    client: FlaskClient, create: Create
+) -> None:
+    """The holidays package knows Sri Lanka's, which follow the moon and a proclamation, until 2026."""
+    made = client.put("/api/calendars/lanka", json={"country": "LK"}).get_json()
+    ends = (
+        "The holidays of LK are known until 2026: from 2027 on none of them is closed. A newer"
+        " holidays package"
+        " may know more; give later ones as dates."
+    )
+    assert made["warnings"] == [ends]
+    assert client.get("/api/calendars/lanka").get_json()["warnings"] == [ends]
+
+    def days(first: str, last: str) -> list[str]:
+        query = {"from": first, "to": last}
+        found: list[str] = client.get("/api/calendars/lanka/days", query_string=query).get_json()["warnings"]
+        return found
+
+    assert days("2026-01-01", "2026-12-31") == []
+    assert days("2026-12-01", "2027-01-31") == [ends]
+    assert days("1999-01-01", "2004-01-01") == [
+        "The holidays of LK are known from 2003 on: before, none is closed."
+    ]
+    rule = {"rrule": "DTSTART:20260101T090000Z\nRRULE:FREQ=DAILY", "calendar": "lanka"}
+    shown = client.post("/api/schedules/preview", json=rule).get_json()
+    assert f"The calendar lanka: {ends}" in shown["warnings"]
+    assert f"The calendar lanka: {ends}" in create(**rule)["warnings"]
+
+
+def test_a_preview_beyond_the_last_year_with_holidays_says_so(client: FlaskClient) -> None:
+    made = client.put("/api/calendars/ch", json={"country": "CH"}).get_json()
+    assert made["warnings"] == []
+    rule = {"rrule": "DTSTART:20260303T090000Z\nRRULE:FREQ=YEARLY", "calendar": "ch"}
+    near = client.post("/api/schedules/preview", json=rule).get_json()
+    far = client.post("/api/schedules/preview", json=rule | {"after": "2095-01-01T00:00:00Z"}).get_json()
+    said = "The calendar ch: The holidays of CH are known until 2100: from 2101 on none of them is closed."
+    assert [warning for warning in far["warnings"] if warning.startswith(said)]
+    assert not [warning for warning in near["warnings"] if warning.startswith(said)]
+
+
+def test_a_calendar_names_the_categories_of_its_holidays_and_opens_working_weekends(
+    client: FlaskClient,
+) -> None:
+    def closed(day: str, **fields: Any) -> bool:
+        answer = client.put("/api/calendars/c", json=fields)
+        assert answer.status_code in (200, 201), answer.text
+        query = {"from": day, "to": day}
+        return bool(client.get("/api/calendars/c/days", query_string=query).get_json()["days"])
+
+    # Turkey works half a day on the eve of Republic Day.
+    assert not closed("2027-10-28", country="TR")
+    assert closed("2027-10-28", country="TR", categories=["public", "half_day"])
+    shown = client.get("/api/calendars/c").get_json()
+    assert shown["categories"] == ["half_day", "public"]
+    # China worked on Sunday 26 January 2025, before the days of the Spring Festival.
+    assert closed("2025-01-26", country="CN")
+    assert not closed("2025-01-26", country="CN", working_weekends=True)
+    assert client.get("/api/calendars/c").get_json()["working_weekends"] is True
+    own = [{"date": "2025-01-26"}]
+    assert closed("2025-01-26", country="CN", working_weekends=True, dates=own)
+    assert closed("2025-01-25", country="CN", working_weekends=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "pointer", "words"),
+    [
+        ({"country": "TR", "categories": ["banking"]}, "/categories", "it has half_day or public"),
+        ({"country": "TH", "categories": ["workday"]}, "/categories", "no holidays of the category"),
+        ({"categories": ["public"]}, "/categories", "give country too"),
+        ({"exchange": "NYSE", "working_weekends": True}, "/working_weekends", "give country too"),
+    ],
+)
+def test_what_a_country_does_not_have_is_refused(
+    client: FlaskClient, given: dict[str, Any], pointer: str, words: str
+) -> None:
+    answer = client.put("/api/calendars/c", json=given)
+    assert answer.status_code == 422
+    (error,) = answer.get_json()["errors"]
+    assert error["pointer"] == pointer
+    assert words in str(error)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,11 @@ SECRET = "s3cret-of-the-task"
 def client(make_api: Callable[..., Flask]) -> FlaskClient:
     brokers = (("shop", "redis://127.0.0.1:1/0"), ("reports", "amqp://127.0.0.1:1//"))
     results = (("shop", "redis://127.0.0.1:1/1"),)
-    return make_api(celery_brokers=brokers, celery_result_backends=results).test_client()
+    return make_api(
+        celery_brokers=brokers,
+        celery_result_backends=results,
+        celery_tasks=("shop:shop.*@*", "reports:shop.bill"),
+    ).test_client()
 
 
 def action(**fields: Any) -> dict[str, Any]:
@@ -83,6 +87,10 @@ def test_a_task_is_created_shown_and_exported_without_its_arguments(client: Flas
         ({"priority": 256}, "priority"),
         ({"expires": 0}, "expires"),
         ({"queue": "a queue"}, "queue"),
+        ({"task": "billing.erase"}, "ask the operator for the pattern shop:billing.erase"),
+        ({"broker": "reports", "queue": "high"}, "the pattern reports:shop.bill@high"),
+        ({"task": "celery.chord_unlock"}, "CELERY_TASKS"),
+        ({"queue": "elsewhere:callbacks"}, "CELERY_TASKS"),
         ({"command": ["echo"]}, "no field of a celery_task"),
         ({"surprise": 1}, "surprise"),
     ],

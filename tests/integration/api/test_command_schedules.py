@@ -15,7 +15,7 @@ BODY = {"name": "job", "run_at": "2040-01-01T00:00:00Z"}
 
 @pytest.fixture
 def client(make_api: Callable[..., Flask]) -> FlaskClient:
-    return make_api(allowed_commands=("echo *", "shell:/opt/jobs/*")).test_client()
+    return make_api(allowed_commands=("PASSWORD= echo *", "shell:/opt/jobs/*")).test_client()
 
 
 def action(**fields: Any) -> dict[str, Any]:
@@ -52,7 +52,8 @@ def test_one_text_is_split_into_words_and_shell_keeps_it(client: FlaskClient) ->
         ({"command": ["echo", "a"], "shell": True}, "one text"),
         ({"command": "echo 'a"}, "split"),
         ({"command": []}, "list of words"),
-        ({"env": {"LD_PRELOAD": "x"}}, "LD_PRELOAD"),
+        ({"env": {"GNUMAKEFLAGS": "x"}}, "ask the operator for the pattern PASSWORD= GNUMAKEFLAGS= echo *"),
+        ({"env": {"PATH": "x"}}, "has PATH from its worker"),
         ({"env": {"A": MASK}}, "stands for"),
         ({"retry_exit_codes": [0]}, "retry_exit_codes"),
         ({"type": "pigeon"}, "command"),

@@ -219,7 +219,7 @@ def test_a_change_of_a_destination_reaches_schedules_at_once(
 def test_a_schedule_names_a_destination_or_a_url(client: FlaskClient, put: Callable[..., Any]) -> None:
     answer = client.post("/api/schedules", json=SCHEDULE)
     assert answer.status_code == 422
-    assert "PUT /api/destinations/billing" in answer.text
+    assert "PUT /api/v1/destinations/billing" in answer.text
     put(allowed_methods=["POST"])
     for body, field in (
         (SCHEDULE | {"callback_url": "http://127.0.0.1:9/"}, "/callback_url"),

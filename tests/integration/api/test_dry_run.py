@@ -12,7 +12,7 @@ from pymongo import ReplaceOne, UpdateOne
 from pymongo.collection import Collection
 from redis import Redis
 
-from api.wire import examples
+from scheduler_app.api.wire import examples
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.event import State
 from scheduler_app.domain.masking import MASK
@@ -20,8 +20,8 @@ from scheduler_app.store import Store
 from scheduler_app.store.dry_run import READS, DryRunDocuments, NotInDryRun
 from tests.builders import event
 
-SCHEDULES = "/api/schedules"
-BODY = {"name": "n", "callback_url": "http://127.0.0.1:9/", "rrule": "FREQ=SECONDLY"}
+SCHEDULES = "/api/v1/schedules"
+BODY = {"name": "n", "callback_url": "http://127.0.0.1:9/", "rrule": "FREQ=MINUTELY"}
 IMPORT = {"ics": examples.IMPORT["ics"], "schedule": {"callback_url": "http://127.0.0.1:9/"}}
 LATER = BODY | {"rrule": "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY"}
 OK = {200, 201, 202}
@@ -35,7 +35,7 @@ def everything(store: Store, redis_url: str) -> Any:
         return kept, {key: broker.llen(key) for key in broker.keys("callbacks*")}
 
 
-#: What `POST /api/destinations/{name}/test` shows of a call that was made.
+#: What `POST /api/v1/destinations/{name}/test` shows of a call that was made.
 ANSWER_OF_A_RECEIVER = {"outcome", "duration_ms", "error", "snippet", "status_code"}
 MESSAGE = {
     "id": "m1",
@@ -62,7 +62,7 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
     client: FlaskClient, store: Store, redis_url: str, dead: str
 ) -> None:
     waiting = store.mongo.collection("events").find_one({"state": State.READY_QUEUE})["_id"]  # type: ignore[index]
-    events = "/api/events"
+    events = "/api/v1/events"
     edited = client.put(f"{SCHEDULES}/there", json={"tags": ["first"]})
     assert edited.status_code == 200
     edit = client.get(f"{SCHEDULES}/there/edits").get_json()["edits"][0]["id"]
@@ -77,16 +77,16 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("POST", f"{SCHEDULES}/bulk", {"schedules": [BODY, BODY | {"id": "b"}, BODY | {"id": "b"}]}),
         ("POST", f"{SCHEDULES}/import", IMPORT),
         ("POST", f"{SCHEDULES}/import", IMPORT),
-        ("POST", "/api/calendar-feeds", {"name": "ops"}),
-        ("DELETE", "/api/calendar-feeds/made", None),
-        ("DELETE", "/api/calendar-feeds/none", None),
+        ("POST", "/api/v1/calendar-feeds", {"name": "ops"}),
+        ("DELETE", "/api/v1/calendar-feeds/made", None),
+        ("DELETE", "/api/v1/calendar-feeds/none", None),
         (
             "POST",
             f"{SCHEDULES}/there/backfill",
             {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"},
         ),
         ("DELETE", f"{SCHEDULES}/there/backfill", None),
-        ("POST", "/api/backlog/expire", {"all": True}),
+        ("POST", "/api/v1/backlog/expire", {"all": True}),
         ("POST", f"{SCHEDULES}/there/pause", None),
         ("POST", f"{SCHEDULES}/mine/resume", None),
         ("POST", f"{SCHEDULES}/there/trigger", None),
@@ -102,30 +102,30 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("POST", f"{SCHEDULES}/pause", {"all": True}),
         ("POST", f"{SCHEDULES}/resume", {"name": "n"}),
         ("POST", f"{SCHEDULES}/delete", {"name": "n"}),
-        ("PUT", "/api/calendars/zurich", {"country": "CH"}),
-        ("PUT", "/api/calendars/zurich", {"country": "CH", "subdivision": "ZH"}),
-        ("DELETE", "/api/calendars/zurich", None),
-        ("DELETE", "/api/calendars/zurich", None),
-        ("POST", "/api/messages", MESSAGE),
-        ("POST", "/api/messages", MESSAGE),
-        ("POST", "/api/messages/bulk", {"messages": [MESSAGE | {"id": "m2"}, {}]}),
-        ("POST", "/api/messages/m1/reschedule", {"delay_seconds": 600}),
-        ("POST", "/api/messages/m1/cancel", None),
-        ("DELETE", "/api/messages/m2", None),
-        ("DELETE", "/api/messages/none", None),
-        ("PUT", "/api/destinations/billing", {"url": "http://127.0.0.1:9/"}),
-        ("PATCH", "/api/destinations/billing", {"rate_per_second": 5}),
-        ("POST", "/api/destinations/billing/pause", None),
-        ("POST", "/api/destinations/billing/resume", None),
-        ("POST", "/api/destinations/billing/test", None),
-        ("DELETE", "/api/destinations/billing", None),
-        ("DELETE", "/api/destinations/billing", None),
-        ("PUT", "/api/kill-switch", {"tag": "nobody-has-it"}),
-        ("DELETE", "/api/kill-switch?tag=nobody-has-it", None),
-        ("DELETE", "/api/kill-switch?tag=nobody-has-it", None),
-        ("PUT", "/api/blackouts/night", examples.BLACKOUT),
-        ("DELETE", "/api/blackouts/night", None),
-        ("DELETE", "/api/blackouts/night", None),
+        ("PUT", "/api/v1/calendars/zurich", {"country": "CH"}),
+        ("PUT", "/api/v1/calendars/zurich", {"country": "CH", "subdivision": "ZH"}),
+        ("DELETE", "/api/v1/calendars/zurich", None),
+        ("DELETE", "/api/v1/calendars/zurich", None),
+        ("POST", "/api/v1/messages", MESSAGE),
+        ("POST", "/api/v1/messages", MESSAGE),
+        ("POST", "/api/v1/messages/bulk", {"messages": [MESSAGE | {"id": "m2"}, {}]}),
+        ("POST", "/api/v1/messages/m1/reschedule", {"delay_seconds": 600}),
+        ("POST", "/api/v1/messages/m1/cancel", None),
+        ("DELETE", "/api/v1/messages/m2", None),
+        ("DELETE", "/api/v1/messages/none", None),
+        ("PUT", "/api/v1/destinations/billing", {"url": "http://127.0.0.1:9/"}),
+        ("PATCH", "/api/v1/destinations/billing", {"rate_per_second": 5}),
+        ("POST", "/api/v1/destinations/billing/pause", None),
+        ("POST", "/api/v1/destinations/billing/resume", None),
+        ("POST", "/api/v1/destinations/billing/test", None),
+        ("DELETE", "/api/v1/destinations/billing", None),
+        ("DELETE", "/api/v1/destinations/billing", None),
+        ("PUT", "/api/v1/kill-switch", {"tag": "nobody-has-it"}),
+        ("DELETE", "/api/v1/kill-switch?tag=nobody-has-it", None),
+        ("DELETE", "/api/v1/kill-switch?tag=nobody-has-it", None),
+        ("PUT", "/api/v1/blackouts/night", examples.BLACKOUT),
+        ("DELETE", "/api/v1/blackouts/night", None),
+        ("DELETE", "/api/v1/blackouts/night", None),
         ("POST", f"{SCHEDULES}/there/edits/{edit}/revert", None),
         ("DELETE", f"{SCHEDULES}/there", None),
         ("DELETE", f"{SCHEDULES}/nobody", None),
@@ -201,9 +201,9 @@ def written_operations(client: FlaskClient) -> set[tuple[str, str]]:
 
 
 def generic(path: str) -> str:
-    parts = path.split("/")
-    if len(parts) > 3 and not (
-        parts[3] in ("bulk", "import", "pause", "resume", "delete", "redrive", "expire") and len(parts) == 4
+    parts = path.removeprefix("/api/v1/").split("/")
+    if len(parts) > 1 and not (
+        parts[1] in ("bulk", "import", "pause", "resume", "delete", "redrive", "expire") and len(parts) == 2
     ):
         names = {
             "events": "{event_id}",
@@ -213,10 +213,10 @@ def generic(path: str) -> str:
             "destinations": "{name}",
             "blackouts": "{name}",
         }
-        parts[3] = names.get(parts[2], "{schedule_id}")
-        if len(parts) > 5 and parts[4] == "edits":
-            parts[5] = "{edit_id}"
-    return "/".join(parts)
+        parts[1] = names.get(parts[0], "{schedule_id}")
+        if len(parts) > 3 and parts[2] == "edits":
+            parts[3] = "{edit_id}"
+    return "/api/v1/" + "/".join(parts)
 
 
 def test_a_dry_run_shows_masks_for_secrets_and_keeps_no_idempotency_record(

@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.edit_log import HEADER
+from scheduler_app.api.edit_log import HEADER
 from scheduler_app.store import Store, edits
 
 Create = Callable[..., dict[str, Any]]

@@ -8,8 +8,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.services import Services
 from scheduler_app.actions.executor import Outcome, Verdict
+from scheduler_app.api.services import Services
 from scheduler_app.domain.event import State
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store

@@ -10,7 +10,7 @@ from cryptography.fernet import Fernet
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.routes import export
+from scheduler_app.api.routes import export
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store

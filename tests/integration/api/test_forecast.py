@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from api.routes import forecast as forecast_route
+from scheduler_app.api.routes import forecast as forecast_route
 from scheduler_app.domain.blackout import Blackout, Policy
 from scheduler_app.domain.forecast import Buckets, Cell, Source, Withheld
 from scheduler_app.domain.kill_switch import Scope, Target

@@ -13,6 +13,7 @@ from scheduler_app.domain.event import State
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
+from scheduler_app.store.events import cancellations
 from tests.builders import event
 
 MINUTE = timedelta(minutes=1)
@@ -57,3 +58,13 @@ def test_a_deletion_withdraws_what_one_that_died_had_left(
     assert state(client, left) == State.READY_QUEUE
     assert client.delete(f"/api/schedules/{active.id}").status_code == 404
     assert state(client, left) == State.CANCELLED
+
+
+def test_a_deletion_withdraws_a_backlog_page_by_page(
+    client: FlaskClient, store: Store, active: Schedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [event(active.revised_at + number * MINUTE, active.id) for number in range(5)]
+    store.events.insert(made, active.revised_at, "made")
+    monkeypatch.setattr(cancellations, "PAGE", 2)
+    assert client.delete(f"/api/schedules/{active.id}").status_code == 200
+    assert {state(client, each.id) for each in made} == {State.CANCELLED}

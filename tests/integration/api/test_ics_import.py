@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from scheduler_app.usecases import ics_import
 from scheduler_app.webserver.limits import max_body_bytes
 
 CALLBACK = {"callback_url": "http://127.0.0.1:9/", "headers": {"X-Key": "secret-value"}}
@@ -182,3 +183,15 @@ def test_a_file_of_10_mb_is_refused_unread(client: FlaskClient) -> None:
     assert size > max_body_bytes("/api/schedules/import")
     answer = client.post("/api/schedules/import", data=b"{" + b" " * size, content_type="application/json")
     assert answer.status_code == 413
+
+
+def test_a_file_that_takes_too_long_to_read_is_refused(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ics_import, "MAX_READ_SECONDS", -1.0)
+    answer = client.post("/api/schedules/import", json={"ics": calendar(ZONED), "schedule": CALLBACK})
+    assert answer.status_code == 422
+    assert "takes too long to read, after 0 items" in answer.get_json()["errors"][0]["detail"]
+    holidays = client.put("/api/calendars/school", json={"ics": calendar("DTSTART;VALUE=DATE:20400101")})
+    assert holidays.status_code == 422
+    assert "takes too long to read" in holidays.get_json()["errors"][0]["detail"]

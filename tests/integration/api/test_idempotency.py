@@ -11,10 +11,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from api.services import Services
+from scheduler_app.api.services import Services
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store, idempotency
-from scheduler_app.store.idempotency import Answered, Begun
+from scheduler_app.store.idempotency import Answered, Begun, InFlight
 
 BODY = {
     "name": "n",
@@ -91,13 +91,16 @@ def test_a_crash_before_the_answer_frees_the_key_when_its_lease_is_over_and_make
     assert client.post("/api/schedules", json=BODY, headers=KEY).headers["Idempotent-Replayed"] == "true"
 
 
-def test_a_trigger_and_a_bulk_begun_again_after_a_crash_make_nothing_twice(
+def test_a_trigger_a_bulk_and_a_backfill_begun_again_after_a_crash_make_nothing_twice(
     app: Flask, client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = client.post("/api/schedules", json=BODY).get_json()["id"]
+    older = {"rrule": "DTSTART:20200101T000000Z\nRRULE:FREQ=DAILY"}
+    made = client.post("/api/schedules", json=BODY | older).get_json()["id"]
+    past = {"from": "2020-01-01T00:00:00Z", "to": "2020-01-10T00:00:00Z"}
     services: Services = app.extensions["scheduler"]
     for path, body in (
         (f"/api/schedules/{made}/trigger", None),
+        (f"/api/schedules/{made}/backfill", past),
         ("/api/schedules/bulk", {"schedules": [BODY | {"signing": True}] * 3}),
     ):
         with monkeypatch.context() as patch:
@@ -106,7 +109,7 @@ def test_a_trigger_and_a_bulk_begun_again_after_a_crash_make_nothing_twice(
         records(store).update_many({}, [{"$set": {"lease_until": {"$subtract": ["$$NOW", 1]}}}])
         assert client.post(path, json=body, headers={"Idempotency-Key": path}).get_json() == first.get_json()
     assert schedules(store) == 4
-    assert store.mongo.collection("events").count_documents({}) == 1
+    assert store.mongo.collection("events").count_documents({"kind": "manual"}) == 1
 
 
 def test_a_chosen_id_is_found_again_after_a_crash_by_the_same_request_alone(
@@ -142,6 +145,22 @@ def test_a_late_answer_of_a_lost_lease_is_not_kept(store: Store) -> None:
     assert slow.request_seed == second.request_seed
     assert not store.idempotency.finish(slow, 201, {}, b"slow")
     assert store.idempotency.finish(second, 201, {}, b"second")
+
+
+def test_a_request_that_a_fault_has_broken_off_is_begun_again_at_once_with_its_seed(store: Store) -> None:
+    def begin(key: str = "k") -> Begun:
+        found = store.idempotency.begin("owner", key, "request", tenant=TENANT)
+        assert isinstance(found, Begun)
+        return found
+
+    first = begin()
+    store.idempotency.release(first)
+    second = begin()
+    assert (second.request_seed, second.token != first.token) == (first.request_seed, True)
+    store.idempotency.release(first)
+    assert isinstance(store.idempotency.begin("owner", "k", "request", tenant=TENANT), InFlight)
+    store.idempotency.give_up(second)
+    assert begin().request_seed != first.request_seed
 
 
 def test_a_conflict_may_be_asked_again_with_the_same_key(client: FlaskClient) -> None:

@@ -11,7 +11,7 @@ from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.health.check import Status
 from scheduler_app.health.kill_switches import check_kill_switches
-from scheduler_app.store import Store
+from scheduler_app.store import Store, kill_switches
 from scheduler_app.store.kill_switches import MAX_SWITCHES
 
 Create = Callable[..., dict[str, Any]]
@@ -32,7 +32,8 @@ def test_it_says_what_it_stopped_and_changes_no_schedule(client: FlaskClient, cr
     assert answer.status_code == 200, answer.text
     on = answer.get_json()
     assert (on["tag"], on["note"], on["result"]) == ("billing", "restore", "on")
-    assert on["stopped"] == {"schedules": 3, "at_least": False}
+    assert on["stopped"] == {"schedules": 3, "at_least": False, "events": 0, "events_at_least": False}
+    assert "warning" not in on
     assert client.put(PATH, json={"all": True}).get_json()["stopped"]["schedules"] == 4
     assert [{"all", "tag"} & each.keys() for each in listed(client)] == [{"all"}, {"tag"}]
     assert client.get(f"/api/schedules/{made[0]['id']}").get_json()["state"] == "active"
@@ -49,7 +50,7 @@ def test_a_destination_is_stopped_by_its_name(client: FlaskClient, create: Creat
     assert client.post("/api/schedules", json=body).status_code == 201
     create()
     answer = client.put(PATH, json={"destination": "erp"}).get_json()
-    assert answer["stopped"] == {"schedules": 1, "at_least": False}
+    assert (answer["stopped"]["schedules"], answer["stopped"]["at_least"]) == (1, False)
 
 
 def test_turning_it_on_again_sets_the_note_and_keeps_since_when(client: FlaskClient) -> None:
@@ -135,3 +136,63 @@ def test_why_names_the_switch_that_holds_an_event(client: FlaskClient, store: St
     why = client.get(f"/api/schedules/{made['id']}/why?at=2039-01-01T00:00:00Z").get_json()
     assert any("kill switch of the tag t" in each for each in why["warnings"])
     assert Target(TENANT, Scope.TAG, "t") in store.kill_switches.everybodys().targets
+
+
+def test_it_says_how_many_events_wait_that_it_stops(
+    client: FlaskClient, create: Create, store: Store
+) -> None:
+    ids = [create(tags=["billing"])["id"] for _ in range(2)]
+    for each in (ids[0], ids[0], ids[1], create()["id"]):
+        assert client.post(f"/api/schedules/{each}/trigger").status_code == 202
+    client.put("/api/destinations/erp", json={"url": "http://127.0.0.1:9/"})
+    client.post("/api/messages", json={"destination": "erp", "payload": {}, "delay_seconds": 600})
+    for which, events in (({"tag": "billing"}, 3), ({"destination": "erp"}, 1), ({"all": True}, 5)):
+        stopped = client.put(PATH, json=which).get_json()
+        assert (stopped["stopped"]["events"], stopped["stopped"]["events_at_least"]) == (events, False), which
+        assert "warning" not in stopped
+
+
+@pytest.mark.parametrize("limit", ["MOST_COUNTED", "SCHEDULES_COUNTED"])
+def test_where_it_does_not_count_all_it_says_so(
+    client: FlaskClient, create: Create, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    monkeypatch.setattr(kill_switches, limit, 2)
+    for _ in range(3):
+        each = create(tags=["billing"])["id"]
+        client.post(f"/api/schedules/{each}/trigger")
+    stopped = client.put(PATH, json={"tag": "billing"}).get_json()["stopped"]
+    assert (stopped["events"], stopped["events_at_least"]) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("which", "warning"),
+    [
+        (
+            {"tag": "biling"},
+            "no active schedule has the tag biling, and no event of one waits; there is billing",
+        ),
+        ({"tag": "BILLING"}, "there is billing"),
+        (
+            {"tag": "quite-different"},
+            "no active schedule has the tag quite-different, and no event of one waits",
+        ),
+        ({"destination": "epr"}, "names the destination epr, and no event waits for it; there is erp"),
+    ],
+    ids=str,
+)
+def test_one_that_stops_nothing_warns_with_the_name_that_comes_near(
+    client: FlaskClient, create: Create, which: dict[str, str], warning: str
+) -> None:
+    create(tags=["a", "billing", "zoo"])
+    create(tags=["monthly"])
+    client.put("/api/destinations/erp", json={"url": "http://127.0.0.1:9/"})
+    answer = client.put(PATH, json=which).get_json()
+    assert (answer["stopped"]["schedules"], answer["stopped"]["events"]) == (0, 0)
+    assert answer["warning"].endswith(warning)
+
+
+def test_tags_are_found_one_after_the_other(create: Create, store: Store) -> None:
+    create(tags=["zoo", "b", "a"])
+    create(tags=["c", "b"])
+    create()
+    assert store.kill_switches.tags(tenant=TENANT) == ["a", "b", "c", "zoo"]

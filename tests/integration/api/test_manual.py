@@ -4,13 +4,14 @@ from pathlib import Path
 
 from flask import Flask
 
-from api import problems
-from api.routes import manual
+from scheduler_app.api import declared_parameters, problems
+from scheduler_app.api.routes import manual
 
 
 def application(folder: Path) -> Flask:
     app = Flask("test")
     problems.register(app)
+    declared_parameters.register(app)
     manual.register(app, folder)
     return app
 
@@ -26,6 +27,14 @@ def test_its_pages_are_served_and_may_load_nothing_from_elsewhere(tmp_path: Path
     assert client.get("/docs/_static/style.css").status_code == 200
     assert client.get("/docs/../manual.py").status_code == 404
     assert client.get("/docs/nothing.html").status_code == 404
+
+
+def test_a_file_is_served_with_the_query_that_a_page_of_the_manual_adds(tmp_path: Path) -> None:
+    """Pages name their styles with a hash of the content, and the search's form adds words."""
+    (tmp_path / "index.html").touch()
+    for name, query in (("style.css", "v=d75fae25"), ("search.html", "q=restore&check_keywords=yes")):
+        (tmp_path / name).touch()
+        assert application(tmp_path).test_client().get(f"/docs/{name}?{query}").status_code == 200
 
 
 def test_where_it_is_not_built_the_answer_says_how(tmp_path: Path) -> None:

@@ -332,7 +332,7 @@ def test_a_message_names_a_destination_in_place_of_a_url(
     def named(status: int = 201, **fields: Any) -> Any:
         return schedule(status, **{"callback_url": None, "destination": "billing"} | fields)
 
-    assert "PUT /api/destinations/billing" in named(422)["detail"]
+    assert "PUT /api/v1/destinations/billing" in named(422)["detail"]
     made = client.put("/api/destinations/billing", json={"url": "http://127.0.0.1:9/base", "signing": True})
     assert made.status_code == 201, made.text
     shown = named(id="m1", path="/orders?sig=secret")

@@ -2,14 +2,19 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from flask.testing import FlaskClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.routes import metrics
+from scheduler_app.api.routes import metrics
+from scheduler_app.config import Settings
+from scheduler_app.embedded import Redis
 from scheduler_app.store import Store
 from tests.builders import event
+from tests.fail_points import MongodWithFailPoints
+from tests.integration.api.conftest import start, stop
 from tests.integration.api.test_event_filters import end
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -40,9 +45,9 @@ def test_requests_are_counted_by_the_route_s_template_and_never_by_a_path(
     client.open("/api/schedules", method="CANARY")
     after = scrape(client)
     for method, route, status, count in (
-        ("POST", "/api/schedules", "201", 1),
-        ("GET", "/api/schedules/{schedule_id}", "200", 2),
-        ("GET", "/api/schedules/{schedule_id}", "404", 1),
+        ("POST", "/api/v1/schedules", "201", 1),
+        ("GET", "/api/v1/schedules/{schedule_id}", "200", 2),
+        ("GET", "/api/v1/schedules/{schedule_id}", "404", 1),
         ("GET", "other", "404", 1),
         ("other", "other", "405", 1),
     ):
@@ -77,6 +82,21 @@ def test_what_is_counted_of_the_store_is_bounded(
     store.events.insert(made, now, "made")
     end(store, now, made)
     assert one(scrape(client), "scheduler_dead_letters") == 3
+
+
+def test_what_mongodb_told_before_it_was_too_slow_is_shown(redis_server: Redis, tmp_path: Path) -> None:
+    with MongodWithFailPoints(tmp_path) as mongod:
+        settings = Settings(mongo_uri=mongod.uri, broker_url=redis_server.url)
+        app = start(settings)
+        try:
+            client = app.test_client()
+            assert ("scheduler_dead_letters", frozenset()) in scrape(client)
+            mongod.delay("aggregate", f"{settings.mongo_database}.events", 2 * metrics.ANSWER_SECONDS)
+            shown = {name for name, _ in scrape(client)}
+            assert "scheduler_nodes" in shown
+            assert "scheduler_dead_letters" not in shown
+        finally:
+            stop(app)
 
 
 def test_the_api_shows_nothing_that_only_workers_and_beats_count(client: FlaskClient) -> None:

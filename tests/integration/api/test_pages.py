@@ -13,12 +13,12 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.pages import dead_letters, forecast, forms
+from scheduler_app.api.pages import dead_letters, forecast, forms
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import Record
-from scheduler_app.usecases import heat_map
+from scheduler_app.usecases import calendar_view, heat_map
 from tests.builders import event
 from tests.integration.api.page_forms import fields_of, form_token
 
@@ -52,7 +52,7 @@ def test_a_page_of_an_event_names_no_field_and_no_attempt_that_is_already_made(
 def test_a_list_goes_on_page_by_page_with_its_filter(
     client: FlaskClient, create: Create, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.pages.schedules.ROWS", 2)
+    monkeypatch.setattr("scheduler_app.api.pages.schedules.ROWS", 2)
     for number in range(5):
         create(name=f"called {number}", tags=["a"])
     create(name="another")
@@ -402,6 +402,47 @@ def test_a_page_is_sent_compressed_only_where_no_other_site_has_asked_for_it(cli
     assert "Content-Encoding" not in client.get("/schedules", headers={"Sec-Fetch-Site": "none"}).headers
 
 
+def marks(page: str) -> dict[str, tuple[int, int]]:
+    """What a calendar says of each day: how many are planned, and how many are done."""
+    found = re.findall(r'data-day="([^"]+)" data-planned="(\d+)" data-done="(\d+)"', page)
+    return {day: (int(planned), int(done)) for day, planned, done in found}
+
+
+def test_a_calendar_counts_all_that_comes_however_often(client: FlaskClient, create: Create) -> None:
+    create(tags=["t"], rrule="DTSTART:20400101T120000Z\nRRULE:FREQ=SECONDLY;UNTIL=20400102T115959Z")
+    create(tags=["t"], rrule="DTSTART:20400101T120000Z\nRRULE:FREQ=MINUTELY;COUNT=1500")
+    create(tags=["t"], rrule="DTSTART:20400102T090000Z\nRRULE:FREQ=DAILY;COUNT=2")
+    for view in ("month", "week", "agenda"):
+        page = client.get(f"/calendar?view={view}&on=2040-01-01&tag=t").text
+        found = marks(page)
+        assert found["2040-01-01"] == (43_200 + 720, 0)
+        if view == "month":
+            assert found["2040-01-02"] == (43_200 + 780 + 1, 0)
+            assert found["2040-01-03"] == (1, 0)
+            assert found["2040-01-04"] == (0, 0)
+        assert "43,920" in page
+        assert "left-out" not in page
+
+
+def test_a_calendar_counts_all_that_ran_and_lists_the_newest(
+    client: FlaskClient, create: Create, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calendar_view, "MOST_EVENTS", 3)
+    made = create(tags=["t"])["id"]
+    other = create(tags=["other"])["id"]
+    noon = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    for number in range(6):
+        fail(store, made, noon + timedelta(minutes=number), 503)
+    for number in range(4):
+        fail(store, other, noon + timedelta(days=1, minutes=number), 503)
+    for query, first, second in (("", 6, 4), ("&tag=t", 6, 0), (f"&schedule_id={made}", 6, 0)):
+        found = marks(client.get(f"/calendar?on=2026-03-02{query}").text)
+        assert (found["2026-03-02"], found["2026-03-03"]) == ((0, first), (0, second))
+    monkeypatch.setattr(calendar_view, "MOST_COUNTED", 5)
+    page = client.get("/calendar?on=2026-03-02").text
+    assert "past events beyond the newest 5: some of 2026-03-02, all before" in page
+
+
 def test_a_calendar_counts_each_event_on_its_day_in_the_zone_that_is_asked_for(
     client: FlaskClient, create: Create, store: Store
 ) -> None:
@@ -494,3 +535,81 @@ def test_the_forecast_says_how_much_falls_due_and_for_whom(
         assert "callbacks fall due" in page.text
     assert "http://127.0.0.1:9" in client.get("/forecast").text
     assert client.get("/forecast?hours=5").status_code == 422
+
+
+def verdict(client: FlaskClient) -> str:
+    shown = re.search(r'data-test="verdict">(.*?)</p>', client.get("/").text)
+    assert shown is not None
+    return re.sub(r"<[^>]*>", "", shown[1])
+
+
+def to_do(client: FlaskClient) -> str:
+    shown = re.search(r'data-test="to-do">(.*?)</ul>', client.get("/").text, re.DOTALL)
+    return re.sub(r"<[^>]*>", "", shown[1]) if shown else ""
+
+
+def test_recent_dead_letters_failing_receivers_and_dead_schedules_take_away_the_well(
+    client: FlaskClient, create: Create, store: Store
+) -> None:
+    def said(name: str) -> bool:
+        return name in to_do(client)
+
+    one, another = create()["id"], create()["id"]
+    names = ("dead letters", "failing receivers", "schedules in error")
+    fail(store, one, clock.now() - timedelta(days=3), 503)
+    assert not any(map(said, names)), "what failed days ago is on its own page"
+    fail(store, one, clock.now() - timedelta(minutes=3), 404)
+    assert "1 event failed for good, of one cause" in to_do(client)
+    waiting = event(clock.now() - timedelta(minutes=1), another)
+    store.events.insert([waiting], clock.now(), "made")
+    rows = store.mongo.collection("events")
+    rows.update_one({"_id": waiting.id}, {"$set": {"state": "retrying", "attempt": 1}})
+    assert not said("failing receivers"), "one failed attempt is no news"
+    rows.update_one({"_id": waiting.id}, {"$set": {"attempt": 2}})
+    assert "1 event of 1 schedule failed 2 times or more" in to_do(client)
+    store.mongo.collection("schedules").update_one(
+        {"_id": one}, {"$set": {"state": "error", "reason": "why"}}
+    )
+    assert "1 schedule makes no events any more" in to_do(client)
+    assert "All is well" not in verdict(client)
+
+
+def test_what_a_deletion_cancelled_before_it_was_due_is_no_outcome(
+    client: FlaskClient, create: Create, store: Store
+) -> None:
+    schedule_id, now = create()["id"], clock.now()
+    events = [event(now - timedelta(minutes=minutes), schedule_id) for minutes in (5, 6, 7)]
+    store.events.insert(events, now, "made")
+    rows = store.mongo.collection("events")
+    for each, later in zip(events, (-60, -60, 1), strict=True):
+        ended = {"state": "cancelled", "archived_at": each.run_time + timedelta(seconds=later)}
+        rows.update_one({"_id": each.id}, {"$set": ended, "$unset": {"due_at": ""}})
+    found = re.search(r'data-test="outcomes">(.*?)</ul>', client.get("/").text, re.DOTALL)
+    assert found is not None
+    assert re.sub(r"<[^>]*>", "", found[1]).split()[-2:] == ["cancelled", "1"], "only what was due by then"
+    bars = client.get("/schedules").text
+    assert bars.count('class="is-cancelled"') == 1
+
+
+@pytest.mark.parametrize("address", ["/new-schedule", "/new-message", "/new-destination"])
+def test_the_texts_of_a_form_are_words_for_people(client: FlaskClient, address: str) -> None:
+    """Not those of a specification: no backticks, no null, no name of a setting or of a field."""
+    page = client.get(address).text
+    texts = re.findall(r'<small class="hint">(.*?)</small>|placeholder="(default[^"]*|)"', page)
+    said = html.unescape(" ".join(" ".join(each) for each in texts))
+    assert len(said) > 300
+    assert not re.search(r"`|\bnull\b|\b[a-z]+_[a-z_]+\b|\b[A-Z]+_[A-Z_]+\b", said), said
+    defaults = " ".join(re.findall(r"(?:placeholder=\"|default: )([^\"<]*)", page))
+    assert not re.search(r"`|\b[A-Z]+_[A-Z_]+\b", html.unescape(defaults)), defaults
+
+
+def test_what_was_filtered_is_still_filtered_after_a_change_of_some(
+    client: FlaskClient, create: Create
+) -> None:
+    made = [create(tags=["kept"])["id"] for _ in range(3)]
+    assert '<input type="hidden" name="tag" value="kept">' in client.get("/schedules?tag=kept").text
+    token = form_token(client, "/new-schedule")
+    given = {"form_token": token, "tag": "kept", "verb": "pause", "selected": made[:2]}
+    answer = client.post("/schedules/selected", data=given)
+    assert answer.status_code == 303
+    assert parse_qs(urlsplit(answer.location).query)["tag"] == ["kept"]

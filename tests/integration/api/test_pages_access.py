@@ -7,7 +7,6 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from api.pages import signing_in
 from scheduler_app.store import Store
 from tests.integration.api.page_forms import form_token
 
@@ -148,14 +147,6 @@ def test_a_wrong_key_is_refused_and_logged_without_the_key(
     written = capsys.readouterr()
     assert "sign_in.refused" in written.out + written.err
     assert "a-wrong-key-entirely" not in written.out + written.err + refused.text
-
-
-def test_attempts_to_sign_in_are_limited_for_each_address(keyed: Flask) -> None:
-    client = keyed.test_client()
-    for _ in range(signing_in.MAX_ATTEMPTS):
-        assert sign_in(client, "a-wrong-key-entirely").status_code == 401
-    limited = sign_in(client, KEY)
-    assert (limited.status_code, limited.headers["Retry-After"]) == (429, "60")
 
 
 def test_a_sign_out_ends_the_session_also_for_who_has_copied_its_cookie(keyed: Flask) -> None:

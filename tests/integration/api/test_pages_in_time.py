@@ -57,12 +57,12 @@ def test_a_list_that_looks_too_long_goes_on_by_its_link(
         store.cancellations.cancel(message_event_id("m0", tenant="default"), now, "no", tenant="default")
     else:
         store.cancellations.cancel_all("s0", 1, now, "no", tenant="default")
-    patch("api.pages.schedules.ROWS", 1)
+    patch("scheduler_app.api.pages.schedules.ROWS", 1)
     for name in ("schedules", "events", "messages"):
-        patch(f"api.pages.{name}.LOOK_SECONDS", 60.0)
+        patch(f"scheduler_app.api.pages.{name}.LOOK_SECONDS", 60.0)
     assert len(walked(client, address)) == 1, "there is time for all"
     for name in ("schedules", "events", "messages"):
-        patch(f"api.pages.{name}.LOOK_SECONDS", 0.0)
+        patch(f"scheduler_app.api.pages.{name}.LOOK_SECONDS", 0.0)
     *before, last = walked(client, address)
     assert len(before) >= 5, "two rows a page"
     assert all(SO_FAR in page for page in before)
@@ -72,11 +72,11 @@ def test_a_list_that_looks_too_long_goes_on_by_its_link(
 def test_going_to_a_schedule_that_was_not_found_in_time_offers_the_list(
     client: FlaskClient, many: None, patch: Patch
 ) -> None:
-    patch("api.pages.go.MOST", 1)
-    patch("api.pages.go.LOOK_SECONDS", 60.0)
+    patch("scheduler_app.api.pages.go.MOST", 1)
+    patch("scheduler_app.api.pages.go.LOOK_SECONDS", 60.0)
     typed: dict[str, Any] = {"query_string": {"to": "sought"}, "headers": {"HX-Request": "true"}}
     assert "All schedules with" not in client.get("/go", **typed).text
-    patch("api.pages.go.LOOK_SECONDS", 0.0)
+    patch("scheduler_app.api.pages.go.LOOK_SECONDS", 0.0)
     found = client.get("/go", **typed).text
     assert 'href="/schedules?text=sought"' in found
     assert "/schedules/s0" not in found

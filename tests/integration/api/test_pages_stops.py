@@ -128,3 +128,16 @@ def test_what_is_wrong_with_a_blackout_stands_beside_its_field(
     assert refused.status_code == 422, refused.text
     assert f'data-test="wrong-{field}"' in refused.text
     assert client.get("/api/blackouts").get_json()["blackouts"] == []
+
+
+def test_after_turning_it_on_the_page_says_what_it_stops_and_warns_where_that_is_nothing(
+    client: FlaskClient, create: Callable[..., dict[str, object]]
+) -> None:
+    create(tags=["billing"])
+    form = {"form_token": form_token(client, "/stops"), "scope": "tag"}
+    page = client.post("/stops/on", data=form | {"named": "billing"}, follow_redirects=True).text
+    assert "1 active schedule and 0 waiting events of the tag billing are stopped now" in page
+    assert 'data-test="stops-nothing"' not in page
+    page = client.post("/stops/on", data=form | {"named": "biling"}, follow_redirects=True).text
+    assert "0 active schedules" in page
+    assert re.search(r'data-test="stops-nothing">[^<]*the tag biling[^<]*there is billing\.<', page)

@@ -61,6 +61,29 @@ def test_an_ambiguous_date_is_refused_with_instants(shared_client: FlaskClient) 
         "2027-04-03T07:00:00Z",
     ]
     assert all(reading["occurrences"][0]["run_time"] == reading["run_at"] for reading in problem["readings"])
+    assert [reading["recurrence"].split("\n")[0] for reading in problem["readings"]] == [
+        "DTSTART;TZID=Europe/Zurich:20270304T090000",
+        "DTSTART;TZID=Europe/Zurich:20270403T090000",
+    ]
+
+
+def test_a_single_local_time_is_shown_in_its_zone_with_what_a_clock_change_does(
+    shared_client: FlaskClient,
+) -> None:
+    status, shown = preview(shared_client, "on 28 march at 2:30")
+    assert status == 200
+    assert shown["description"] == "Once, on 28 March 2027 at 03:30 (Europe/Zurich)"
+    (found,) = shown["occurrences"]
+    assert found == {
+        "run_time": "2027-03-28T01:30:00Z",
+        "local": "2027-03-28T03:30:00+02:00",
+        "dst": "gap_shifted",
+    }
+    assert "02:30 on 2027-03-28 does not exist in Europe/Zurich" in shown["warnings"][0]
+    status, problem = preview(shared_client, "on 28 march at 2:30", gap="skip")
+    assert status == 422
+    assert problem["errors"][0]["pointer"] == "/phrase"
+    assert "gap=skip" in problem["detail"] + str(problem["errors"])
 
 
 @pytest.mark.parametrize("verb", ["POST", "PUT", "bulk", "preview"])
@@ -80,7 +103,8 @@ def test_words_that_are_not_understood_are_named(shared_client: FlaskClient, ver
         problem = preview(shared_client, given["phrase"])[1]
     assert problem["status"] == 422
     assert problem["not_understood"] == ["delete", "all", "Files"]
-    assert problem["readings"] == []
+    (reading,) = problem["readings"]
+    assert reading["description"].startswith("Every day at 09:00")
 
 
 def test_a_phrase_is_kept_as_it_was_written(shared_client: FlaskClient) -> None:

@@ -12,8 +12,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from api.services import Services
 from scheduler_app.actions.http.executor import request_of
+from scheduler_app.api.services import Services
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.signing import MAX_RETIRING

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.tasks_facade import routes
+from scheduler_app.api.tasks_facade import routes
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import Record

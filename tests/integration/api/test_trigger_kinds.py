@@ -11,6 +11,7 @@ from flask.testing import FlaskClient
 from scheduler_app.domain.instants import shown_time
 from scheduler_app.domain.triggers import KINDS, ONE_OF, Value
 from tests.conformance.trigger.samples import SAMPLES
+from tests.integration.api.conftest import ToldTime
 
 SCHEDULES = "/api/schedules"
 BODY = {"name": "test", "callback_url": "http://127.0.0.1:9/", "timezone": "Europe/Zurich"}
@@ -136,3 +137,28 @@ def test_a_delay_runs_that_much_later_than_it_was_given(shared_client: FlaskClie
     created, following = (datetime.fromisoformat(made[name]) for name in ("created_at", "next_run_at"))
     assert following == created + timedelta(hours=1)
     assert following.tzinfo == UTC
+
+
+@pytest.mark.parametrize(
+    "trigger",
+    [
+        {"rrule": "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO;BYHOUR=9;BYMINUTE=0;BYSECOND=0"},
+        {"phrase": "every 2 weeks on Monday at 9:00"},
+    ],
+)
+def test_an_edit_of_the_timezone_alone_stays_in_the_same_weeks(
+    client: FlaskClient, time: ToldTime, trigger: dict[str, str]
+) -> None:
+    time.at = datetime(2026, 11, 18, 10, 15, 30, tzinfo=UTC)
+    path = f"{SCHEDULES}/{client.post(SCHEDULES, json=BODY | trigger).get_json()['id']}"
+
+    def coming() -> list[str]:
+        query = {"after": "2026-12-01T00:00:00Z", "limit": 5}
+        shown = client.get(f"{path}/preview", query_string=query).get_json()["occurrences"]
+        return [each["local"][:16] for each in shown]
+
+    wanted = coming()
+    time.at += timedelta(days=8)
+    assert client.put(path, json={"timezone": "Asia/Tokyo"}).status_code == 200
+    assert coming() == wanted
+    assert client.get(path).get_json()["timezone"] == "Asia/Tokyo"

@@ -10,7 +10,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from api.services import Services
+from scheduler_app.api.services import Services
 from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.tenants import TENANT

@@ -36,10 +36,18 @@ def stored(store: Store, **changes: Any) -> Schedule:
 def test_an_occurrence_fires_and_has_neighbours(client: FlaskClient, create: Create) -> None:
     made = create(rrule=NINE, timezone="Europe/Zurich")["id"]
     found = why(client, made, "2040-01-16T08:00:00Z")
+    rule = "FREQ=WEEKLY;UNTIL=20400601T090000Z;BYDAY=MO"
     assert found == {
         "at": {"run_time": "2040-01-16T08:00:00Z", "local": "2040-01-16T09:00:00+01:00"},
         "fires": True,
         "further_reasons": [],
+        "causes": [
+            {
+                "code": "RRULE",
+                "message": f"{rule} names Monday 16 January 2040, 09:00:00.",
+                "rule": rule,
+            }
+        ],
         "previous": {"run_time": "2040-01-09T08:00:00Z", "local": "2040-01-09T09:00:00+01:00"},
         "next": {"run_time": "2040-01-23T08:00:00Z", "local": "2040-01-23T09:00:00+01:00"},
         "warnings": [],
@@ -159,3 +167,21 @@ def test_the_ends_of_the_years_that_can_be_asked_about_are_answered(
 
 def test_a_schedule_that_is_not_there_is_a_404(client: FlaskClient) -> None:
     assert client.get("/api/schedules/nobody/why?at=2040-01-01T00:00:00Z").status_code == 404
+
+
+def test_the_moment_at_which_a_jittered_event_falls_due_leads_to_its_occurrence(
+    client: FlaskClient, create: Create
+) -> None:
+    made = create(rrule=NINE, timezone="Europe/Zurich", jitter_seconds=600)["id"]
+    own = why(client, made, "2040-01-16T08:00:00Z")
+    assert [cause["code"] for cause in own["causes"]] == ["RRULE"]
+    due_at = own["at"]["due_at"]
+    assert "." in due_at
+    found = why(client, made, due_at)
+    assert found["fires"]
+    assert found["at"] == own["at"]
+    assert [cause["code"] for cause in found["causes"]] == ["jitter", "RRULE"]
+    assert found["causes"][0]["message"].startswith(f"Its callback falls due at {due_at}, ")
+    other = why(client, made, "2040-01-16T08:00:00.001Z")
+    assert other["reason"]["code"] == "whole_second"
+    assert other["causes"] == []

@@ -1,8 +1,14 @@
 """The limiter on a real Redis: rates, slots, breakers, lost state."""
 
+import os
 import secrets
+import signal
+import tempfile
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +16,8 @@ import redis
 
 from scheduler_app.broker.redis.flow_control import RedisLimiter
 from scheduler_app.domain.destination import Breaker, Destination
-from scheduler_app.domain.flow import Answer, Ask, Ended, Grant, Why
+from scheduler_app.domain.flow import Answer, Ask, Ended, FlowState, Grant, Why
+from scheduler_app.embedded import Redis
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -31,6 +38,20 @@ def client(redis_url: str, prefix: str) -> "Iterator[redis.Redis]":
 @pytest.fixture
 def limiter(client: "redis.Redis", prefix: str) -> RedisLimiter:
     return RedisLimiter(client, prefix)
+
+
+@contextmanager
+def _answers_nothing(server: Redis) -> Iterator[None]:
+    """It is stopped, for longer than anybody may wait for it here."""
+    assert server.pid
+    os.kill(server.pid, signal.SIGSTOP)
+    going_on = threading.Timer(30.0, os.kill, (server.pid, signal.SIGCONT))
+    going_on.start()
+    try:
+        yield
+    finally:
+        going_on.cancel()
+        os.kill(server.pid, signal.SIGCONT)
 
 
 def destination(name: str = "d", **fields: Any) -> Destination:
@@ -63,6 +84,17 @@ def test_never_more_than_the_concurrency_holds_slots_and_ends_free_them(limiter:
     assert freed.granted == 1
 
 
+def test_a_concurrency_that_was_lowered_below_what_is_in_flight_grants_nothing_until_enough_have_ended(
+    limiter: RedisLimiter, client: "redis.Redis", prefix: str
+) -> None:
+    assert one(limiter, destination(concurrency=3), wanted=ids(3)).granted == 3
+    lowered = destination(concurrency=1, rate_per_second=1000.0, burst=1000)
+    refused = one(limiter, lowered, wanted=ids(5, first=3))
+    assert (refused.granted, refused.why) == (0, Why.CONCURRENCY)
+    ends = [Ended(each, Answer.WELL, 200, 0.1) for each in ids(3)]
+    assert one(limiter, lowered, wanted=ids(5, first=3), ended=ends).granted == 1
+
+
 def test_the_slots_of_a_worker_that_died_run_out(limiter: RedisLimiter) -> None:
     made = destination(concurrency=1)
     assert one(limiter, made, wanted=ids(1), slot_seconds=0.0).granted == 1
@@ -81,13 +113,13 @@ def failed(*event_ids: str) -> list[Ended]:
 def test_a_breaker_opens_after_failures_in_a_row_and_closes_by_a_probe(
     limiter: RedisLimiter, client: "redis.Redis", prefix: str
 ) -> None:
-    made = destination(breaker=Breaker(failures=3, open_seconds=60))
+    made = destination(breaker=Breaker(failures=3, open_seconds=600))
     assert one(limiter, made, ended=failed("a", "b"), wanted=ids(1)).granted == 1
     assert one(limiter, made, ended=[Ended("e0", Answer.WELL, 200)]).is_open is False
     assert one(limiter, made, ended=failed("a", "b", "c")).is_open
     refused = one(limiter, made, wanted=ids(9))
     assert (refused.granted, refused.why) == (0, Why.BREAKER)
-    assert 30 < refused.wait <= 60
+    assert 300 < refused.wait <= 600
     assert limiter.look(made).breaker == "open"
     client.hset(f"{prefix}flow:d", "open_until", "1")  # its time is over
     assert limiter.look(made).breaker == "half-open"
@@ -101,10 +133,21 @@ def test_a_breaker_opens_after_failures_in_a_row_and_closes_by_a_probe(
     assert (closed.granted, closed.is_open) == (9, False)
 
 
+def test_a_breaker_that_allows_more_failures_by_now_opens_again_after_a_failed_probe(
+    limiter: RedisLimiter, client: "redis.Redis", prefix: str
+) -> None:
+    assert one(limiter, destination(breaker=Breaker(1, 600.0)), ended=failed("a")).is_open
+    client.hset(f"{prefix}flow:d", "open_until", "1")  # its time is over
+    edited = destination(breaker=Breaker(failures=9, open_seconds=600))
+    assert one(limiter, edited, wanted=ids(9)).granted == 1
+    one(limiter, edited, ended=failed("e0"))
+    assert limiter.look(edited).open_for > 300
+
+
 def test_a_breaker_sees_no_more_requests_than_failures_however_many_are_in_flight(
     limiter: RedisLimiter,
 ) -> None:
-    made = destination(breaker=Breaker(failures=10, open_seconds=60), concurrency=5)
+    made = destination(breaker=Breaker(failures=10, open_seconds=600), concurrency=5)
     flying = ids(one(limiter, made, wanted=ids(5)).granted)
     seen = len(flying)
     while flying:
@@ -112,6 +155,35 @@ def test_a_breaker_sees_no_more_requests_than_failures_however_many_are_in_fligh
         flying += ids(grant.granted, first=seen)
         seen += grant.granted
     assert seen == 10
+
+
+def test_a_breaker_lets_no_wave_out_before_an_answer_says_that_the_receiver_is_there(
+    limiter: RedisLimiter, client: "redis.Redis", prefix: str
+) -> None:
+    made = destination(breaker=Breaker(failures=5, open_seconds=60))
+    wave = one(limiter, made, wanted=ids(100))
+    assert (wave.granted, wave.why) == (5, Why.CONCURRENCY)
+    assert one(limiter, made, wanted=ids(100, first=5)).granted == 0
+    answered = one(limiter, made, ended=[Ended("e0", Answer.WELL, 200, 0.1)], wanted=ids(100, first=5))
+    assert answered.granted == 100
+    # The next wave, long after that answer.
+    client.delete(f"{prefix}flow:d:slots")
+    client.hset(f"{prefix}flow:d", "well_at", "1")
+    assert one(limiter, made, wanted=ids(100, first=200)).granted == 5
+    # And after Redis lost its data.
+    for key in client.scan_iter(f"{prefix}flow:d*"):
+        client.delete(key)
+    assert one(limiter, made, wanted=ids(100, first=300)).granted == 5
+
+
+def test_a_breaker_of_a_slow_receiver_holds_up_nothing_while_answers_come(
+    limiter: RedisLimiter, client: "redis.Redis", prefix: str
+) -> None:
+    made = destination(breaker=Breaker(failures=1, open_seconds=60))
+    one(limiter, made, ended=[Ended("a", Answer.WELL, 200, 30.0)])
+    seconds, micros = client.time()
+    client.hset(f"{prefix}flow:d", "well_at", str(seconds + micros / 1e6 - 50))
+    assert one(limiter, made, wanted=ids(9)).granted == 9
 
 
 @pytest.mark.parametrize(("asked", "wait"), [(None, 1.0), (86_400.0, 86_400.0), (1e9, 86_400.0)])
@@ -126,13 +198,39 @@ def test_a_receiver_that_asks_for_patience_is_left_alone_up_to_a_maximum(
     assert limiter.look(made).answers[0].status_code == 429
 
 
+def slowed(retry_after: float | None = None) -> list[Ended]:
+    return [Ended("a", Answer.FAILED, 429, 0.1, slow_down=True, retry_after=retry_after)]
+
+
+def test_of_two_pauses_that_a_receiver_asks_for_the_longer_one_holds(limiter: RedisLimiter) -> None:
+    made = destination(concurrency=5)
+    one(limiter, made, ended=slowed(600.0))
+    one(limiter, made, ended=slowed(5.0))
+    assert 300 < limiter.look(made).asked_to_wait <= 600
+
+
+def test_a_pause_doubles_with_each_demand_and_begins_anew_after_a_success(
+    limiter: RedisLimiter, client: "redis.Redis", prefix: str
+) -> None:
+    made = destination(concurrency=5)
+
+    def pause(ended: list[Ended]) -> float:
+        one(limiter, made, ended=ended)
+        found = limiter.look(made).asked_to_wait
+        client.hset(f"{prefix}flow:d", "blocked", "0")  # it is over
+        return found
+
+    assert [round(pause(slowed()) + 0.4) for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert round(pause([Ended("b", Answer.WELL, 200), *slowed()]) + 0.4) == 1
+
+
 def test_places_in_the_line_are_a_rate_apart_and_never_given_twice(limiter: RedisLimiter) -> None:
     made = destination(rate_per_second=0.02)
     first = one(limiter, made, reserve=10)
     second = one(limiter, made, reserve=1)
     assert first.step == 50
     # Each counts from its own instant.
-    assert 450 < second.first - first.first <= 500
+    assert 300 < second.first - first.first <= 500
 
 
 def test_after_a_loss_nothing_is_granted_until_workers_have_told_what_they_hold(
@@ -153,3 +251,95 @@ def test_a_redis_that_is_away_is_an_error_of_its_own_kind() -> None:
     limiter = RedisLimiter.of_url("redis://127.0.0.1:1", "x:")
     with pytest.raises(limiter.unavailable):
         limiter.decide([Ask(destination())])
+
+
+def test_a_redis_that_does_not_answer_is_given_up_after_the_limit_and_left_alone_for_a_moment() -> None:
+    with (
+        tempfile.TemporaryDirectory(prefix="redis-") as folder,
+        Redis(Path(folder)) as server,
+        _answers_nothing(server),
+    ):
+        limiter = RedisLimiter.of_url(server.url, "x:", seconds=0.2)
+        with pytest.raises(redis.TimeoutError):
+            limiter.decide([Ask(destination())])
+        with pytest.raises(limiter.unavailable, match="it did not answer a moment ago"):
+            limiter.look(destination())
+        limiter.close()
+
+
+def test_a_look_shows_how_a_destination_is_and_changes_nothing(
+    limiter: RedisLimiter, client: "redis.Redis", prefix: str
+) -> None:
+    made = destination(rate_per_second=0.01, burst=5, concurrency=9, breaker=Breaker(3, 60.0))
+    assert limiter.look(made) == FlowState("closed", 0, 0, 4.0, 0.0, 0.0, 0.0, ())
+    assert one(limiter, made, wanted=ids(3)).granted == 3
+    ended = [Ended("e0", Answer.FAILED, None, 0.1), Ended("e1", Answer.WELL, 204, 0.1)]
+    one(limiter, made, ended=[*failed("e9"), *ended], reserve=6)
+    one(limiter, made, ended=failed("e8"))
+    for _ in range(2):
+        found = limiter.look(made)
+        assert (found.breaker, found.failures, found.in_flight, found.open_for) == ("closed", 1, 1, 0.0)
+        assert found.tokens == pytest.approx(1.0, abs=0.5)
+        assert 200 < found.line <= 300
+        told = [(each.status_code, each.answer) for each in found.answers]
+        assert told == [
+            *((500, Answer.FAILED), (204, Answer.WELL)),
+            *((None, Answer.FAILED), (500, Answer.FAILED)),
+        ]
+        assert all(0 <= each.seconds_ago < 60 for each in found.answers)
+    # A destination without the limit has neither tokens nor a breaker.
+    plain = limiter.look(destination(concurrency=9))
+    assert (plain.tokens, plain.breaker, plain.in_flight) == (None, "closed", 1)
+    limiter.look(destination("never used", rate_per_second=1.0))
+    assert not list(client.scan_iter(f"{prefix}flow:never used*"))
+
+
+def test_an_open_breaker_that_was_taken_away_is_shown_as_closed(limiter: RedisLimiter) -> None:
+    assert one(limiter, destination(breaker=Breaker(1, 60.0)), ended=failed("a")).is_open
+    opened = limiter.look(destination(breaker=Breaker(1, 60.0)))
+    assert opened.breaker == "open"
+    assert 0 < opened.open_for <= 60
+    assert limiter.look(destination()).breaker == "closed"
+
+
+def test_the_tokens_that_are_shown_are_none_after_a_burst_and_never_negative(limiter: RedisLimiter) -> None:
+    made = destination(rate_per_second=0.01, burst=3)
+    assert limiter.look(made).tokens == 2.0
+    assert one(limiter, made, wanted=ids(9)).granted == 2
+    assert limiter.look(made).tokens == pytest.approx(0.0, abs=0.5)
+    # Whose burst was larger before it was edited has fewer than none.
+    assert limiter.look(destination(rate_per_second=0.01, burst=2)).tokens == 0.0
+
+
+def test_of_a_fast_rate_as_many_tokens_are_kept_back_as_come_while_requests_leave(
+    limiter: RedisLimiter,
+) -> None:
+    # Of seconds since 1970, a double cannot tell a hundredth of a thousandth.
+    assert one(limiter, destination("a", rate_per_second=50.0, burst=20), wanted=ids(30)).granted in (14, 15)
+    assert one(limiter, destination("b", rate_per_second=50.0, burst=2), wanted=ids(30)).granted == 1
+
+
+def test_only_the_last_answers_are_kept(limiter: RedisLimiter) -> None:
+    made = destination(concurrency=1)
+    one(limiter, made, ended=[Ended(f"e{number}", Answer.FAILED, 500 + number) for number in range(8)])
+    assert [each.status_code for each in limiter.look(made).answers] == [507, 506, 505, 504, 503]
+
+
+def test_an_end_without_an_answer_frees_the_slot_and_says_nothing_of_the_receiver(
+    limiter: RedisLimiter,
+) -> None:
+    made = destination(concurrency=1, breaker=Breaker(1, 60.0))
+    assert one(limiter, made, wanted=ids(1)).granted == 1
+    freed = one(limiter, made, ended=[Ended("e0", Answer.NOTHING)], wanted=ids(1, first=1))
+    assert (freed.granted, freed.is_open) == (1, False)
+    assert limiter.look(made).answers == ()
+
+
+def test_the_line_of_a_destination_moves_as_fast_as_its_requests_end(limiter: RedisLimiter) -> None:
+    made = destination(concurrency=2)
+    one(limiter, made, ended=[Ended("a", Answer.WELL, 200, took=10.0)])
+    assert one(limiter, made, reserve=4).step == 5.0
+    assert 15 < limiter.look(made).line <= 20
+    # What was reserved twice is given back.
+    one(limiter, made, reserve=-2)
+    assert 5 < limiter.look(made).line <= 10

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from prometheus_client import REGISTRY
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 
@@ -11,6 +12,7 @@ from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Redis
+from scheduler_app.telemetry import metrics
 from scheduler_app.usecases.dispatch import Batch
 from tests.processes import PATIENCE_SECONDS
 
@@ -36,6 +38,14 @@ def test_a_redis_that_is_away_or_refuses_is_unavailable(publisher: CeleryPublish
         publisher.publish([Batch(("x",), None)])
 
 
+def test_a_broker_that_answers_a_question_before_anything_was_published_is_up(
+    publisher: CeleryPublisher,
+) -> None:
+    metrics.dependency_up.labels("broker").set(0)
+    assert publisher.queue_length() == 0
+    assert REGISTRY.get_sample_value("scheduler_dependency_up", {"dependency": "broker"}) == 1
+
+
 @pytest.mark.parametrize("mistake", [KeyError, TypeError, AttributeError])
 def test_a_mistake_of_ours_is_not(mistake: type[Exception], publisher: CeleryPublisher) -> None:
     assert not issubclass(mistake, publisher.unavailable)
@@ -45,3 +55,12 @@ def test_the_length_of_the_queue_is_that_of_its_own_deployment(publisher: Celery
     assert publisher.queue_length() == publisher.ask_queue_length()(PATIENCE_SECONDS) == 0
     publisher.publish([Batch(("x",), None)] * 3)
     assert publisher.queue_length() == publisher.ask_queue_length()(PATIENCE_SECONDS) == 3
+
+
+def test_a_publish_takes_one_place_of_the_pool_for_all_its_batches(redis: Redis) -> None:
+    """Another one for each batch would wait for ever, as soon as all places are taken."""
+    app = make_app(Settings(broker_url=redis.url, mongo_database="one"))
+    app.conf.broker_pool_limit = 1
+    publisher = CeleryPublisher(app)
+    publisher.publish([Batch((f"b{number}",), None) for number in range(3)])
+    assert publisher.queue_length() == 3

@@ -1,13 +1,23 @@
 """The transport that kombu's own is replaced by."""
 
-from collections.abc import Iterator
+import json
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import pytest
+import redis
 from kombu.connection import Connection
 from kombu.transport.redis import Transport
+from structlog.testing import capture_logs
 
 from scheduler_app.broker.backends import backend_of
+from scheduler_app.broker.malformed import MAX_MESSAGE_BYTES
+from scheduler_app.broker.redis import backend
+from scheduler_app.broker.redis.backend import RedisBackend
+from scheduler_app.config import MAX_TIMEOUT_SECONDS, Settings
+from tests.processes import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -44,3 +54,172 @@ def test_waiting_for_messages_keeps_a_connection_of_its_own(channel: Any) -> Non
     with channel.conn_or_acquire() as client:
         assert channel.client is not client
         assert channel.client.connection_pool is not client.connection_pool
+
+
+@pytest.fixture
+def queue(redis_url: str) -> Iterator[Any]:
+    """A queue of our transport; its messages are JSON."""
+    backend_of(redis_url)
+    with Connection(redis_url) as connection:  # type: ignore[no-untyped-call]
+        made = connection.SimpleQueue("q")
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def client(redis_url: str) -> "Iterator[redis.Redis]":
+    with closing(redis.Redis.from_url(redis_url)) as made:
+        yield made
+
+
+def take(queue: Any) -> Any:
+    return queue.get(timeout=PATIENCE_SECONDS)
+
+
+def events_of(lines: Sequence[Mapping[str, Any]]) -> list[Any]:
+    return [line["event"] for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [
+        (b"{not json", "not_json"),
+        (b"[" * 100_000, "not_json"),
+        (b'"' + b"x" * (MAX_MESSAGE_BYTES - 1) + b'"', "too_large"),
+        (b'"' + b"x" * (MAX_MESSAGE_BYTES - 2) + b'"', "envelope"),
+        (b"[]", "envelope"),
+        (b'{"headers": {}}', "envelope"),
+    ],
+)
+def test_an_item_that_is_no_message_is_dropped_and_what_follows_is_read(
+    queue: Any, client: "redis.Redis", item: bytes, reason: str
+) -> None:
+    queue.put({"v": 1})
+    client.rpush("q", item)  # the next to be taken
+    with capture_logs() as lines:
+        message = take(queue)
+    assert message.payload == {"v": 1}
+    assert [(line["event"], line["reason"]) for line in lines] == [("message.dropped", reason)]
+    message.ack()
+    assert client.llen("q") == client.hlen("unacked") == 0
+
+
+def test_a_message_whose_body_cannot_be_decoded_is_dropped(queue: Any, client: "redis.Redis") -> None:
+    queue.put({"v": 1})
+    item = client.rpop("q")
+    assert isinstance(item, bytes)
+    broken = json.loads(item) | {"body": "abcde"}
+    queue.put({"v": 2})
+    client.rpush("q", json.dumps(broken))
+    with capture_logs() as lines:
+        assert take(queue).payload == {"v": 2}
+    assert [line["reason"] for line in lines] == ["body"]
+
+
+def test_a_message_that_redis_refuses_to_note_is_worked_on_all_the_same(
+    queue: Any, client: "redis.Redis"
+) -> None:
+    queue.put({"v": 1})
+    client.set("unacked", "of another type")
+    with capture_logs() as lines:
+        message = take(queue)
+        assert message.payload == {"v": 1}
+        assert queue.channel.qos.held() == [message.delivery_tag]
+        message.ack()
+        assert queue.channel.qos.held() == []
+    assert events_of(lines) == ["broker.refused"] * 2
+    assert "noted as held" in lines[0]["message"]
+    assert "acknowledged" in lines[1]["message"]
+
+
+def test_a_message_that_redis_refuses_to_take_back_is_held_no_longer(
+    queue: Any, client: "redis.Redis"
+) -> None:
+    queue.put({"v": 1})
+    message = take(queue)
+    client.delete("unacked")
+    client.set("unacked", "of another type")
+    with capture_logs() as lines:
+        message.requeue()
+    assert events_of(lines) == ["broker.refused"]
+    assert "given back" in lines[0]["message"]
+    assert queue.channel.qos.held() == []
+
+
+@pytest.mark.parametrize("settle", ["ack", "requeue", "reject"])
+def test_a_message_of_a_lost_connection_is_left_to_come_again(
+    queue: Any, client: "redis.Redis", settle: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.put({"v": 1})
+    message = take(queue)
+    with monkeypatch.context() as patch, capture_logs() as lines:
+        patch.setattr(queue.channel, "connection", None)
+        getattr(message, settle)()
+    assert events_of(lines) == ["broker.channel_gone"]
+    assert client.hlen("unacked") == 1
+
+
+def test_what_a_channel_cannot_give_back_at_its_end_is_told_and_ends_nothing(
+    queue: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.put({"v": 1})
+    take(queue)
+    qos = queue.channel.qos
+
+    def gone(*_: Any, **__: Any) -> None:
+        raise AttributeError("the connection is gone")
+
+    with monkeypatch.context() as patch, capture_logs() as lines:
+        patch.setattr(qos, "channel", None)
+        patch.setattr(qos, "_flush", gone)
+        qos.restore_unacked_once()
+    assert events_of(lines) == ["broker.restore_failed"]
+
+
+def test_a_held_message_that_kombu_did_not_write_is_dropped_and_the_others_come_back(
+    queue: Any, client: "redis.Redis"
+) -> None:
+    queue.put({"v": 1})
+    tag = take(queue).delivery_tag
+    for name, kept in (("no-json", b"{"), ("no-message", b'[{}, "", "q"]'), ("no-list", b"5")):
+        client.hset("unacked", name, kept)
+        client.zadd("unacked_index", {name: 1.0})
+    with capture_logs() as lines:
+        for name in ("no-json", "no-message", "no-list", tag):
+            queue.channel.qos.restore_by_tag(name)
+    assert [(line["event"], line["reason"]) for line in lines] == [("message.dropped", "unacked")] * 3
+    assert (client.hlen("unacked"), client.zcard("unacked_index"), client.llen("q")) == (0, 0, 1)
+
+
+def test_all_messages_but_some_are_given_back(queue: Any, client: "redis.Redis") -> None:
+    for number in range(4):
+        queue.put({"v": number})
+    taken = [take(queue) for _ in range(4)]
+    queue.channel.return_all_but({taken[1].delivery_tag})
+    assert queue.channel.qos.held() == [taken[1].delivery_tag]
+    assert client.llen("q") == 3
+    assert queue.channel.sizes("q")[0] == 3
+    assert sum(queue.channel.sizes("q").values()) == 3
+    assert sum(queue.channel.sizes("other").values()) == 0
+
+
+def test_what_a_worker_holds_is_given_to_no_other_before_the_longest_callback_has_ended(
+    settings: Settings,
+) -> None:
+    held_for = RedisBackend().transport_options(settings)["visibility_timeout"]
+    assert held_for > MAX_TIMEOUT_SECONDS + settings.horizon_seconds
+
+
+def test_a_redis_that_accepts_and_does_not_answer_is_given_up_after_a_while(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backend, "SILENT_SECONDS", 0.3)
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}"
+        backend_of(url)
+        options = RedisBackend().transport_options(settings)
+        with (
+            Connection(url, transport_options=options) as connection,  # type: ignore[no-untyped-call]
+            pytest.raises(redis.TimeoutError),
+        ):
+            connection.channel()

@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pymongo import MongoClient
 
+from scheduler_app.cli.apply.files import Item
+from scheduler_app.cli.apply.planning import plan
 from scheduler_app.cli.apply.yaml_text import read_yaml
 from scheduler_app.client import Scheduler
 from scheduler_app.embedded import Mongod
@@ -125,6 +128,21 @@ def test_a_plan_of_a_hundred_names_the_occurrences_of_the_one_that_changes(
     assert scheduler.get(f"{tag}-41")["cron"] == "0 9 * * *"
     assert counts(files.apply()) == {"changed": 1, "unchanged": 99}
     assert scheduler.get(f"{tag}-41")["cron"] == "0 10 * * 1-5"
+
+
+def test_a_plan_removes_nothing_where_its_window_ends_between_the_old_time_and_the_new(
+    scheduler: Scheduler, tag: str
+) -> None:
+    """A day of the window's end has both times, or neither."""
+    scheduler.schedule(URL, id=f"{tag}-edge", cron="0 8 * * *", name=tag)
+    item = Item("schedules", f"{tag}-edge", daily(f"{tag}-edge", 9) | {"name": tag}, "all.yaml")
+    now = datetime.now(UTC)
+    for hour in (7, 8, 9, 10):
+        then = (now + timedelta(days=1)).replace(hour=hour, minute=30)
+        (step,) = plan(scheduler, [item], then)
+        assert step.occurrences.removed == ()
+        assert len(step.occurrences.added) == (hour == 8)  # of today, when the old time is over
+        assert len(step.occurrences.moved) in (30, 31)
 
 
 def test_prune_deletes_what_the_owner_no_longer_names(files: Files, scheduler: Scheduler, tag: str) -> None:

@@ -53,7 +53,7 @@ def test_a_schedule_from_its_creation_to_its_end(shell: Shell, scheduler: Schedu
 def test_lists_are_tables_for_people(shell: Shell, scheduler: Scheduler, tag: str) -> None:
     scheduler.schedule(URL, rrule=YEARLY, name="a [bold]name[/] of markup", id=tag, tags=[tag])
     heading, line = shell.run("list", "--tag", tag).stdout.splitlines()
-    assert heading.split()[:3] == ["state", "id", "name"]
+    assert heading.split()[:5] == ["state", "last", "run", "id", "name"]
     assert "a [bold]name[/] of markup" in line
     assert "2040-01-01T00:00:00Z" in line
     event_id = scheduler.trigger(tag)
@@ -243,12 +243,19 @@ def test_many_are_counted_and_then_edited(shell: Shell, scheduler: Scheduler, ta
     for _ in range(3):
         scheduler.schedule(URL, rrule=YEARLY, tags=[tag])
     # Nobody is there to say yes.
-    assert shell.run("pause", "--tag", tag, status=1).stdout.startswith("3 schedules to pause\n")
+    assert shell.run("pause", "--tag", tag, status=1).stdout.startswith(
+        f"3 schedules to pause: --tag {tag}\n"
+    )
     assert len(list(scheduler.list(tag=tag, state="active"))) == 3
-    assert shell.run("pause", "--tag", tag, "--yes").stdout == "3 schedules to pause\npaused 3\n"
+    assert (
+        shell.run("pause", "--tag", tag, "--yes").stdout == f"3 schedules to pause: --tag {tag}\npaused 3\n"
+    )
     assert shell.json("resume", "--tag", tag, "--state", "paused", "--yes") == {"resumed": 3, "skipped": []}
-    assert shell.run("delete", "--tag", tag, "--yes").stdout == "3 schedules to delete\ndeleted 3\n"
-    assert shell.run("delete", "--tag", tag, "--yes").stdout == "0 schedules to delete\n"
+    assert (
+        shell.run("delete", "--tag", tag, "--yes").stdout
+        == f"3 schedules to delete: --tag {tag}\ndeleted 3\n"
+    )
+    assert shell.run("delete", "--tag", tag, "--yes").stdout == f"0 schedules to delete: --tag {tag}\n"
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume", "delete"])
@@ -263,9 +270,12 @@ def test_dead_letters_are_redriven_one_by_one_or_by_a_filter(
     made = scheduler.schedule(URL, rrule=YEARLY, tags=[tag])["id"]
     first, *others = dead_letters(made, 3, 503)
     assert shell.run("redrive", first).stdout == f"redriven {first}\n"
-    assert shell.run("redrive", "--tag", tag, status=1).stdout.startswith("2 dead letters to redrive\n")
+    assert shell.run("redrive", "--tag", tag, status=1).stdout.startswith(
+        f"2 dead letters to redrive: --tag {tag}\n"
+    )
     by_code = ("redrive", "--schedule", made, "--status-code", "5xx", "--yes")
-    assert shell.run(*by_code).stdout == "2 dead letters to redrive\nredriven 2\n"
+    chosen = f"--schedule {made} --status-code 5xx"
+    assert shell.run(*by_code).stdout == f"2 dead letters to redrive: {chosen}\nredriven 2\n"
     assert {each["state"] for each in scheduler.events(schedule_id=made)} == {"worker_queue"}
     assert "--all" in shell.run("redrive", status=64).output
     assert "not both" in shell.run("redrive", others[0], "--all", status=64).output
@@ -316,6 +326,9 @@ def test_why_says_the_reason_and_the_occurrences_around_it(
         "next      2042-01-01T00:00:00Z (2042-01-01T00:00:00+00:00)",
     ]
     assert shell.json("why", tag, "2041-01-01T00:00:00Z")["fires"]
+    lines = shell.run("why", tag, "2041-01-01T00:00:00Z").stdout.splitlines()
+    assert lines[0].endswith(": it fires.")
+    assert lines[1] == "  RRULE: FREQ=YEARLY names Tuesday 1 January 2041, 00:00:00."
 
 
 def test_why_answers_for_a_deleted_schedule(shell: Shell, scheduler: Scheduler, tag: str) -> None:

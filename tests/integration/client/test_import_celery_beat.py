@@ -188,7 +188,7 @@ def test_a_dump_has_bounds_and_says_what_is_wrong_with_it(
 
     assert "no JSON list; make it with `manage.py dumpdata" in refused("{")
     assert "has no django_celery_beat.periodictask" in refused("[]")
-    assert "row 1 of the dump is no row of a table" in refused("[1]")
+    assert "row 1 of the dump is not a row of a table" in refused("[1]")
     monkeypatch.setattr(django_dump, "MAX_ENTRIES", 15)
     assert "more than 15 periodic tasks" in refused(DUMP.read_text())
     monkeypatch.setattr(django_dump, "MAX_BYTES", 1_000)
@@ -314,7 +314,7 @@ def test_redbeat_s_keys_become_schedules(shell: Shell, scheduler: Scheduler, bea
     done = shell.run("--redbeat", beat_redis.url, "--timezone", "Europe/Zurich", status=1)
     assert done.stdout == "created 3, changed 0, unchanged 0, differs 0, refused 6\n"
     for name, reason in {
-        "easter": "BYEASTER is no part of RFC 5545",
+        "easter": "BYEASTER is not part of RFC 5545",
         "fast": "every 0.5 s",
         "soon": "options countdown",
         "gone": "its key has no definition",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from scheduler_app.cli import main
+from scheduler_app.cli import client_options, main
 from scheduler_app.cli.commands import tail
 from scheduler_app.client import Scheduler
 from tests.integration.client.conftest import KEY
@@ -231,7 +231,7 @@ def test_what_happens_later_is_shown_until_ctrl_c(
         scheduler.trigger(one)
         wait_until(lambda: one in output.read_text(), "the schedule to be shown")
         watching.send_signal(signal.SIGINT)
-        assert watching.wait(60) == 0, output.read_text()
+        assert watching.wait() == 0, output.read_text()
     finally:
         watching.kill()
         watching.wait()
@@ -284,6 +284,28 @@ def test_servers_have_names_and_their_keys_a_private_file(
     for text, said in (("[x]\n", "needs a url"), ("x", "no file of profiles"), ("#" * 300_000, "larger")):
         path.write_text(text)
         assert said in shell.run("profile", "list", status=1).stderr
+
+
+def test_beside_the_api_its_own_key_is_used_and_sent_to_no_other_address(
+    shell: Shell, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profiles = tmp_path / "profiles.toml"
+    profiles.write_text(f'[named]\nurl = "{url}"\n')
+    profiles.chmod(0o600)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(client_options, "DEFAULT_URL", url)
+    shell.environment = {
+        "SCHEDULER_PROFILES": str(profiles),
+        "SCHEDULER_URL": None,
+        "SCHEDULER_API_KEY": None,
+        "API_KEYS": f"board:{'r' * 24}:read,ops:{KEY}",
+    }
+    assert shell.run("list").exit_code == 0
+    assert shell.run("kill-switch", "list").exit_code == 0
+    for elsewhere in (("--url", url), ("--profile", "named")):
+        assert "No key was sent" in shell.run("list", *elsewhere, status=1).stderr
+    shell.environment |= {"API_KEYS": "too-short"}
+    assert "No key was sent" in shell.run("list", status=1).stderr
 
 
 def test_completion_is_installed_for_each_shell(shell: Shell, tmp_path: Path) -> None:

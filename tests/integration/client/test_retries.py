@@ -127,4 +127,4 @@ def test_pages_are_asked_for_only_when_they_are_needed(server: Callable[..., Rec
     with client(receiver) as scheduler:
         found = scheduler.list()
         assert next(found)["id"] == "s1"
-    assert [seen.path for seen in receiver.seen] == ["/api/schedules?limit=100"]
+    assert [seen.path for seen in receiver.seen] == ["/api/v1/schedules?limit=100"]

@@ -59,7 +59,7 @@ def test_a_kill_switch_is_turned_on_and_off(shell: Shell, scheduler: Scheduler, 
     with pytest.raises(ValueError, match="give one of"):
         scheduler.kill_switch_on()
     said = shell.run("kill-switch", "on", "--tag", tag).stdout
-    assert f"tag {tag} is stopped: 1 active schedules" in said
+    assert f"tag {tag} is stopped: 1 active schedule, " in said
     assert shell.json("kill-switch", "off", "--tag", tag) == {"held": 0}
     shell.run("kill-switch", "on", "--all", "--tag", tag, status=64)
 
@@ -99,3 +99,15 @@ def test_a_blackout_is_set_listed_and_deleted(shell: Shell, scheduler: Scheduler
     shell.run("blackout", "delete", tag)
     with pytest.raises(SchedulerError, match="no blackout"):
         scheduler.delete_blackout(tag)
+
+
+def test_the_command_says_what_a_kill_switch_stops_and_warns_where_that_is_nothing(
+    shell: Shell, scheduler: Scheduler, tag: str
+) -> None:
+    done = shell.run("kill-switch", "on", "--tag", tag)
+    assert f"tag {tag} is stopped: 0 active schedules, 0 waiting events" in done.stdout
+    assert f"Warning: no active schedule has the tag {tag}" in done.stderr
+    scheduler.trigger(scheduler.schedule(URL, rrule=YEARLY, tags=[tag])["id"])
+    done = shell.run("kill-switch", "on", "--tag", tag)
+    assert f"tag {tag} is stopped: 1 active schedule, 1 waiting event" in done.stdout
+    assert not done.stderr

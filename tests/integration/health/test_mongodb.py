@@ -6,6 +6,7 @@ from scheduler_app.config import Settings
 from scheduler_app.health import Check, Status
 from scheduler_app.health.mongodb import check_mongodb
 from scheduler_app.store import Store
+from tests.manual_releases import assert_named
 
 
 def found(store: Store, **changes: Any) -> dict[str, Check]:
@@ -20,6 +21,11 @@ def test_a_prepared_store_is_in_order(store: Store) -> None:
         "mongodb writes": Status.OK,
         "mongodb indexes": Status.OK,
     }
+
+
+def test_the_manual_names_the_release_that_runs_here(store: Store) -> None:
+    said = store.mongo.collection("events").database.client.admin.command("buildInfo")
+    assert_named("MongoDB", said["version"])
 
 
 def test_the_write_that_is_tried_leaves_nothing(store: Store) -> None:

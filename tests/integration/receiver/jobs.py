@@ -9,8 +9,6 @@ def back_up(name: str, order: dict[str, str]) -> None:
     print(f"started {name} {order['n']}", flush=True)
     if "after" in order and not Path(order["after"]).exists():
         raise RuntimeError("not yet")
-    deadline = time.monotonic() + 60
     while "until" in order and not Path(order["until"]).exists():
-        assert time.monotonic() < deadline
         time.sleep(0.01)
     print(f"backed up {name} {order['n']}", flush=True)

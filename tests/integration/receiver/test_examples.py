@@ -5,10 +5,13 @@ import os
 import re
 import secrets
 import shutil
+import socket
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from http.client import HTTPResponse
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,7 @@ import pytest
 from scheduler_app.actions.http import Guard, Request, headers_for, parse_networks
 from scheduler_app.actions.http.sender import Sender
 from scheduler_app.embedded import Redis, free_port
-from tests.processes import Program, wait_until
+from tests.processes import PATIENCE_SECONDS, Program, wait_until
 
 ROOT = Path(__file__).parents[3]
 MANUAL = (ROOT / "docs" / "receivers.md").read_text()
@@ -138,13 +141,13 @@ class Calls:
             hops=hops,
         )
         url = f"http://127.0.0.1:{self.port}/backups/everything"
-        self.sender.start(Request(name, url, "POST", headers, body, 100))
+        self.sender.start(Request(name, url, "POST", headers, body, PATIENCE_SECONDS))
 
     def end(self) -> tuple[str, int | None]:
         """The next callback that ends: its name, and the answer's status."""
-        answers = self.sender.wait(10)
+        answers = self.sender.wait(PATIENCE_SECONDS)
         while not answers:
-            answers = self.sender.wait(10)
+            answers = self.sender.wait(PATIENCE_SECONDS)
         assert len(answers) == 1
         return answers[0].key, answers[0].status
 
@@ -169,8 +172,20 @@ def test_strangers_replays_and_loops_are_refused(receiver: Example, calls: Calls
     assert calls.status({"n": key}, key=key, secrets_=()) == 401
     assert calls.status({"n": key}, key=key, age=timedelta(minutes=6)) == 401
     assert calls.status({"n": key}, key=key, hops=4) == 508
-    assert calls.status({"n": "x" * 1_048_577}, key=key) == 413
+    assert status_of_too_large_body(calls.port, b"x" * 1_048_577) == 413
     assert receiver.count(f"started everything {key}") == 0
+
+
+def status_of_too_large_body(port: int, body: bytes) -> int:
+    """A receiver may answer, and close, before it has read all of the body. libcurl may then find the
+    connection closed before it reads the answer, which is there all the same."""
+    head = f"POST /backups/everything HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        with suppress(ConnectionError):
+            connection.sendall(head.encode() + body)
+        answer = HTTPResponse(connection)
+        answer.begin()
+        return answer.status
 
 
 def test_of_two_deliveries_at_once_one_does_the_work(receiver: Example, calls: Calls, key: str) -> None:

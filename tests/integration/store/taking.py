@@ -12,6 +12,6 @@ def take(outbox: Outbox, until: datetime, *, limit: int, lease_seconds: float) -
 
 def send(outbox: Outbox, now: datetime, *, limit: int = 10) -> list[str]:
     """Takes what is due by now, and says that its messages are out; returns the ids."""
-    token, taken = take(outbox, now, limit=limit, lease_seconds=60)
+    token, taken = take(outbox, now, limit=limit, lease_seconds=600)
     outbox.sent(token)
     return [event.id for event in taken]

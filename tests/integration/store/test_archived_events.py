@@ -15,7 +15,7 @@ def test_what_completed_and_what_failed_for_good_is_archived_and_the_rest_is_not
     store.events.insert([completed, failed, waiting], now, "made")
     for made, state in ((completed, State.COMPLETED), (failed, State.ERROR)):
         token, _ = store.claims.claim(
-            [made.id], until=now + timedelta(minutes=1), now=now, lease_seconds=60, worker="w"
+            [made.id], until=now + timedelta(minutes=1), now=now, lease_seconds=600, worker="w"
         )
         record = Record(made.id, token, state, "the end", None, {"number": 1, "status_code": 200}, now)
         assert store.outcomes.record([record]) == []

@@ -99,7 +99,7 @@ def test_any_interleaving_leaves_a_legal_history(store: Store, now: datetime, se
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join()
     found = event_document(store, made.id)
     assert found is not None
     states = [State(line["status"]) for line in found["status"]]

@@ -20,11 +20,11 @@ from tests.integration.store.taking import send, take
 SECOND = timedelta(seconds=1)
 
 
-def claimed(store: Store, now: datetime, ids: Sequence[str], lease: float = 25.0) -> tuple[str, list[Event]]:
+def claimed(store: Store, now: datetime, ids: Sequence[str], lease: float = 600.0) -> tuple[str, list[Event]]:
     return store.claims.claim(ids, until=now, now=now, lease_seconds=lease, worker="w1")
 
 
-def claim(store: Store, now: datetime, *ids: str, lease: float = 25.0) -> tuple[str, list[str]]:
+def claim(store: Store, now: datetime, *ids: str, lease: float = 600.0) -> tuple[str, list[str]]:
     token, won = claimed(store, now, ids, lease)
     return token, [event.id for event in won]
 
@@ -136,7 +136,7 @@ def test_of_new_events_a_claim_reads_nothing_and_dispatch_writes_each_page_once(
 
     due = store.outbox.due(now, limit=10)
     reads, updates = asked()
-    token, taken = store.outbox.take(due, now, now, lease_seconds=60)
+    token, taken = store.outbox.take(due, now, now, lease_seconds=600)
     assert len(taken) == 3
     store.outbox.sent(token)
     assert asked() == (reads, updates + 1)
@@ -164,8 +164,8 @@ def test_what_a_worker_has_claimed_meanwhile_is_not_put_back(store: Store, now: 
 
 def test_what_one_dispatcher_has_taken_another_leaves_alone(store: Store, now: datetime) -> None:
     store.events.insert([event(now)], now, "made")
-    assert take(store.outbox, now, limit=10, lease_seconds=60)[1]
-    assert not take(store.outbox, now, limit=10, lease_seconds=60)[1]
+    assert take(store.outbox, now, limit=10, lease_seconds=600)[1]
+    assert not take(store.outbox, now, limit=10, lease_seconds=600)[1]
 
 
 def test_what_a_dispatcher_took_that_died_is_put_back_when_its_lease_is_over(
@@ -175,7 +175,7 @@ def test_what_a_dispatcher_took_that_died_is_put_back_when_its_lease_is_over(
     store.events.insert([lost], now, "made")
     take(store.outbox, now, limit=10, lease_seconds=-1)
     store.events.insert([begun], now, "made")
-    take(store.outbox, now + SECOND, limit=10, lease_seconds=60)
+    take(store.outbox, now + SECOND, limit=10, lease_seconds=600)
     assert store.outbox.put_back_abandoned(now, limit=10) == 1
     assert store.outbox.put_back_abandoned(now, limit=10) == 0
     assert lines(store, lost.id) == ["ready_queue", "worker_queue", "ready_queue"]
@@ -207,8 +207,8 @@ def test_a_page_that_was_taken_over_puts_back_nothing_of_the_next_one(store: Sto
 def test_of_a_page_that_another_has_had_a_part_of_the_rest_is_won(store: Store, now: datetime) -> None:
     store.events.insert([event(now + i * SECOND) for i in range(3)], now, "made")
     page = store.outbox.due(now + 10 * SECOND, limit=3)
-    assert store.outbox.take(page[1:2], now + 10 * SECOND, now, lease_seconds=60)[1] == page[1:2]
-    token, won = store.outbox.take(page, now + 10 * SECOND, now, lease_seconds=60)
+    assert store.outbox.take(page[1:2], now + 10 * SECOND, now, lease_seconds=600)[1] == page[1:2]
+    token, won = store.outbox.take(page, now + 10 * SECOND, now, lease_seconds=600)
     assert won == [page[0], page[2]]
     assert store.outbox.put_back(token, now) == 2
     assert document(store, page[1].id)["state"] == "worker_queue"
@@ -351,7 +351,7 @@ def test_only_the_claim_that_holds_an_event_may_mark_renew_or_postpone_it(
     store.events.insert([made], now, "made")
     old, _ = store.claims.claim([made.id], until=now, now=now, lease_seconds=-1, worker="w")
     store.recoveries.recover_workers(now, delay_seconds=0, limit=10)
-    new, _ = store.claims.claim([made.id], until=now, now=now, lease_seconds=5, worker="w")
+    new, _ = store.claims.claim([made.id], until=now, now=now, lease_seconds=600, worker="w")
     later = now + 60 * SECOND
     assert not store.claims.isolate(made.id, old)
     assert list(store.claims.renew([made.id], old, 10)) == []
@@ -504,7 +504,7 @@ def test_nothing_moves_a_finished_event(store: Store, now: datetime, state: Stat
     store.outcomes.record([record(made.id, token, state, now)])
     before = document(store, made.id)
     assert claim(store, now, made.id)[1] == []
-    assert take(store.outbox, now, limit=10, lease_seconds=2)[1] == []
+    assert take(store.outbox, now, limit=10, lease_seconds=600)[1] == []
     assert store.cancellations.cancel_all("s1", 1, now, "withdrawn", tenant=TENANT) == 0
     assert store.claims.give_back([made.id], token, now, "back") == 0
     assert store.recoveries.recover_workers(now, delay_seconds=0, limit=10) == ([], [])

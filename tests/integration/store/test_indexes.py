@@ -1,4 +1,4 @@
-"""The indexes of an older release."""
+"""What an older release leaves in the database."""
 
 from scheduler_app.store import Store
 from scheduler_app.store.index_building import ensure_indexes
@@ -21,3 +21,10 @@ def test_an_index_that_was_replaced_is_dropped_once_its_successor_is_there(store
         assert "due_v2" in names
         assert "retention_v2" in names
         assert not names & {"due_v1", "retention_v1"}
+
+
+def test_a_collection_that_nothing_uses_any_more_is_dropped(store: Store) -> None:
+    store.mongo.collection("sign_in_attempts").insert_one({"_id": "an address", "count": 1})
+    for _ in range(2):  # the second time there is nothing to drop
+        ensure_indexes(store.mongo, retention_days=30, message_retention_days=90)
+        assert "sign_in_attempts" not in store.mongo.db.list_collection_names()

@@ -49,7 +49,7 @@ def secret_message(due: datetime, message_id: str = "m1") -> Event:
 
 def claimed(store: Store, now: datetime, *events: Event) -> list[Event]:
     ids = [each.id for each in events]
-    return store.claims.claim(ids, until=now, now=now, lease_seconds=9, worker="w")[1]
+    return store.claims.claim(ids, until=now, now=now, lease_seconds=600, worker="w")[1]
 
 
 def test_a_message_is_stored_once_and_its_claim_brings_it_whole(store: Store, now: datetime) -> None:
@@ -145,7 +145,7 @@ def test_a_message_that_was_dispatched_for_its_old_time_waits_for_the_new_one(
 ) -> None:
     made, later = message(now), now + 9 * SECOND
     store.messages.insert(made, now)
-    token, taken = store.outbox.take(store.outbox.due(now, limit=9), now, now, lease_seconds=2)
+    token, taken = store.outbox.take(store.outbox.due(now, limit=9), now, now, lease_seconds=600)
     assert [each.id for each in taken] == [made.id]
     assert store.messages.reschedule(made.id, later, later, now, "later", tenant=TENANT)
     assert store.outbox.put_back(token, now) == 0
@@ -210,7 +210,7 @@ def test_a_message_whose_event_is_corrupt_is_set_aside_and_mended(
 def test_a_redriven_message_is_claimed_with_its_content(store: Store, now: datetime) -> None:
     made = secret_message(now)
     store.messages.insert(made, now)
-    token, _ = store.claims.claim([made.id], until=now, now=now, lease_seconds=9, worker="w")
+    token, _ = store.claims.claim([made.id], until=now, now=now, lease_seconds=600, worker="w")
     ended = Record(made.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, now)
     assert store.outcomes.record([ended]) == []
     assert [each.id for each in store.events.redrive([made.id], now, "again", tenant=TENANT)] == [made.id]

@@ -144,6 +144,7 @@ def test_every_verb_s_query_has_an_index(
     _use_owed(store, now)
     _use_pauses(store, now)
     _use_kill_switches(store, now)
+    _use_cancel_requests(store.cancel_requests)
     assert len(store.events.last_ended("s50", after=None, until=now, limit=3)) == 3
     _use_lists(store.event_lists, now)
     _use_figures(store.event_figures, now)
@@ -188,8 +189,8 @@ def _use_events(store: Any, now: datetime) -> None:
     put_off = [PutOff(each.id, due, each.due_at, "no room") for each in store.outbox.due(now, limit=1)]
     assert store.outbox.put_off(put_off, due, now) == 1
     assert store.outbox.move({"callbacks": [put_off[0].id]}, due) == 1
-    token, taken = take(store.outbox, due, limit=10, lease_seconds=2)
-    assert store.outbox.take(taken[:1], due, now, lease_seconds=2)[1] == [], "taken already: read back"
+    token, taken = take(store.outbox, due, limit=10, lease_seconds=600)
+    assert store.outbox.take(taken[:1], due, now, lease_seconds=600)[1] == [], "taken already: read back"
     ids = [each.id for each in taken]
     assert store.outbox.put_back(token, now) == len(ids)
     store.outbox.put_back_abandoned(now, limit=10)
@@ -197,7 +198,7 @@ def _use_events(store: Any, now: datetime) -> None:
     assert store.outbox.named_queues() == []
     store.outbox.named_queues(after="eu")
     store.events.insert([event(now)], now, "again")
-    claimed, won = store.claims.claim(ids, until=due, now=now, lease_seconds=5, worker="w")
+    claimed, won = store.claims.claim(ids, until=due, now=now, lease_seconds=600, worker="w")
     assert store.claims.renew(ids, claimed, 10) == ids
     store.claims.renew([*ids, "gone"], claimed, 10)
     store.claims.isolate(ids[0], claimed)
@@ -214,7 +215,7 @@ def _use_events(store: Any, now: datetime) -> None:
     assert store.overlaps.end([Ending("gone", claimed, State.SKIPPED, "skipped")], now) == 0
     store.claims.postpone([Postponement(ids[-1], claimed, due, due, "no room")], now)
     store.claims.give_back(ids[:2], claimed, now, "back")
-    store.claims.claim(["gone"], until=due, now=now, lease_seconds=5, worker="w")  # all that it may ask
+    store.claims.claim(["gone"], until=due, now=now, lease_seconds=600, worker="w")  # all that it may ask
     store.claims.cancel_claimed(ids[2:3], claimed, now, "void")
     store.expirations.expire_claimed([Expiration(won[9].id, claimed, "late")], now)
     assert store.expirations.newest_due(won[0], now + 3600 * SECOND)
@@ -248,13 +249,13 @@ def _use_cursors(cursors: Any, now: datetime) -> None:
     before = now + 60 * SECOND
     ready = [each.id for each in cursors.ready_for_expansion(before, limit=10)]
     assert cursors.ready_for_expansion(before, limit=10, since=now)
-    token, won = cursors.claim_for_expansion(ready, before, lease_seconds=30)
-    cursors.claim_these(["s400"], lease_seconds=30)
+    token, won = cursors.claim_for_expansion(ready, before, lease_seconds=600)
+    cursors.claim_these(["s400"], lease_seconds=600)
     cursors.advance([Advance(won[0].id, now, None, None)], token)
     cursors.release([won[1].id], token)
     cursors.set_aside(won[2].id, token, "bent", now)
     cursors.finish_ended(now)
-    cursors.claim(free({}), ["s401"], lease_seconds=30)
+    cursors.claim(free({}), ["s401"], lease_seconds=600)
     cursors.condemn("s402", ValueError("nothing is wrong with it"))
 
 
@@ -273,6 +274,9 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
     schedules.living(["s1", "s2"], tenant=TENANT)
     schedules.count_by_state(tenant=TENANT, most=1_000)
     schedules.for_delivery(["s1", "s2"])
+    schedules.with_actions(["command", "celery_task"], limit=10)
+    schedules.facts(["s1", "s2"])
+    assert schedules.unreadable(limit=9) == {}
     for filters in (
         {},
         {"state": "active"},
@@ -307,7 +311,7 @@ def _use_owed(store: Any, now: datetime) -> None:
         left = OwedRange(1, made.trigger, now, now + SECOND)
         assert store.schedules.revise(made.revise(now), version=1, owed=left)
     ids = store.owed.waiting(limit=10)
-    token, claimed = store.owed.claim(ids, lease_seconds=30)
+    token, claimed = store.owed.claim(ids, lease_seconds=600)
     assert {each.schedule_id for each in claimed} == {"s401", "s402"}
     assert store.owed.advance("s401", token, None)
     assert store.owed.drop("s402", token, "bent", now)
@@ -323,6 +327,14 @@ def _use_pauses(store: Any, now: datetime) -> None:
     store.pauses.set_aside(second, "its rule no longer evaluates", now)
 
 
+def _use_cancel_requests(requests: Any) -> None:
+    assert requests.put("s1-1-x", "why", tenant=TENANT)
+    assert requests.stands("s1-1-x", tenant=TENANT)
+    assert requests.texts() == {"s1-1-x": "why"}
+    requests.remove(["s1-1-x"])
+    assert requests.texts() == {}
+
+
 def _use_kill_switches(store: Any, now: datetime) -> None:
     targets = [Target(TENANT, Scope.ALL), Target(TENANT, Scope.TAG, "few")]
     targets.append(Target(TENANT, Scope.DESTINATION, "d1"))
@@ -330,6 +342,8 @@ def _use_kill_switches(store: Any, now: datetime) -> None:
         assert store.kill_switches.insert(KillSwitch(target, now))
         store.kill_switches.note(target, "why")
         store.kill_switches.stopped_schedules(target)
+        store.kill_switches.stopped_events(target)
+    assert "few" in store.kill_switches.tags(tenant=TENANT)
     assert len(store.kill_switches.of(tenant=TENANT)) == len(targets)
     assert len(store.kill_switches.everybodys().targets) == len(targets)
     assert store.kill_switches.judged_by(["s1"])["s1"] == (("a", "few"), None)
@@ -363,11 +377,11 @@ def _use_calendars(store: Any, now: datetime) -> None:
     (changed,) = store.calendars.changed(limit=10)
     assert store.calendars.left(changed) == store.calendars.users("c1", tenant="default") == 20
     ids = store.remakes.with_other_days(changed, now, limit=10)
-    token, others = store.remakes.claim_with_other_days(ids, changed, now, lease_seconds=30)
+    token, others = store.remakes.claim_with_other_days(ids, changed, now, lease_seconds=600)
     assert store.remakes.keep_with_days([others[0].id], token, changed)
     assert store.remakes.cut([others[1].revise(now)], token)
     old = store.remakes.with_older_zone_data("2999z", now, limit=10)
-    token, older = store.remakes.claim_with_older_zone_data(old, "2999z", now, lease_seconds=30)
+    token, older = store.remakes.claim_with_older_zone_data(old, "2999z", now, lease_seconds=600)
     assert not older
     store.remakes.keep_with_zone_data(["c2"], token, "2026a")
     store.calendars.note(changed, moved=0, unchanged=1)
@@ -396,7 +410,7 @@ def _use_missed(store: Any, now: datetime) -> None:
         of = Range("s410", 1, made.recurrence(), start, made.lateness, "unknown", "callbacks")
         step = missed_step(of, back, lambda: False)
         assert step is not None
-        token, _ = store.cursors.claim_these(["s410"], lease_seconds=30)
+        token, _ = store.cursors.claim_these(["s410"], lease_seconds=600)
         advance = Advance("s410", step.following, None, None)
         move = partial(store.cursors.advance_within, advance=advance, token=token)
         assert store.missed.settle(step, move, now)
@@ -410,7 +424,8 @@ def _use_newest(newest: Any) -> None:
 
 def _use_lists(lists: Any, now: datetime) -> None:
     assert lists.made_after(now - 60 * SECOND, ["s1", "s2"], limit=10).rows
-    assert lists.dead_letter_causes(tenant=TENANT, most=1_000)
+    assert lists.dead_letter_causes(tenant=TENANT, most=1_000).rows
+    lists.dead_letter_causes(tenant=TENANT, most=1_000, since=now - 60 * SECOND, until=now, tag="few")
     after = Position(now - 500 * SECOND, "old-500")
     windows = (
         Window(limit=10),
@@ -432,6 +447,9 @@ def _use_lists(lists: Any, now: datetime) -> None:
 def _use_figures(figures: Any, now: datetime) -> None:
     since = now - 600 * SECOND
     assert figures.newest(since, now, tenant=TENANT, most=100)
+    for ids in (None, ["s1", "s2"]):
+        assert figures.newest(since, now, tenant=TENANT, most=100, schedule_ids=ids)
+        assert figures.by_day([since], now, tenant=TENANT, most=100, schedule_ids=ids)[since].total()
     assert figures.of_schedule("s1", since, now, tenant=TENANT, most=5)
     found = figures.last_of_each(["s1", "s2", "none"], now, tenant=TENANT, most=3)
     assert [len(each) for each in found.values()] == [3, 3, 0]
@@ -442,7 +460,6 @@ def _use_sessions(sessions: Any) -> None:
     sessions.key_of(token, ["digest"])
     sessions.close(token)
     sessions.close_all("digest")
-    sessions.count_attempt("127.0.0.1")
 
 
 def _use_edits(edits: Any, now: datetime) -> None:
@@ -495,7 +512,10 @@ def _use_destinations(destinations: Any, now: datetime) -> None:
     destinations.in_use("d1", tenant=TENANT)
     destinations.messages_of("d1", tenant=TENANT)
     destinations.reseal()
-    destinations.waiting("d1", tenant=TENANT)
+    destinations.waiting("d1", in_flight=0, tenant=TENANT)
+    destinations.versions(["d1"])
+    assert destinations.stoppable(limit=9) == []
+    assert destinations.unreadable(limit=9) == {}
     assert destinations.begin_deletion("d1", tenant=TENANT, version=2)
     assert destinations.give_up_deletion("d1", tenant=TENANT)
     assert destinations.begin_deletion("d1", tenant=TENANT)
@@ -535,9 +555,10 @@ def _use_backfills(backfills: Any, now: datetime) -> None:
     assert backfills.start(made)
     backfills.running(tenant=TENANT, most=9)
     backfills.get("s1", tenant=TENANT)
-    token, found = backfills.claim(limit=9, lease_seconds=9)
+    token, found = backfills.claim(limit=9, lease_seconds=600)
     assert found
     backfills.waiting(made, most=9)
+    backfills.overdue(made, now, most=9)
     backfills.ended(made, State.COMPLETED, most=9)
     backfills.there("s1", now - 99 * SECOND, now + 99 * SECOND, "1", limit=9)
     backfills.sweep(made, now, "over")
@@ -560,6 +581,7 @@ def _use_backlogs(backlogs: Any, now: datetime) -> None:
 def _use_idempotency(idempotency: Any) -> None:
     begun = idempotency.begin("me", "k", "digest", tenant=TENANT)
     idempotency.begin("me", "k", "digest", tenant=TENANT)
+    idempotency.release(begun)
     idempotency.finish(begun, 200, {}, b"")
     idempotency.give_up(begun)
 

@@ -38,5 +38,5 @@ def test_the_claims_of_the_others_are_released(store: Store, now: datetime) -> N
 
 def test_the_others_are_claimed_for_expansion(store: Store, now: datetime) -> None:
     ids = make_three(store, now)
-    _, claimed = store.cursors.claim_for_expansion(ids, now + 60 * SECOND, lease_seconds=30)
+    _, claimed = store.cursors.claim_for_expansion(ids, now + 60 * SECOND, lease_seconds=600)
     assert [each.id for each in claimed if isinstance(each, Schedule)] == ["s0", "s2"]

@@ -1,4 +1,4 @@
-"""Sessions of browsers: how long they last, how many there may be, how often somebody may try."""
+"""Sessions of browsers: how long they last, and how many there may be."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -42,11 +42,3 @@ def test_a_key_has_a_bounded_number_of_sessions(store: Store, monkeypatch: pytes
     other = store.sessions.open(OTHER)
     assert store.mongo.collection("sessions").count_documents({"key": KEY}) == 3
     assert store.sessions.key_of(other, [OTHER]) == OTHER
-
-
-def test_attempts_are_counted_for_each_address_and_forgotten_after_a_minute(store: Store) -> None:
-    assert [store.sessions.count_attempt("10.0.0.1") for _ in range(3)] == [1, 2, 3]
-    assert store.sessions.count_attempt("10.0.0.2") == 1
-    past = datetime.now(UTC) - timedelta(seconds=61)
-    store.mongo.collection("sign_in_attempts").update_many({}, {"$set": {"started_at": past}})
-    assert store.sessions.count_attempt("10.0.0.1") == 1

@@ -111,7 +111,7 @@ def test_a_process_says_that_it_waits_and_reports_once_they_are_there(
         presence.start()
         try:
             # A machine that stands still for two seconds may be without MongoDB in between.
-            wait_until(lambda: said(lines)[-2:] == ["indexes.building"] * 2, "two turns that wait for it", 60)
+            wait_until(lambda: said(lines)[-2:] == ["indexes.building"] * 2, "two turns that wait for it")
             wait_until(lambda: up() == 1, "MongoDB to count as up")
             assert presence.trouble() is None
             assert large.processes.alive() == []
@@ -119,5 +119,5 @@ def test_a_process_says_that_it_waits_and_reports_once_they_are_there(
             wait_until(lambda: large.processes.alive() != [], "the report")
         finally:
             presence.stop()
-            presence.join(20)
+            presence.join()
     assert all("events" in line["error"] for line in lines if line["event"] == "indexes.building")

@@ -71,7 +71,7 @@ class World:
         self.waiting = event(now + SECOND, self.living)
         self.dead = event(now, self.living)
         store.events.insert([self.waiting, self.dead, event(now, self.deleted)], now, "made")
-        token, _ = store.claims.claim([self.dead.id], until=now, now=now, lease_seconds=9, worker="w")
+        token, _ = store.claims.claim([self.dead.id], until=now, now=now, lease_seconds=600, worker="w")
         expected = Expected(self.dead.id, token, digest("shown"), 1, 60.0, None)
         assert store.completions.expect([expected]) == {self.dead.id}
         ended = Record(self.dead.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, now)
@@ -191,8 +191,8 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         {},
     ),
     "event_lists.dead_letter_causes": (
-        lambda w: w.store.event_lists.dead_letter_causes(tenant=w.stranger, most=9),
-        [],
+        lambda w: w.store.event_lists.dead_letter_causes(tenant=w.stranger, most=9).read,
+        0,
     ),
     "missed.at": (lambda w: w.store.missed.at(w.living, w.now, tenant=w.stranger), None),
     "schedules.living": (lambda w: w.store.schedules.living([w.living], tenant=w.stranger), set()),
@@ -200,6 +200,15 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "event_figures.newest": (
         lambda w: w.store.event_figures.newest(w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9),
         [],
+    ),
+    "event_figures.by_day": (
+        lambda w: [
+            w.store.event_figures.by_day(
+                [w.now - SECOND], w.now + SECOND, tenant=w.stranger, most=9, schedule_ids=ids
+            )
+            for ids in (None, [w.living])
+        ],
+        [{}, {}],
     ),
     "event_figures.of_schedule": (
         lambda w: w.store.event_figures.of_schedule(
@@ -245,6 +254,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "calendars.page": (lambda w: w.store.calendars.page(Window(limit=9), tenant=w.stranger).rows, []),
     "blackouts.of": (lambda w: w.store.blackouts.of(w.now, tenant=w.stranger), []),
     "blackouts.delete": (lambda w: w.store.blackouts.delete("b1", tenant=w.stranger), False),
+    "kill_switches.tags": (lambda w: w.store.kill_switches.tags(tenant=w.stranger), []),
     "kill_switches.of": (lambda w: w.store.kill_switches.of(tenant=w.stranger), []),
     "messages.get": (lambda w: w.store.messages.get(w.message.id, tenant=w.stranger), None),
     "messages.get_many": (lambda w: w.store.messages.get_many([w.message.id], tenant=w.stranger), {}),
@@ -276,7 +286,18 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         0,
     ),
     "destinations.in_use": (lambda w: w.store.destinations.in_use(w.destination, tenant=w.stranger), 0),
-    "destinations.waiting": (lambda w: w.store.destinations.waiting(w.destination, tenant=w.stranger), 0),
+    "cancel_requests.put": (
+        lambda w: w.store.cancel_requests.put(w.waiting.id, "", tenant=w.stranger),
+        False,
+    ),
+    "cancel_requests.stands": (
+        lambda w: w.store.cancel_requests.stands(w.waiting.id, tenant=w.stranger),
+        False,
+    ),
+    "destinations.waiting": (
+        lambda w: w.store.destinations.waiting(w.destination, in_flight=0, tenant=w.stranger),
+        0,
+    ),
     "destinations.page": (
         lambda w: w.store.destinations.page(Window(limit=9), tenant=w.stranger).rows,
         [],
@@ -331,21 +352,27 @@ BY_DOCUMENT_OR_TOKEN = {
     *("schedules.insert", "schedules.insert_many", "schedules.update", "schedules.revise"),
     *("messages.insert", "messages.insert_many", "destinations.insert", "destinations.update"),
     *("successors.replace", "events.insert", "last_runs.write", "outcomes.record", "outcomes.record_late"),
-    *("idempotency.finish", "idempotency.give_up"),
-    *(f"sessions.{verb}" for verb in ("open", "key_of", "close", "close_all", "count_attempt")),
+    *("idempotency.finish", "idempotency.release", "idempotency.give_up"),
+    *(f"sessions.{verb}" for verb in ("open", "key_of", "close", "close_all")),
     *(f"calendars.{verb}" for verb in ("insert", "update", "renew", "left", "note", "settle", "attach")),
     # A token names its feed, whoever's it is.
     *("calendar_feeds.insert", "calendar_feeds.find"),
     # A kill switch's target, and a blackout's, names its tenant.
     "blackouts.put",
     # A kill switch's target names its tenant.
-    *(f"kill_switches.{verb}" for verb in ("insert", "note", "delete", "stopped_schedules")),
+    *(
+        f"kill_switches.{verb}"
+        for verb in ("insert", "note", "delete", "stopped_schedules", "stopped_events")
+    ),
     *("calendar_feeds.insert", "calendar_feeds.find", "edits.add", "edits.new_id"),
 }
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
     *("schedules.deleted_before", "schedules.remove", "schedules.for_delivery", "events.any_of_schedule"),
-    *("destinations.for_delivery", "destinations.reseal", "destinations.queues"),
+    *("destinations.for_delivery", "destinations.reseal", "destinations.queues", "destinations.versions"),
+    *("schedules.unreadable", "schedules.with_actions"),
+    *("destinations.unreadable", "destinations.stoppable"),
+    *("schedules.facts", "cancel_requests.texts", "cancel_requests.remove"),
     *("events.living_by_state", "events.oldest_due", "events.last_ended"),
     *(f"cursors.{verb}" for verb in ("ready_for_expansion", "claim_for_expansion", "claim_these", "advance")),
     *(f"cursors.{verb}" for verb in ("release", "set_aside", "finish_ended", "claim", "condemn")),
@@ -363,7 +390,10 @@ ACROSS_TENANTS = {
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
     *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "move", "sent", "put_back")),
     "outbox.put_back_abandoned",
-    *(f"backfills.{verb}" for verb in ("claim", "advance", "set_aside", "sweep", "waiting", "ended")),
+    *(
+        f"backfills.{verb}"
+        for verb in ("claim", "advance", "set_aside", "sweep", "waiting", "overdue", "ended")
+    ),
     *(f"backfills.{verb}" for verb in ("start", "there", "remove")),
     *(f"overlaps.{verb}" for verb in ("unfinished", "supersede", "superseded", "end", "wake_next")),
     *("completions.expect", "completions.overdue", "completions.tell"),
@@ -451,7 +481,7 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     awaited = store.completions.find(world.dead.id, tenant=owner)
     assert awaited is not None
     assert awaited.digests == (digest("shown"),)
-    assert len(store.event_lists.dead_letter_causes(tenant=owner, most=9)) == 1
+    assert len(store.event_lists.dead_letter_causes(tenant=owner, most=9).rows) == 1
     assert len(store.event_lists.page(Window(limit=9), tenant=owner, schedule_id=world.living).rows) == 2
     assert [each.id for each in store.calendar_feeds.all(tenant=owner)] == [world.feed]
     assert store.cancellations.look_past_cut(world.living, 9, now - SECOND, tenant=owner).last_sent == now
@@ -476,7 +506,7 @@ def test_two_tenants_may_choose_the_same_id(store: Store, now: datetime) -> None
     assert all(store.schedules.insert(schedule(now, each)) for each in ids)
     assert store.events.insert([event(now, each) for each in ids], now, "made") == 3
     _, claimed = store.claims.claim(
-        [event_id(each, 1, now) for each in ids], until=now, now=now, lease_seconds=9, worker="w"
+        [event_id(each, 1, now) for each in ids], until=now, now=now, lease_seconds=600, worker="w"
     )
     assert sorted(each.tenant for each in claimed) == ["acme", "acme-2", TENANT]
     assert {each.schedule_id for each in claimed} == set(ids)
@@ -487,7 +517,7 @@ def test_an_event_read_from_its_document_has_the_tenant_of_its_id(store: Store, 
     made = event(now, "acme:s1", attempt=1)  # not as it was made: its claim reads it
     store.events.insert([made], now, "made")
     store.mongo.collection("events").update_one({"_id": made.id}, {"$set": {"attempt": 1}})
-    _, (claimed,) = store.claims.claim([made.id], until=now, now=now, lease_seconds=9, worker="w")
+    _, (claimed,) = store.claims.claim([made.id], until=now, now=now, lease_seconds=600, worker="w")
     assert (claimed.tenant, claimed.schedule_id, claimed.attempt) == ("acme", "acme:s1", 1)
 
 
@@ -504,7 +534,7 @@ def test_an_event_that_was_bent_to_another_tenant_is_set_aside(
     made = event(now)
     store.events.insert([made], now, "made")
     store.mongo.collection("events").update_one({"_id": made.id}, {"$set": {"attempt": 1} | bent})
-    _, claimed = store.claims.claim([made.id], until=now, now=now, lease_seconds=9, worker="w")
+    _, claimed = store.claims.claim([made.id], until=now, now=now, lease_seconds=600, worker="w")
     assert claimed == []
     (shown,) = store.event_lists.page(Window(limit=9), tenant=TENANT).rows
     assert (shown.state, shown.tenant, shown.schedule_id) == ("error", TENANT, "s1")

@@ -24,7 +24,7 @@ def serve(host: str, trouble: str | None = None, role: Role = Role.WORKER) -> st
 
 
 def test_metrics_parse_with_prometheus_own_parser(host: str) -> None:
-    text = requests.get(f"{serve(host)}/metrics", timeout=20).text
+    text = requests.get(f"{serve(host)}/metrics").text
     families = {family.name for family in text_string_to_metric_families(text)}
     assert {"scheduler_lag_seconds", "scheduler_attempts", "scheduler_unrecorded_outcomes"} <= families
 
@@ -32,7 +32,7 @@ def test_metrics_parse_with_prometheus_own_parser(host: str) -> None:
 def test_each_process_shows_only_what_it_counts_itself() -> None:
     shown = {}
     for role in Role:
-        text = requests.get(f"{serve('127.0.0.1', role=role)}/metrics", timeout=20).text
+        text = requests.get(f"{serve('127.0.0.1', role=role)}/metrics").text
         shown[role] = {family.name for family in text_string_to_metric_families(text)}
     own = {
         Role.API: {"scheduler_api_requests"},
@@ -47,13 +47,13 @@ def test_each_process_shows_only_what_it_counts_itself() -> None:
 
 
 def test_health_says_what_hangs() -> None:
-    answer = requests.get(f"{serve('127.0.0.1', 'no tick has ended for 99 s')}/healthz", timeout=20)
+    answer = requests.get(f"{serve('127.0.0.1', 'no tick has ended for 99 s')}/healthz")
     assert (answer.status_code, answer.text) == (503, "no tick has ended for 99 s\n")
-    assert requests.get(f"{serve('127.0.0.1')}/healthz", timeout=20).status_code == 200
+    assert requests.get(f"{serve('127.0.0.1')}/healthz").status_code == 200
 
 
 def test_it_takes_no_commands() -> None:
-    assert requests.post(f"{serve('127.0.0.1')}/metrics", timeout=20).status_code == 405
+    assert requests.post(f"{serve('127.0.0.1')}/metrics").status_code == 405
 
 
 def test_a_taken_port_is_an_error_at_the_start() -> None:

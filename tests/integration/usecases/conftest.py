@@ -1,20 +1,43 @@
-"""What a process gives up after a moment is not given up here because this machine stands still."""
+"""What a process gives up after a moment is not given up here because this machine stands still; and a
+receiver that answers when it is told."""
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from scheduler_app.usecases import polled
 from scheduler_app.usecases.dispatch import dispatch
-from scheduler_app.worker import pipeline, reports
-
-PATIENCE_SECONDS = 60.0
+from scheduler_app.worker import delivery, pipeline, reports
+from tests.acceptance.journal import Journal
+from tests.builders import LONGEST_SECONDS
+from tests.integration.actions.receiver import Seen, says
+from tests.processes import PATIENCE_SECONDS
 
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A beat that sees no kill switch or blackout, because its one look took half a second, dispatches; a
-    selection that took a second is dispatched in part; a worker ends without the last runs. Tests of these
-    bounds set them themselves."""
+    selection that took a second is dispatched in part; a worker ends without the last runs; a request that
+    takes ten seconds has failed, so that those of tests may take longer, and the lease of a claim suits them.
+    Tests of these bounds set them themselves."""
     monkeypatch.setattr(polled, "ANSWER_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(dispatch, "SELECTION_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(reports, "LAST_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(pipeline, "END_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(delivery, "FIRST_TIMEOUT_SECONDS", LONGEST_SECONDS)
+
+
+@pytest.fixture
+def slow(journal: Journal) -> Iterator[Callable[[], None]]:
+    """The requests to `/slow` of a test's own `journal` are answered when this is called."""
+    may_answer = threading.Event()
+
+    def waits(seen: Seen, connection: Any) -> bool:
+        may_answer.wait(60)
+        return says()(seen, connection)
+
+    journal.script("/slow", waits)
+    yield may_answer.set
+    may_answer.set()

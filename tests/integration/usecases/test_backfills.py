@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain import backfill as bounds
-from scheduler_app.domain.backfill import AHEAD, MAX_OCCURRENCES, MAX_RUNNING, BackfillState, RunOverlap
+from scheduler_app.domain.backfill import MAX_OCCURRENCES, MAX_RUNNING, BackfillState, RunOverlap
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.event_ids import is_backfill, schedule_of
@@ -29,6 +29,8 @@ from tests.integration.conftest import NOON
 
 SECOND, MINUTE, HOUR, DAY = (timedelta(seconds=each) for each in (1, 60, 3_600, 86_400))
 MINUTELY = "DTSTART:20260201T000000Z\nRRULE:FREQ=MINUTELY"
+#: As beats make them ahead by default.
+AHEAD_SECONDS = 5
 Ask = Callable[..., Progress]
 
 
@@ -52,23 +54,32 @@ def backfilled(store: Store, *states: State) -> list[dict[str, Any]]:
     return list(store.mongo.collection("events").find(which).sort("run_time", 1))
 
 
-def work(store: Store, now: datetime, seconds: int) -> None:
-    """Three beats' ticks."""
-    beats = [BackfillDuty(store) for _ in range(3)]
+def serve(store: Store, now: datetime) -> None:
+    """Workers complete what is due."""
+    due = {"kind": "backfill", "due_at": {"$lte": now}}
+    change = {"$set": {"state": "completed", "archived_at": now, "was_due": "$due_at"}}
+    store.mongo.collection("events").update_many(due, [change, {"$unset": "due_at"}])
+
+
+def work(store: Store, now: datetime, seconds: int, *, served: bool = False) -> None:
+    """Three beats' ticks, and workers that are quick."""
+    beats = [BackfillDuty(store, ahead_seconds=AHEAD_SECONDS) for _ in range(3)]
     for second in range(seconds):
         for beat in beats:
             beat.work_page(now + second * SECOND)
+        if served:
+            serve(store, now + second * SECOND)
 
 
 def test_each_missing_occurrence_becomes_one_event_at_the_rate(store: Store, made: Schedule) -> None:
     service = BackfillService(store)
     started = service.start(made, asking(NOON - DAY), NOON)
     assert started.backfill.occurrences == 1_441
-    work(store, NOON, 20)
+    work(store, NOON, 20, served=True)
     rows = backfilled(store)
     assert [row["run_time"] for row in rows] == [NOON - DAY + i * MINUTE for i in range(1_441)]
     assert all(is_backfill(row["_id"]) and schedule_of(row["_id"]) == "s1" for row in rows)
-    per_second = Counter((row["due_at"] - NOON) // SECOND for row in rows)
+    per_second = Counter(((row.get("due_at") or row["was_due"]) - NOON) // SECOND for row in rows)
     assert max(per_second.values()) <= 100
     assert max(per_second) == 14
     assert service.progress("s1", tenant=TENANT).backfill.state is BackfillState.MADE
@@ -82,30 +93,35 @@ def test_a_month_of_a_minutely_rule_at_a_hundred_a_second(store: Store) -> None:
     store.schedules.insert(made)
     since = NOON - 31 * DAY
     assert BackfillService(store).start(made, asking(since), NOON).backfill.occurrences == 44_641
-    expansion, beat = Expansion(store, timeframe_seconds=600), BackfillDuty(store)
+    expansion, beat = (
+        Expansion(store, timeframe_seconds=600),
+        BackfillDuty(store, ahead_seconds=AHEAD_SECONDS),
+    )
     for second in range(500):
         now = NOON + second * SECOND
         expansion.expand_page(now)
         beat.work_page(now)
-        # What waits has a bound, and here workers are quick.
-        due = {"kind": "backfill", "due_at": {"$lte": now}}
-        change = {"$set": {"state": "completed", "archived_at": now}, "$unset": {"due_at": ""}}
-        store.mongo.collection("events").update_many(due, change)
+        serve(store, now)
     rows = backfilled(store)
     assert [row["run_time"] for row in rows] == [since + i * MINUTE for i in range(44_641)]
     living = store.mongo.collection("events").find({"kind": "scheduled"})
     assert all(row["due_at"] == row["run_time"] > NOON for row in living)
 
 
-def test_only_a_part_waits_at_a_time_and_less_while_it_is_not_served(
+def test_only_a_part_waits_at_a_time_and_no_more_is_made_while_it_is_not_served(
     store: Store, made: Schedule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     BackfillService(store).start(made, asking(NOON - DAY, rate_per_second=2.0), NOON)
     work(store, NOON, 1)
-    assert len(backfilled(store)) == AHEAD / SECOND * 2
-    monkeypatch.setattr("scheduler_app.domain.backfill.MAX_WAITING", 70)
+    assert len(backfilled(store)) == AHEAD_SECONDS * 2
+    # An outage of a minute: afterwards no more come at once than would have in the seconds ahead.
+    work(store, NOON, 60)
+    assert len(backfilled(store)) == AHEAD_SECONDS * 2
+    # What its receiver fails takes up no place, up to a bound.
+    store.mongo.collection("events").update_many({"kind": "backfill"}, {"$set": {"state": "retrying"}})
+    monkeypatch.setattr("scheduler_app.domain.backfill.MAX_WAITING", 15)
     work(store, NOON + 60 * SECOND, 3)
-    assert len(backfilled(store)) == bounds.MAX_WAITING == 70
+    assert len(backfilled(store)) == bounds.MAX_WAITING == 15
 
 
 def test_what_has_an_event_that_waits_succeeded_or_failed_is_not_missing(
@@ -136,7 +152,7 @@ def test_a_beat_that_dies_between_its_two_writes_doubles_nothing(
     store: Store, made: Schedule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     BackfillService(store).start(made, asking(NOON - HOUR), NOON)
-    beat = BackfillDuty(store)
+    beat = BackfillDuty(store, ahead_seconds=AHEAD_SECONDS)
     with monkeypatch.context() as patch:
         patch.setattr(store.backfills, "advance", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
@@ -156,11 +172,11 @@ def test_a_beat_that_dies_between_its_two_writes_doubles_nothing(
 def test_a_cancel_leaves_nothing_waiting(store: Store, made: Schedule) -> None:
     service = BackfillService(store)
     service.start(made, asking(NOON - DAY), NOON)
-    beat = BackfillDuty(store)
+    beat = BackfillDuty(store, ahead_seconds=AHEAD_SECONDS)
     beat.work_page(NOON)
     first = backfilled(store)[0]["_id"]
     now = NOON + SECOND
-    token, _ = store.claims.claim([first], until=now, now=now, lease_seconds=9, worker="w")
+    token, _ = store.claims.claim([first], until=now, now=now, lease_seconds=600, worker="w")
     service.cancel("s1", now, tenant=TENANT)
     assert [row["_id"] for row in backfilled(store, State.READY_QUEUE, State.RUNNING)] == [first]
     # What a worker held comes back, and is withdrawn.
@@ -185,7 +201,7 @@ def test_a_beat_that_made_events_of_a_cancelled_one_withdraws_them(
         return insert(*arguments)
 
     monkeypatch.setattr(store.events, "insert", cancelled_first)
-    BackfillDuty(store).work_page(NOON)
+    BackfillDuty(store, ahead_seconds=AHEAD_SECONDS).work_page(NOON)
     assert {row["state"] for row in backfilled(store)} == {"cancelled"}
 
 
@@ -239,7 +255,7 @@ def test_one_that_cannot_be_read_ends_and_harms_only_itself(store: Store) -> Non
         assert store.backfills.start(planned.backfill)
         if name in bent:
             documents.update_one({"_id": name}, bent[name].update())
-    beat = BackfillDuty(store)
+    beat = BackfillDuty(store, ahead_seconds=AHEAD_SECONDS)
     for second in range(2 * len(bent) // BACKFILLS_A_PAGE):
         beat.work_page(NOON + second * SECOND)
     rows = {row["_id"]: row for row in documents.find({})}

@@ -10,6 +10,7 @@ from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import schedule
 from tests.executors import executors
+from tests.processes import PATIENCE_SECONDS
 
 DAY = timedelta(days=1)
 
@@ -47,7 +48,7 @@ def test_a_daily_rule_fires_once_on_the_day_of_a_clock_change(
         for event in made:
             time = event.due_at
             assert pipeline.delivery.deliver([event.id]) == 1
-            assert pipeline.wait_until_empty(60)
+            assert pipeline.wait_until_empty(PATIENCE_SECONDS)
         assert [call.run_time for call in journal.calls["/daily"]] == fired
     finally:
         pipeline.stop()

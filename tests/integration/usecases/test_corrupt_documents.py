@@ -262,7 +262,9 @@ def test_an_outcome_that_cannot_be_written_is_kept_with_the_event_that_is_set_as
     healthy = healthy_events(system, journal.url("/healthy"), now)
     system.bench.schedule(journal.url("/bad"), "bad", rrule="DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY")
     bad = system.bench.event(now, "bad")
-    token, won = system.store.claims.claim([*healthy, bad], until=now, now=now, lease_seconds=60, worker="w1")
+    token, won = system.store.claims.claim(
+        [*healthy, bad], until=now, now=now, lease_seconds=600, worker="w1"
+    )
     system.collection("events").update_one({"_id": bad}, {"$set": {path: "bent"}})
     records = [
         Record(each.id, token, State.COMPLETED, "done", None, {"number": 1, "status_code": 200}, now)

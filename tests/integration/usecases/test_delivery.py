@@ -13,13 +13,13 @@ from structlog.testing import capture_logs
 
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain import event as events
-from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.schedule import DEFAULT_TIMEOUT_SECONDS, Schedule, ScheduleState
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.telemetry import metrics
-from scheduler_app.worker import Pipeline, Stopping
+from scheduler_app.worker import Pipeline, Stopping, delivery
 from scheduler_app.worker.backlog import MAX_UNRECORDED
 from scheduler_app.worker.courier import STARTS_AT_ONCE
 from scheduler_app.worker.delivery import CLAIMS_AT_ONCE, SMALL
@@ -33,7 +33,7 @@ from tests.documents import event_document
 from tests.executors import executors
 from tests.held_clock import HeldClock
 from tests.integration.actions.receiver import Seen, hangs, says
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 SECOND = timedelta(seconds=1)
 
@@ -53,7 +53,7 @@ class Bench:
     def deliver(self, ids: Sequence[str]) -> int:
         """Until all that was claimed is written."""
         claimed = self.hand_over(ids)
-        assert self.pipeline.wait_until_empty(60)
+        assert self.pipeline.wait_until_empty(PATIENCE_SECONDS)
         return claimed
 
     def schedule(self, url: str, schedule_id: str = "s1", **fields: Any) -> Schedule:
@@ -150,7 +150,7 @@ def test_a_doubled_message_doubles_no_call(bench: Bench, journal: Journal) -> No
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join()
     assert len(journal.calls["/a"]) == 1
 
 
@@ -158,7 +158,7 @@ def test_a_message_for_an_event_that_is_not_due_within_the_horizon_is_dropped(
     bench: Bench, journal: Journal
 ) -> None:
     bench.schedule(journal.url("/a"))
-    made = bench.event(clock.now() + 60 * SECOND)
+    made = bench.event(clock.now() + 3_600 * SECOND)
     assert bench.deliver([made]) == 0
     assert bench.state(made) == "ready_queue"
 
@@ -201,7 +201,7 @@ def test_an_event_that_is_withdrawn_between_an_early_claim_and_its_time_is_not_s
     else:
         assert bench.store.schedules.delete("s1", now, tenant=TENANT)
     bench.time.go_on()
-    assert bench.pipeline.wait_until_empty(60)
+    assert bench.pipeline.wait_until_empty(PATIENCE_SECONDS)
     assert (bench.state(early), bench.document(early)["attempt"]) == ("cancelled", 0)
     assert journal.calls["/a"] == []
 
@@ -294,17 +294,17 @@ def test_a_slow_receiver_holds_up_no_other_outcome(bench: Bench, journal: Journa
     may_answer = threading.Event()
 
     def answers_late(seen: Seen, connection: Any) -> bool:
-        may_answer.wait(60)
+        may_answer.wait(PATIENCE_SECONDS)
         return says("500 No")(seen, connection)
 
-    bench.schedule(journal.script("/slow", answers_late), "slow", timeout_seconds=60, max_retries=0)
+    bench.schedule(journal.script("/slow", answers_late), "slow", max_retries=0)
     bench.schedule(journal.url("/quick"))
     slow, quick = bench.event(clock.now(), "slow"), bench.event(clock.now())
     bench.hand_over([slow, quick])
     wait_until(lambda: bench.state(quick) == "completed", "the quick one to be recorded")
     assert bench.state(slow) == "running"
     may_answer.set()
-    assert bench.pipeline.wait_until_empty(60)
+    assert bench.pipeline.wait_until_empty(PATIENCE_SECONDS)
     assert bench.state(slow) == "error"
 
 
@@ -314,18 +314,18 @@ def test_a_worker_that_stops_gives_back_what_it_has_not_started(bench: Bench, jo
     bench.hand_over([made])
     wait_until(lambda: bench.state(made) == "running", "the claim")
     bench.pipeline.stop_starting()
-    assert bench.pipeline.wait_until_empty(60)
+    assert bench.pipeline.wait_until_empty(PATIENCE_SECONDS)
     assert (bench.state(made), bench.document(made)["attempt"]) == ("ready_queue", 0)
     assert journal.calls["/a"] == []
 
 
 def test_a_worker_whose_grace_is_over_gives_back_what_is_in_flight(bench: Bench, journal: Journal) -> None:
-    bench.schedule(journal.script("/a", hangs), timeout_seconds=30)
+    bench.schedule(journal.script("/a", hangs))
     made = bench.event(clock.now())
     bench.hand_over([made])
     wait_until(lambda: bool(journal.calls["/a"]), "the request")
     bench.pipeline.interrupt()
-    assert bench.pipeline.wait_until_empty(60)
+    assert bench.pipeline.wait_until_empty(PATIENCE_SECONDS)
     assert (bench.state(made), bench.document(made)["attempt"]) == ("ready_queue", 0)
 
 
@@ -343,7 +343,7 @@ def test_nothing_starts_under_a_lease_without_room_until_it_is_renewed(
     bench.hand_over_and_hold([made])
     before = bench.document(made)["lease_until"]
     bench.let_go(leases_over=True)
-    assert bench.pipeline.wait_until_empty(60)
+    assert bench.pipeline.wait_until_empty(PATIENCE_SECONDS)
     assert bench.state(made) == "completed"
     assert renewed[0] > before
 
@@ -357,20 +357,28 @@ def test_an_event_that_another_worker_took_meanwhile_is_not_sent(bench: Bench, j
     taken = {"owner": "another", "state": "running"}
     events.update_many({"_id": {"$in": ids[:19]}}, {"$set": taken})
     bench.let_go(leases_over=True)
-    assert bench.pipeline.wait_until_empty(60)
+    assert bench.pipeline.wait_until_empty(PATIENCE_SECONDS)
     assert [call.key for call in journal.calls["/a"]] == ids[19:]
     assert events.count_documents(taken) == 19
 
 
+@pytest.fixture
+def first_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim's lease is that of the timeout which most schedules have."""
+    monkeypatch.setattr(delivery, "FIRST_TIMEOUT_SECONDS", DEFAULT_TIMEOUT_SECONDS)
+
+
+@pytest.mark.usefixtures("first_lease")
 def test_a_long_timeout_does_not_delay_its_neighbours_recovery(bench: Bench, journal: Journal) -> None:
     bench.schedule(journal.script("/slow", hangs), "slow", timeout_seconds=300)
     bench.schedule(journal.script("/quick", hangs), "quick", timeout_seconds=10)
     slow, quick = bench.event(clock.now(), "slow"), bench.event(clock.now(), "quick")
+    before = bench.store.mongo.server_time()
     bench.hand_over([slow, quick])
     wait_until(lambda: bool(journal.calls["/slow"] and journal.calls["/quick"]), "both requests")
-    now = bench.store.mongo.server_time()
-    assert bench.document(quick)["lease_until"] - now <= timedelta(seconds=25)
-    assert bench.document(slow)["lease_until"] - now > timedelta(seconds=290)
+    lease_until = bench.document(quick)["lease_until"]
+    assert lease_until - bench.store.mongo.server_time() <= timedelta(seconds=25)
+    assert bench.document(slow)["lease_until"] - before > timedelta(seconds=290)
 
 
 def test_a_receiver_that_hangs_holds_up_no_other_one(
@@ -380,7 +388,7 @@ def test_a_receiver_that_hangs_holds_up_no_other_one(
     monkeypatch.setattr(ReturnLine, "coming", lambda line, now: sum(line._by_minute.values()))
     hanging = another_journal
     bench = start(max_events=200, origin_concurrency=3)
-    bench.schedule(hanging.script("/a", hangs), "hangs", timeout_seconds=60)
+    bench.schedule(hanging.script("/a", hangs), "hangs")
     bench.schedule(journal.url("/b"), "quick")
     began = clock.now()
     stuck = [bench.event(began - number * SECOND, "hangs") for number in range(300)]
@@ -422,7 +430,7 @@ def test_a_few_events_are_claimed_while_bulks_wait_for_their_claims(
     def slow_for_bulks(ids: Sequence[str], **rest: Any) -> Any:
         if len(ids) >= SMALL:
             begun.append(len(ids))
-            assert bulks_may_go.wait(60)
+            assert bulks_may_go.wait(PATIENCE_SECONDS)
         return claim(ids, **rest)
 
     monkeypatch.setattr(bench.store.claims, "claim", slow_for_bulks)
@@ -435,7 +443,7 @@ def test_a_few_events_are_claimed_while_bulks_wait_for_their_claims(
     assert len(begun) == CLAIMS_AT_ONCE
     bulks_may_go.set()
     for thread in bulks:
-        thread.join(60)
+        thread.join()
     assert len(begun) == len(bulks)
 
 
@@ -471,7 +479,7 @@ def test_what_comes_for_one_origin_waits_for_a_few_starts_of_another_with_many(
 def test_a_worker_that_ends_amid_many_starts_waits_for_those_in_flight_without_spinning(
     bench: Bench, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench.schedule(journal.script("/a", hangs), timeout_seconds=30)
+    bench.schedule(journal.script("/a", hangs))
     executors, pauses = bench.pipeline.courier._executors, list[float]()
     wait = executors.wait
 
@@ -494,7 +502,7 @@ def test_a_postponed_event_is_sent_at_its_new_time_and_its_lag_counts_from_the_o
     bench.schedule(journal.url("/a"))
     due = clock.now() - 30 * SECOND
     made = bench.event(due)
-    token, _ = bench.store.claims.claim([made], until=due, now=due, lease_seconds=20, worker="w0")
+    token, _ = bench.store.claims.claim([made], until=due, now=due, lease_seconds=600, worker="w0")
     again = clock.now()
     postponement = Postponement(made, token, again, due, "Postponed: no room")
     assert bench.store.claims.postpone([postponement], due) == 1
@@ -524,7 +532,7 @@ def test_an_outcome_is_never_sent_twice_for_a_slow_store(
     monkeypatch.setattr(bench.store.outcomes, "record", slowly)
     for first in range(0, 200, 50):
         bench.hand_over(ids[first : first + 50])
-    assert bench.pipeline.wait_until_empty(60)
+    assert bench.pipeline.wait_until_empty(PATIENCE_SECONDS)
     assert sorted(call.key for call in journal.calls["/a"]) == sorted(ids)
     assert max(unrecorded) <= 20 + 5 + 5
 
@@ -538,7 +546,7 @@ def sure(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("sure")
 def test_an_event_that_lost_two_workers_is_marked_before_its_request(bench: Bench, journal: Journal) -> None:
-    bench.schedule(journal.script("/a", hangs), timeout_seconds=30)
+    bench.schedule(journal.script("/a", hangs))
     made = bench.event(clock.now())
     bench.store.mongo.collection("events").update_one({"_id": made}, {"$set": {"lost_leases": 2}})
     bench.hand_over([made])
@@ -549,8 +557,9 @@ def test_an_event_that_lost_two_workers_is_marked_before_its_request(bench: Benc
 
 @pytest.mark.usefixtures("sure")
 def test_suspects_are_tried_one_at_a_time(bench: Bench, journal: Journal) -> None:
-    bench.schedule(journal.script("/a", hangs), timeout_seconds=30)
-    ids = [bench.event(clock.now() - number * SECOND) for number in range(3)]
+    bench.schedule(journal.script("/a", hangs))
+    now = bench.time.hold()
+    ids = [bench.event(now - number * SECOND) for number in range(3)]
     bench.store.mongo.collection("events").update_many({}, {"$set": {"lost_leases": 2}})
     bench.hand_over(ids)
     wait_until(lambda: [bench.state(each) for each in ids].count("ready_queue") == 2, "two postponed")
@@ -558,7 +567,7 @@ def test_suspects_are_tried_one_at_a_time(bench: Bench, journal: Journal) -> Non
     assert len(journal.calls["/a"]) == 1
     # Each of them comes again when another may have ended, and not with the next tick, time and again.
     for waiting in (found for found in map(bench.document, ids) if found["state"] == "ready_queue"):
-        assert waiting["due_at"] > clock.now() + SECOND
+        assert waiting["due_at"] > now + SECOND
         assert "another such event" in waiting["status"][-1]["message"]
 
 
@@ -566,26 +575,25 @@ def test_suspects_are_tried_one_at_a_time(bench: Bench, journal: Journal) -> Non
 def test_suspects_that_wait_for_one_come_again_within_a_part_of_the_time_they_waited_and_not_together(
     bench: Bench, journal: Journal
 ) -> None:
-    bench.schedule(journal.script("/a", hangs), timeout_seconds=30)
-    flying, fresh = bench.event(clock.now() - 7 * SECOND), bench.event(clock.now())
-    old = [bench.event(clock.now() - timedelta(hours=1, seconds=number)) for number in range(20)]
+    bench.schedule(journal.script("/a", hangs))
+    now = bench.time.hold()
+    flying, fresh = bench.event(now - 7 * SECOND), bench.event(now)
+    old = [bench.event(now - timedelta(hours=1, seconds=number)) for number in range(20)]
     bench.store.mongo.collection("events").update_many({}, {"$set": {"lost_leases": 2}})
     bench.hand_over([flying])
     wait_until(lambda: bool(journal.calls["/a"]), "the request")
-    handed_over_at = clock.now()
     bench.hand_over([fresh, *old])
     wait_until(lambda: all(bench.state(each) == "ready_queue" for each in [fresh, *old]), "the others")
-    latest = clock.now()
-    assert bench.document(fresh)["due_at"] <= latest + 2 * SECOND
+    assert bench.document(fresh)["due_at"] <= now + 2 * SECOND
     times = sorted(bench.document(each)["due_at"] for each in old)
-    assert handed_over_at + SECOND < times[0]
-    assert times[-1] <= latest + 60 * SECOND
+    assert now + SECOND < times[0]
+    assert times[-1] <= now + 60 * SECOND
     assert times[-1] - times[0] > 20 * SECOND
 
 
 def test_a_worker_claims_no_more_than_it_may_hold(start: Callable[..., Bench], journal: Journal) -> None:
     bench = start(max_events=100, origin_concurrency=5)
-    bench.schedule(journal.script("/a", hangs), timeout_seconds=60)
+    bench.schedule(journal.script("/a", hangs))
     later = bench.time.hold() + 4 * SECOND
     ids = [bench.event(later + number * SECOND / 1000) for number in range(150)]
     bench.hand_over(ids[:100])
@@ -599,26 +607,28 @@ def test_a_worker_claims_no_more_than_it_may_hold(start: Callable[..., Bench], j
     wait_until(lambda: bench.pipeline.capacity.held == 100, "the first claim")
     assert {bench.state(each) for each in ids[100:]} == {"ready_queue"}
     bench.pipeline.stop_starting()
-    assert bench.pipeline.wait_until_empty(60)
-    thread.join(60)
+    assert bench.pipeline.wait_until_empty(PATIENCE_SECONDS)
+    thread.join()
     assert {bench.state(each) for each in ids} == {"ready_queue"}
 
 
+@pytest.mark.usefixtures("first_lease")
 def test_a_long_timeout_gets_a_long_lease(bench: Bench, journal: Journal) -> None:
     told = threading.Event()
 
     def waits(seen: Seen, connection: Any) -> bool:
-        told.wait(60)
+        told.wait(PATIENCE_SECONDS)
         return says()(seen, connection)
 
     bench.schedule(journal.script("/a", waits), timeout_seconds=120)
     made = bench.event(clock.now())
+    before = bench.store.mongo.server_time()
     bench.hand_over([made])
     wait_until(lambda: bool(journal.calls["/a"]), "the request")
-    lease = bench.document(made)["lease_until"] - bench.store.mongo.server_time()
+    lease_until = bench.document(made)["lease_until"]
     told.set()
-    assert bench.pipeline.wait_until_empty(60)
-    assert lease > timedelta(seconds=100)
+    assert bench.pipeline.wait_until_empty(PATIENCE_SECONDS)
+    assert lease_until - before > timedelta(seconds=100)
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "gopher://127.0.0.1/", "http://user:pw@127.0.0.1/"])

@@ -25,6 +25,7 @@ from scheduler_app.worker import Pipeline
 from tests.builders import event, schedule
 from tests.documents import event_document
 from tests.executors import executors
+from tests.processes import PATIENCE_SECONDS
 
 SECOND = timedelta(seconds=1)
 ORIGIN = "destination billing"
@@ -138,7 +139,7 @@ def deliver(store: Store, event_id: str, *queues: str) -> None:
     pipeline.start()
     try:
         assert pipeline.delivery.deliver([event_id]) == 1
-        assert pipeline.wait_until_empty(60)
+        assert pipeline.wait_until_empty(PATIENCE_SECONDS)
     finally:
         pipeline.stop()
 

@@ -23,6 +23,7 @@ from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
 from tests.executors import executors
+from tests.processes import PATIENCE_SECONDS
 
 SECOND = timedelta(seconds=1)
 KEY = "destination d"
@@ -61,7 +62,7 @@ def work(store: Store) -> Iterator[Callable[..., None]]:
         pipelines.append(pipeline)
         pipeline.start()
         pipeline.delivery.deliver(ids)
-        assert pipeline.wait_until_empty(60)
+        assert pipeline.wait_until_empty(PATIENCE_SECONDS)
 
     yield worked
     for pipeline in pipelines:

@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -10,10 +11,13 @@ from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
+from pymongo.errors import AutoReconnect, OperationFailure
 
 from scheduler_app.config import Settings
-from scheduler_app.domain.event import State
+from scheduler_app.domain.errors import Conflict
+from scheduler_app.domain.event import Event, State
 from scheduler_app.domain.http_action import MAX_BODY_BYTES, Body, BodyKind, http_action
+from scheduler_app.domain.owed import BeforeCut
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.domain.tenants import TENANT
@@ -25,12 +29,14 @@ from scheduler_app.usecases.expansion import (
     NEXT_NEEDED,
     OCCURRENCES_A_PAGE,
     OCCURRENCES_A_SCHEDULE,
+    OCCURRENCES_AN_EDIT,
     SCHEDULES_A_PAGE,
     WORTH_PARTS,
     Expansion,
 )
 from tests.builders import event, schedule
 from tests.documents import event_document
+from tests.processes import PATIENCE_SECONDS
 
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
@@ -176,7 +182,7 @@ def test_two_beats_expand_everything_between_them_without_waiting_for_another_ti
 
     def expand() -> int:
         expansion = Expansion(store, timeframe_seconds=60)
-        together.wait(30)
+        together.wait(PATIENCE_SECONDS)
         claimed = 0
         while True:
             page = expansion.expand_page(now)
@@ -201,6 +207,123 @@ def test_a_crash_between_events_and_cursor_expands_the_same_ids_again(
     assert times(store) == [now + (1 + i) * SECOND for i in range(5)]
 
 
+@pytest.mark.parametrize("answer_lost", [False, True], ids=["before-its-effect", "after-its-effect"])
+def test_the_cursor_stands_still_until_the_events_are_written(
+    store: Store, expansion: Expansion, now: datetime, monkeypatch: pytest.MonkeyPatch, *, answer_lost: bool
+) -> None:
+    store.schedules.insert(schedule(now, rrule="FREQ=SECONDLY;COUNT=5"))
+    before, insert = stored(store).next_run_at, store.events.insert
+
+    def failing(*given: Any) -> int:
+        if answer_lost:
+            insert(*given)
+        raise AutoReconnect("connection closed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.events, "insert", failing)
+        with pytest.raises(AutoReconnect):
+            expansion.expand_page(now)
+    assert stored(store).next_run_at == before
+    assert len(times(store)) == (5 if answer_lost else 0)
+    # Its claim runs out, and the next beat makes what is owed.
+    store.mongo.collection("schedules").update_one({}, {"$set": {"lease_until": now - 60 * SECOND}})
+    assert expansion.expand_page(now).claimed == 1
+    assert times(store) == [now + (1 + i) * SECOND for i in range(5)]
+
+
+def test_a_schedule_whose_events_mongodb_rejects_is_set_aside_and_the_others_go_on(
+    store: Store, expansion: Expansion, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.schedules.insert_many([schedule(now, name, rrule="FREQ=SECONDLY;COUNT=2") for name in "abcd"])
+    insert = store.events.insert
+
+    def rejecting(events: Sequence[Event], *rest: Any) -> int:
+        if any(each.schedule_id in ("c", "alone") for each in events):
+            raise OperationFailure("Document failed validation", 121)
+        return insert(events, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.events, "insert", rejecting)
+        expansion.expand_page(now)
+        store.schedules.insert(schedule(now, "alone"))
+        assert expansion.expand_page(now).claimed == 1
+    assert stored(store, "alone").state is ScheduleState.ERROR
+    made = store.mongo.collection("events").distinct("schedule_id")
+    assert sorted(made) == ["a", "b", "d"]
+    refused = stored(store, "c")
+    assert refused.state is ScheduleState.ERROR
+    assert refused.next_run_at is None
+    assert refused.reason == "its events cannot be stored: Document failed validation"
+    for name in "abd":
+        assert (stored(store, name).state, stored(store, name).next_run_at) == (ScheduleState.ACTIVE, None)
+
+
+def test_a_fault_that_is_no_schedule_s_sets_none_aside(
+    store: Store, expansion: Expansion, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.schedules.insert_many([schedule(now, name) for name in "ab"])
+
+    def rejecting(*_: Any) -> int:
+        raise OperationFailure("a bad expression", 9)
+
+    monkeypatch.setattr(store.events, "insert", rejecting)
+    with pytest.raises(OperationFailure):
+        expansion.expand_page(now)
+    assert {stored(store, name).state for name in "ab"} == {ScheduleState.ACTIVE}
+
+
+def test_a_schedule_that_a_newer_release_wrote_is_left_to_its_processes(
+    store: Store, expansion: Expansion, now: datetime
+) -> None:
+    store.schedules.insert_many([schedule(now, name) for name in ("newer", "s1")])
+    documents = store.mongo.collection("schedules")
+    documents.update_one({"_id": "newer"}, {"$set": {"v": 99}})
+    before = documents.find_one({"_id": "newer"})
+    page = expansion.expand_page(now)
+    assert {each.schedule_id for each in page.events} == {"s1"}
+    assert before is not None
+    after = documents.find_one({"_id": "newer"})
+    assert after is not None
+    assert (after["state"], after["next_run_at"]) == ("active", before["next_run_at"])
+    assert "owner" not in after
+
+
+def test_what_the_old_rule_owes_beyond_what_an_edit_makes_is_left_to_beats_as_a_range(
+    store: Store, expansion: Expansion, now: datetime
+) -> None:
+    made = schedule(now)
+    store.schedules.insert(made)
+    until = now + OCCURRENCES_AN_EDIT * SECOND
+    whole = expansion.expand_up_to(made, until)
+    assert (len(whole.events), whole.left) == (OCCURRENCES_AN_EDIT, None)
+    assert len(times(store)) == OCCURRENCES_AN_EDIT
+    store.mongo.collection("events").delete_many({})
+    left = expansion.expand_up_to(made, until + SECOND).left
+    assert left is not None
+    assert (left.revision, left.next_run_at, left.until) == (1, now + SECOND, until + SECOND)
+    assert times(store) == []
+    paused = replace(made, state=ScheduleState.PAUSED)
+    assert expansion.expand_up_to(paused, until) == BeforeCut()
+    assert expansion.expand_up_to(replace(made, next_run_at=until + SECOND), until) == BeforeCut()
+    assert expansion.expand_up_to(replace(made, next_run_at=None), until) == BeforeCut()
+
+
+def test_an_edit_during_a_callback_of_the_revision_before_is_a_conflict(
+    store: Store, expansion: Expansion, now: datetime
+) -> None:
+    before = schedule(now, rrule="FREQ=SECONDLY;INTERVAL=10")
+    store.schedules.insert(before)
+    expansion.expand_page(now)
+    first = event(now + SECOND)
+    token, _ = store.claims.claim([first.id], until=now + SECOND, now=now, lease_seconds=25, worker="w1")
+    assert store.schedules.revise(before.revise(now), version=1)
+    with pytest.raises(Conflict, match="waits for a callback in flight"):
+        expansion.expand_up_to(stored(store), now + 30 * SECOND)
+    store.outcomes.record([Record(first.id, token, State.COMPLETED, "", None, {"number": 1}, now)])
+    owed = expansion.expand_up_to(stored(store), now + 30 * SECOND)
+    assert [each.run_time for each in owed.events] == [now + 11 * SECOND, now + 21 * SECOND]
+
+
 def test_a_page_of_many_schedules_is_filled_in_parts_and_misses_none(
     store: Store, expansion: Expansion, now: datetime
 ) -> None:
@@ -210,7 +333,7 @@ def test_a_page_of_many_schedules_is_filled_in_parts_and_misses_none(
     page = expansion.expand_page(now)
     assert page.claimed == len(many)
     assert Counter(event.schedule_id for event in page.events) == {made.id: 3 for made in many}
-    assert claim(store, now, lease_seconds=30)[1] == []
+    assert claim(store, now, lease_seconds=600)[1] == []
 
 
 def test_expansion_reads_nothing_of_what_is_sent_and_leaves_it_where_it_is(
@@ -222,7 +345,7 @@ def test_expansion_reads_nothing_of_what_is_sent_and_leaves_it_where_it_is(
         store.prepare()
         made = replace(schedule(now, body=body, headers=headers), signing=signing)
         store.schedules.insert(made)
-        token, (claimed,) = claim(store, now, lease_seconds=30)
+        token, (claimed,) = claim(store, now, lease_seconds=600)
         assert isinstance(claimed, Schedule)
         action = http_action(claimed.action)
         assert (action.body, action.headers, claimed.signing) == (None, (), None)
@@ -248,8 +371,8 @@ def test_a_schedule_finishes_when_its_last_occurrence_has_passed(
 
 def test_two_beats_do_not_take_the_same_schedule(store: Store, now: datetime) -> None:
     store.schedules.insert(schedule(now))
-    assert len(claim(store, now, lease_seconds=30)[1]) == 1
-    assert len(claim(store, now, lease_seconds=30)[1]) == 0
+    assert len(claim(store, now, lease_seconds=600)[1]) == 1
+    assert len(claim(store, now, lease_seconds=600)[1]) == 0
 
 
 def test_the_claim_of_a_beat_that_died_runs_out(store: Store, expansion: Expansion, now: datetime) -> None:
@@ -301,7 +424,7 @@ def test_an_edit_waits_for_an_old_occurrence_in_flight_and_begins_after_it(
     store.schedules.insert(before)
     expansion.expand_page(now)
     first = event(now + SECOND)
-    token, _ = store.claims.claim([first.id], until=now + SECOND, now=now, lease_seconds=25, worker="w1")
+    token, _ = store.claims.claim([first.id], until=now + SECOND, now=now, lease_seconds=600, worker="w1")
     assert store.schedules.revise(before.revise(now), version=1)
     assert expansion.expand_page(now).events == ()
     record = Record(first.id, token, State.COMPLETED, "", None, {"number": 1}, now)
@@ -314,7 +437,7 @@ def test_a_beat_that_was_overtaken_by_an_edit_neither_advances_nor_leaves_events
 ) -> None:
     before = schedule(now)
     store.schedules.insert(before)
-    token, claimed = claim(store, now, lease_seconds=30)
+    token, claimed = claim(store, now, lease_seconds=600)
     assert store.schedules.revise(before.revise(now, state=ScheduleState.PAUSED), version=1)
     expansion._fill(claimed, token, now, now + 60 * SECOND)  # the beat wakes up with what it had claimed
     assert times(store) == []

@@ -28,7 +28,7 @@ from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
 from tests.executors import executors
 from tests.integration.actions.receiver import says
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 SECOND = timedelta(seconds=1)
 YEARLY = "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY"
@@ -65,7 +65,7 @@ def ended(store: Store, now: datetime) -> Callable[[Sequence[str]], None]:
         store.events.insert(made, now, "made")
         for each, state in zip(made, states, strict=True):
             until = max(now, each.due_at)
-            token, _ = store.claims.claim([each.id], until=until, now=now, lease_seconds=9, worker="w")
+            token, _ = store.claims.claim([each.id], until=until, now=now, lease_seconds=600, worker="w")
             entry = {"number": 1, "started_at": now}
             due = now + SECOND if state == "retrying" else None
             assert not store.outcomes.record([Record(each.id, token, State(state), "said", due, entry, now)])
@@ -141,7 +141,7 @@ def test_several_workers_that_judge_at_once_pause_it_once_and_tell_once(
     barrier = Barrier(5)
 
     def judge() -> None:
-        barrier.wait(60)
+        barrier.wait(PATIENCE_SECONDS)
         pausing.judge("s1", now)
 
     workers = [Thread(target=judge) for _ in range(5)]

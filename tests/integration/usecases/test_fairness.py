@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pymongo import monitoring
 
-from beat.duties import Duty, dispatch_duty
-from beat.tick import Tick
+from scheduler_app.beat.duties import Duty, dispatch_duty
+from scheduler_app.beat.tick import Tick
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.broker.queues import PRIORITIES, QUEUE
@@ -29,7 +29,7 @@ from scheduler_app.usecases.recovery import GRACE_SECONDS, NEARLY_EMPTY, Recover
 from tests.builders import event
 from tests.integration.usecases.queued import messages
 from tests.lent_clients import LentClients
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 SECOND = timedelta(seconds=1)
 MILLISECOND = timedelta(milliseconds=1)
@@ -381,7 +381,7 @@ def taken(publisher: CeleryPublisher, count: int) -> list[str]:
         with app.amqp.TaskConsumer(channel, callbacks=[note], accept=["json"]) as consumer:
             consumer.qos(prefetch_count=1)
             while len(found) < count:
-                connection.drain_events(timeout=10)
+                connection.drain_events(timeout=PATIENCE_SECONDS)
     return found[:count]
 
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import pytest
 from prometheus_client import REGISTRY
+from pymongo.errors import AutoReconnect
 from structlog.testing import capture_logs
 
 from scheduler_app.broker.app import make_app
@@ -39,7 +40,7 @@ from tests.builders import draft, event, message, schedule
 from tests.documents import event_document
 from tests.executors import executors
 from tests.held_clock import HeldClock
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 from tests.standstills import Standstills
 
 SECOND = timedelta(seconds=1)
@@ -254,7 +255,7 @@ def test_what_a_worker_has_claimed_is_judged_again_before_it_is_sent(
     turn_on(store, BILLING, clock.now())
     wait_until(lambda: bool(pipeline.withholding.kill_switches.known), "the worker to know that it is on")
     time.go_on()
-    assert pipeline.wait_until_empty(60)
+    assert pipeline.wait_until_empty(PATIENCE_SECONDS)
     assert "/tagged" not in journal.calls
     assert len(journal.calls["/other"]) == 1
     found = event_document(store, events["tagged"].id)
@@ -264,7 +265,7 @@ def test_what_a_worker_has_claimed_is_judged_again_before_it_is_sent(
     HeldEvents(store).release_page(clock.now())
     wait_until(lambda: not pipeline.withholding.kill_switches.known, "the worker to know that it is off")
     assert pipeline.delivery.deliver([events["tagged"].id]) == 1
-    assert pipeline.wait_until_empty(60)
+    assert pipeline.wait_until_empty(PATIENCE_SECONDS)
     assert [call.key for call in journal.calls["/tagged"]] == [events["tagged"].id]
 
 
@@ -296,7 +297,7 @@ def test_nothing_is_sent_later_than_a_second_after_the_answer(
     finally:
         done.set()
         sending.join()
-    assert pipeline.wait_until_empty(60)
+    assert pipeline.wait_until_empty(PATIENCE_SECONDS)
     last = max(call.at for call in journal.calls["/a"])
     # Between a look, a start and the arrival nobody can keep this process from standing still.
     assert last <= answered.timestamp() + 1 + standstills.seconds
@@ -360,7 +361,7 @@ def test_a_look_that_breaks_is_counted_each_time_logged_once_and_followed_by_oth
             wait_until(watch.may_start, "a look that succeeds")
         finally:
             watch.stop()
-            watch.join(60)
+            watch.join()
     assert [line["event"] for line in lines if line["log_level"] == "error"] == ["withholding.failed"]
 
 
@@ -386,6 +387,35 @@ def test_a_worker_that_has_just_started_sends_nothing_before_it_knows_what_is_st
     view.look()
     assert watch.may_start()
     away.close()
+
+
+def test_a_worker_looks_for_blackouts_at_once_again_until_mongodb_answers_and_then_when_they_are_old(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(polled, "monotonic", lambda: 100.0)  # what is known grows no older
+    watch = Withholding(store)
+    read, looks = watch.blackouts._read, list[str]()
+    switches = watch.kill_switches._read
+
+    def fails_twice() -> Any:
+        looks.append("blackouts")
+        if looks.count("blackouts") <= 2:
+            raise AutoReconnect("connection closed")
+        return read()
+
+    def noted() -> Any:
+        looks.append("kill switches")
+        return switches()
+
+    watch.blackouts._read, watch.kill_switches._read = fails_twice, noted
+    watch.start()
+    try:
+        wait_until(lambda: looks.count("kill switches") >= 5, "five rounds")
+    finally:
+        watch.stop()
+        watch.join()
+    assert looks[:6] == ["blackouts", "kill switches"] * 3
+    assert set(looks[6:]) == {"kill switches"}
 
 
 def test_nothing_starts_by_what_was_known_almost_a_second_ago(

@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo
 import pytest
 from prometheus_client import REGISTRY
 
-from scheduler_app.clock import clock
 from scheduler_app.domain.calendars import Calendar, NamedCalendar, NamedDate
 from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.instants import whole_milliseconds
@@ -32,7 +31,13 @@ def last_line(bench: Bench, event_id: str) -> str:
     return str(bench.document(event_id)["status"][-1]["message"])
 
 
-#: No occurrence of a rule of whole minutes falls due while a test runs that began half a minute before it.
+@pytest.fixture(autouse=True)
+def _held(bench: Bench) -> None:
+    """What is not late stays so, however long this machine takes."""
+    bench.time.hold()
+
+
+#: Half a minute before the next occurrence of a rule of whole minutes.
 NEARLY_AN_HOUR = HOUR - MINUTE / 2
 
 
@@ -40,16 +45,15 @@ def planned(
     bench: Bench, url: str, rule: str = "FREQ=MINUTELY", age: timedelta = NEARLY_AN_HOUR, **fields: Any
 ) -> Schedule:
     """A schedule that was created long ago, with the events that a beat would have made by now."""
-    made = schedule(clock.now() - age, "s1", url=url, rrule=rule, **fields)
+    made = schedule(bench.time() - age, "s1", url=url, rrule=rule, **fields)
     bench.store.schedules.insert(made)
     return made
 
 
 def occurrences(bench: Bench, made: Schedule) -> list[str]:
     """Events of all that is due, oldest first."""
-    now = clock.now()
     ids = []
-    for instant in made.recurrence().between(made.created_at, now):
+    for instant in made.recurrence().between(made.created_at, bench.time()):
         row = event(instant, made.id, made.revision)
         bench.store.events.insert([row], instant, "made")
         ids.append(row.id)
@@ -69,11 +73,10 @@ def test_without_a_policy_everything_is_sent(bench: Bench, journal: Journal) -> 
 
 def test_none_sends_what_is_not_late_and_expires_the_rest(bench: Bench, journal: Journal) -> None:
     counted = expired("catch_up_none")
-    # None of its occurrences becomes late within some ten seconds from now.
     age = 10 * MINUTE + 10 * SECOND
     made = planned(bench, journal.url("/a"), "FREQ=SECONDLY;INTERVAL=20", age, catch_up=CatchUp.NONE)
     ids = occurrences(bench, made)
-    border = clock.now() - MINUTE
+    border = bench.time() - MINUTE
     bench.deliver(ids)
     for each in ids:
         late = bench.document(each)["run_time"] < border
@@ -112,7 +115,7 @@ def test_latest_sends_nothing_beyond_its_window(bench: Bench, journal: Journal) 
     made = planned(
         bench,
         journal.url("/a"),
-        f"DTSTART:{clock.now() - 2 * HOUR:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=DAILY",
+        f"DTSTART:{bench.time() - 2 * HOUR:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=DAILY",
         3 * HOUR,
         catch_up=CatchUp.LATEST,
     )
@@ -123,17 +126,17 @@ def test_latest_sends_nothing_beyond_its_window(bench: Bench, journal: Journal) 
 
 
 def test_latest_sends_a_late_one_off(bench: Bench, journal: Journal) -> None:
-    due = whole_milliseconds(clock.now() - 10 * MINUTE)
-    made = schedule(clock.now() - HOUR, "s1", url=journal.url("/a"), run_at=due, catch_up=CatchUp.LATEST)
+    due = whole_milliseconds(bench.time() - 10 * MINUTE)
+    made = schedule(bench.time() - HOUR, "s1", url=journal.url("/a"), run_at=due, catch_up=CatchUp.LATEST)
     bench.store.schedules.insert(made)
-    only = bench.event(made.recurrence().between(due - SECOND, clock.now())[0])
+    only = bench.event(made.recurrence().between(due - SECOND, bench.time())[0])
     bench.deliver([only])
     assert bench.state(only) == "completed"
 
 
 def test_latest_asks_the_rule_with_its_calendar(bench: Bench, journal: Journal) -> None:
     """From the last full hour on it is a closed day, somewhere: nothing later than the late one was due."""
-    midnight = clock.now().replace(minute=0, second=0, microsecond=0)
+    midnight = bench.time().replace(minute=0, second=0, microsecond=0)
     zone = f"Etc/GMT+{midnight.hour}" if midnight.hour <= 12 else f"Etc/GMT-{24 - midnight.hour}"
     closed = Calendar.of(dates=(NamedDate(midnight.astimezone(ZoneInfo(zone)).date()),), weekend=())
     named = NamedCalendar(TENANT, "shop", closed, midnight, midnight)
@@ -159,16 +162,25 @@ def test_a_revision_that_is_over_is_judged_by_what_was_made_of_it(bench: Bench, 
     """Its rule may be gone, so later events are looked for, whatever became of them."""
     made = planned(bench, journal.url("/a"), "FREQ=MINUTELY;INTERVAL=10", catch_up=CatchUp.LATEST)
     ids = occurrences(bench, made)
-    paused = made.revise(clock.now(), state=ScheduleState.PAUSED)
+    paused = made.revise(bench.time(), state=ScheduleState.PAUSED)
     bench.store.schedules.revise(paused, version=made.version)
     for each in ids:
         bench.deliver([each])
     assert [bench.state(each) for each in ids] == ["expired"] * (len(ids) - 1) + ["completed"]
 
 
+def test_what_a_pause_withdrew_is_cancelled_and_does_not_expire(bench: Bench, journal: Journal) -> None:
+    made = planned(bench, journal.url("/a"), catch_up=CatchUp.NONE)
+    late = occurrences(bench, made)[0]
+    paused = made.revise(made.created_at, state=ScheduleState.PAUSED)
+    bench.store.schedules.revise(paused, version=made.version)
+    bench.deliver([late])
+    assert bench.state(late) == "cancelled"
+
+
 def test_what_a_person_asked_for_is_not_caught_up_with(bench: Bench, journal: Journal) -> None:
     planned(bench, journal.url("/a"), catch_up=CatchUp.NONE)
-    asked = bench.event(clock.now() - 10 * MINUTE, kind=Kind.MANUAL)
+    asked = bench.event(bench.time() - 10 * MINUTE, kind=Kind.MANUAL)
     bench.deliver([asked])
     assert bench.state(asked) == "completed"
 
@@ -176,16 +188,32 @@ def test_what_a_person_asked_for_is_not_caught_up_with(bench: Bench, journal: Jo
 def test_a_retry_is_not_caught_up_with(bench: Bench, journal: Journal) -> None:
     """Its first attempt was on time: how often it is tried again is said by other fields."""
     planned(bench, journal.url("/a"), catch_up=CatchUp.NONE)
-    tried = bench.event(clock.now() - 10 * MINUTE)
+    tried = bench.event(bench.time() - 10 * MINUTE)
     bench.store.mongo.collection("events").update_one({"_id": tried}, {"$set": {"attempt": 1}})
     bench.deliver([tried])
     assert bench.state(tried) == "completed"
 
 
-@pytest.mark.parametrize("kind", [Kind.SCHEDULED, Kind.MANUAL])
-def test_expire_after_holds_for_every_event_of_a_schedule(bench: Bench, journal: Journal, kind: Kind) -> None:
-    planned(bench, journal.url("/a"), expire_after_seconds=90.0)
-    early, late = (bench.event(clock.now() - seconds * SECOND, kind=kind) for seconds in (80, 100))
+@pytest.mark.parametrize(
+    ("kind", "jitter_seconds", "is_due_anew"),
+    [
+        (Kind.SCHEDULED, 0.0, False),
+        (Kind.SCHEDULED, 5.0, False),
+        (Kind.MANUAL, 0.0, False),
+        # Neither what a person asked for nor what was redriven waits for the jitter of its schedule.
+        (Kind.MANUAL, 3_600.0, False),
+        (Kind.SCHEDULED, 3_600.0, True),
+    ],
+)
+def test_expire_after_holds_for_every_event_of_a_schedule(
+    bench: Bench, journal: Journal, kind: Kind, jitter_seconds: float, *, is_due_anew: bool
+) -> None:
+    planned(bench, journal.url("/a"), expire_after_seconds=90.0, jitter_seconds=jitter_seconds)
+    early, late = (bench.event(bench.time() - seconds * SECOND, kind=kind) for seconds in (80, 100))
+    if is_due_anew:
+        anew = {"$add": ["$run_time", 1_000]}
+        redriven = [{"$set": {"due_at": anew, "due_since": anew}}]
+        bench.store.mongo.collection("events").update_many({}, redriven)
     bench.deliver([early, late])
     assert bench.state(early) == "completed"
     assert bench.state(late) == "expired"
@@ -193,7 +221,7 @@ def test_expire_after_holds_for_every_event_of_a_schedule(bench: Bench, journal:
 
 
 def test_a_message_expires_too(bench: Bench, journal: Journal) -> None:
-    now = clock.now()
+    now = bench.time()
     late = message(now - 100 * SECOND, "late", url=journal.url("/a"), expire_after_seconds=90.0)
     fine = message(now - 100 * SECOND, "fine", url=journal.url("/a"))
     for each in (late, fine):
@@ -209,7 +237,7 @@ def test_a_retry_that_would_come_too_late_is_none(bench: Bench, journal: Journal
         expire_after_seconds=30.0,
         backoff_seconds=100.0,
     )
-    tried = bench.event(clock.now() - SECOND)
+    tried = bench.event(bench.time() - SECOND)
     bench.deliver([tried])
     assert bench.state(tried) == "expired"
     said = last_line(bench, tried)
@@ -221,11 +249,11 @@ def test_a_retry_that_would_come_too_late_is_none(bench: Bench, journal: Journal
 
 def test_a_redrive_begins_anew(bench: Bench, journal: Journal) -> None:
     planned(bench, journal.url("/a"), expire_after_seconds=30.0, catch_up=CatchUp.NONE)
-    dead = bench.event(clock.now() - HOUR)
+    dead = bench.event(bench.time() - HOUR)
     bench.store.mongo.collection("events").update_one(
-        {"_id": dead}, {"$set": {"state": "error", "archived_at": clock.now()}, "$unset": {"due_at": ""}}
+        {"_id": dead}, {"$set": {"state": "error", "archived_at": bench.time()}, "$unset": {"due_at": ""}}
     )
-    bench.store.events.redrive([dead], clock.now(), "redriven", tenant=TENANT)
+    bench.store.events.redrive([dead], bench.time(), "redriven", tenant=TENANT)
     bench.deliver([dead])
     assert bench.state(dead) == "completed"
 

@@ -24,10 +24,11 @@ from scheduler_app.usecases.message_quota import MessageQuota
 from scheduler_app.usecases.messages import MessageService
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
+from tests.builders import LONGEST_SECONDS
 from tests.documents import event_document
 from tests.executors import executors
 from tests.integration.actions.receiver import says
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 SECOND = timedelta(seconds=1)
 CLIENTS = 3
@@ -64,7 +65,8 @@ def service(store: Store, dispatched: list[str] | None = None, most: int = 0) ->
 
 def draft(url: str, message_id: str | None = None, **fields: Any) -> MessageDraft:
     own = {name: fields.pop(name) for name in ("event_name", "metadata", "timing") if name in fields}
-    return MessageDraft(id=message_id, draft=Draft(url=url, **fields), **own)
+    asked = Draft(url=url, **{"timeout_seconds": LONGEST_SECONDS} | fields)
+    return MessageDraft(id=message_id, draft=asked, **own)
 
 
 def state(store: Store, event_id: str) -> str:
@@ -73,7 +75,7 @@ def state(store: Store, event_id: str) -> str:
 
 def deliver(pipeline: Pipeline, *ids: str) -> None:
     pipeline.delivery.deliver(ids)
-    assert pipeline.wait_until_empty(60)
+    assert pipeline.wait_until_empty(PATIENCE_SECONDS)
 
 
 def test_a_message_arrives_as_it_was_asked_for(store: Store, pipeline: Pipeline, journal: Journal) -> None:
@@ -209,7 +211,7 @@ class Race:
             now = clock.now()
             due = self.store.outbox.due(now + SECOND / 10, limit=100)
             if due:
-                token, taken = self.store.outbox.take(due, now + SECOND / 10, now, lease_seconds=2)
+                token, taken = self.store.outbox.take(due, now + SECOND / 10, now, lease_seconds=600)
                 self.pipeline.delivery.deliver([each.id for each in taken])
                 self.store.outbox.sent(token)
 
@@ -232,15 +234,15 @@ def test_each_message_is_sent_once_or_cancelled_and_says_which(
     for thread in (*clients, dispatcher):
         thread.start()
     for thread in clients:
-        thread.join(60)
+        thread.join()
     events = store.mongo.collection("events")
     final = {"state": {"$in": sorted(FINAL)}}
     try:
-        wait_until(lambda: events.count_documents(final) == count, "every message to end", 60)
+        wait_until(lambda: events.count_documents(final) == count, "every message to end")
     finally:
         race.ended.set()
-        dispatcher.join(60)
-    assert pipeline.wait_until_empty(60)
+        dispatcher.join()
+    assert pipeline.wait_until_empty(PATIENCE_SECONDS)
     sent = Counter(call.key.removeprefix("msg_") for call in journal.calls["/a"])
     ended = {row["_id"].removeprefix("msg_"): row["state"] for row in events.find({}, {"state": 1})}
     assert Counter(ended.values()).keys() == {"completed", "cancelled"}, "both ends came about"

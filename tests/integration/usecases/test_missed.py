@@ -24,6 +24,7 @@ from tests.acceptance.journal import Journal
 from tests.builders import event, message, schedule
 from tests.executors import executors
 from tests.integration.usecases.test_delivery import journal
+from tests.processes import PATIENCE_SECONDS
 
 __all__ = ["journal"]
 
@@ -124,7 +125,7 @@ class World:
         ]
         for first in range(0, len(ids), 100):
             self.pipeline.delivery.deliver(ids[first : first + 100])
-        assert self.pipeline.wait_until_empty(60)
+        assert self.pipeline.wait_until_empty(PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -358,7 +359,7 @@ def test_a_worker_that_dies_while_it_expires_events_leaves_them_to_be_judged_aga
     assert again == [late.id]
     world.clock[0] = back + SECOND
     world.pipeline.delivery.deliver([late.id])
-    assert world.pipeline.wait_until_empty(60)
+    assert world.pipeline.wait_until_empty(PATIENCE_SECONDS)
     (row,) = rows(world.store, name)
     assert row["state"] == "expired"
     assert [line["status"] for line in row["status"]].count("expired") == 1
@@ -387,6 +388,19 @@ def test_a_rule_that_ends_during_the_outage_is_finished(world: World, now: datet
     past = rows(world.store, "s1")
     assert sum(row["missed"]["count"] if "missed" in row else 1 for row in past) == 1500
     assert {row["state"] for row in past} == {State.EXPIRED.value}
+
+
+def test_an_edit_to_a_rule_that_is_over_finishes_a_schedule_that_sends_nothing_late(
+    world: World, now: datetime
+) -> None:
+    rule = f"DTSTART:{now + SECOND:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=SECONDLY;COUNT=3"
+    made = schedule(now, "s1", rrule=rule, catch_up=CatchUp.NONE)
+    edited = now + MINUTE
+    world.store.schedules.insert(replace(made, revision=2, revised_at=edited, cut_pending=True))
+    world.beats(edited + SECOND)
+    Expansion(world.store, timeframe_seconds=TIMEFRAME).finish_ended(edited + HOUR)
+    assert stored(world.store, "s1").state is ScheduleState.FINISHED
+    assert rows(world.store, "s1") == []
 
 
 def test_documents_without_the_field_mean_the_defaults(store: Store, now: datetime) -> None:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from pymongo.errors import BulkWriteError
 
 from scheduler_app.clock import clock
 from scheduler_app.domain.destination import Destination
@@ -23,7 +24,7 @@ from tests.builders import event, message, schedule
 from tests.documents import event_document
 from tests.executors import executors
 from tests.integration.actions.receiver import says
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 SECOND = timedelta(seconds=1)
 
@@ -74,7 +75,7 @@ def due(store: Store, url: str, count: int = 1, schedule_id: str = "s1", **field
 def deliver(pipeline: Pipeline, ids: Sequence[str]) -> None:
     for start in range(0, len(ids), 100):
         pipeline.delivery.deliver(list(ids[start : start + 100]))
-    assert pipeline.wait_until_empty(60)
+    assert pipeline.wait_until_empty(PATIENCE_SECONDS)
 
 
 def marked(store: Store) -> int:
@@ -169,6 +170,21 @@ def test_whoever_dies_between_message_and_mark_leaves_one_message(
     assert sorted(dispatched) == sorted(f"msg_{each}-on-failure" for each in failed)
     assert events.count_documents({"kind": "message"}) == 3
     assert marked(store) == 0
+
+
+def test_a_mark_that_cannot_be_removed_keeps_no_other(
+    store: Store, pipeline: Pipeline, journal: Journal, notifications: Notifications
+) -> None:
+    put(store, "ops", journal.url("/ops"))
+    failed = due(store, journal.script("/a", says("500 Oh")), 3, max_retries=0, on_failure="ops")
+    deliver(pipeline, failed)
+    (first, *others), _ = store.owed_notifications.oldest(limit=10)
+    # An operator's validation, which this document fails.
+    refused = {"$or": [{"_id": {"$ne": first.event.id}}, {"notify": {"$exists": True}}]}
+    store.mongo.command("collMod", "events", validator=refused)
+    with pytest.raises(BulkWriteError, match="failed validation"):
+        store.owed_notifications.made([first, *others])
+    assert [each.event.id for each in store.owed_notifications.oldest(limit=10)[0]] == [first.event.id]
 
 
 def test_an_event_that_is_sent_again_is_told_of_again(

@@ -27,7 +27,7 @@ from tests.builders import event
 from tests.integration.actions.receiver import Behaviour, says
 from tests.integration.usecases.test_delivery import Bench, bench, journal, start
 from tests.overlaps import broken_promises
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 __all__ = ["bench", "journal", "start"]  # fixtures
 
@@ -50,7 +50,7 @@ def gated() -> tuple[threading.Event, Behaviour]:
     gate, answer = threading.Event(), says()
 
     def behave(seen: object, connection: object) -> bool:
-        gate.wait(60)
+        gate.wait(PATIENCE_SECONDS)
         return answer(seen, connection)  # type: ignore[arg-type]
 
     return gate, behave
@@ -71,14 +71,14 @@ def fails_once(bench: Bench, journal: Journal, event_id: str) -> None:
 
 def test_an_occurrence_is_skipped_while_an_earlier_one_runs(bench: Bench, journal: Journal) -> None:
     gate, behave = gated()
-    bench.schedule(journal.script("/a", behave), run_overlap="skip", timeout_seconds=60)
+    bench.schedule(journal.script("/a", behave), run_overlap="skip")
     first, second = bench.event(clock.now() - SECOND), bench.event(clock.now())
     bench.hand_over([first])
     wait_until(lambda: len(journal.calls["/a"]) == 1, "the first request")
     bench.hand_over([second])
     wait_until(lambda: bench.state(second) == "skipped", "the second to be skipped")
     gate.set()
-    assert bench.pipeline.wait_until_empty(60)
+    assert bench.pipeline.wait_until_empty(PATIENCE_SECONDS)
     assert bench.state(first) == "completed"
     assert [call.key for call in journal.calls["/a"]] == [first]
     assert last_line(bench, second) == (
@@ -116,7 +116,9 @@ def test_a_retry_that_waits_does_not_count_where_attempts_alone_do(bench: Bench,
 def test_an_attempt_that_runs_counts_in_both_scopes(bench: Bench, journal: Journal) -> None:
     gate, behave = gated()
     bench.schedule(
-        journal.script("/a", behave), run_overlap="skip", overlap_scope="attempt", timeout_seconds=60
+        journal.script("/a", behave),
+        run_overlap="skip",
+        overlap_scope="attempt",
     )
     first, second = bench.event(clock.now() - SECOND), bench.event(clock.now())
     bench.hand_over([first])
@@ -128,7 +130,7 @@ def test_an_attempt_that_runs_counts_in_both_scopes(bench: Bench, journal: Journ
 
 def test_a_manual_run_counts_as_any_other(bench: Bench, journal: Journal) -> None:
     gate, behave = gated()
-    bench.schedule(journal.script("/a", behave), run_overlap="skip", timeout_seconds=60)
+    bench.schedule(journal.script("/a", behave), run_overlap="skip")
     now = clock.now()
     by_hand = manual("s1", 1, now)
     bench.store.events.insert([by_hand], now, "made")
@@ -281,7 +283,7 @@ def arrivals(journal: Journal, path: str = "/a") -> dict[str, list[float]]:
 
 def test_no_more_wait_than_the_queue_has_room_for(bench: Bench, journal: Journal) -> None:
     gate, behave = gated()
-    bench.schedule(journal.script("/a", behave), run_overlap="queue", queue_limit=2, timeout_seconds=60)
+    bench.schedule(journal.script("/a", behave), run_overlap="queue", queue_limit=2)
     ids = [bench.event(clock.now() - number * SECOND) for number in range(6, 0, -1)]
     bench.hand_over(ids[:1])
     wait_until(lambda: len(journal.calls["/a"]) == 1, "the first request")
@@ -362,13 +364,12 @@ def test_a_request_in_flight_is_not_cut_off_and_not_retried(bench: Bench, journa
     gate, answer = threading.Event(), says("500 No")
 
     def behave(seen: object, connection: object) -> bool:
-        gate.wait(60)
+        gate.wait(PATIENCE_SECONDS)
         return answer(seen, connection)  # type: ignore[arg-type]
 
     bench.schedule(
         journal.script("/a", behave, says()),
         run_overlap="cancel_earlier",
-        timeout_seconds=60,
         backoff_seconds=0.1,
         backoff_max_seconds=0.1,
     )
@@ -387,7 +388,7 @@ def test_a_request_in_flight_is_not_cut_off_and_not_retried(bench: Bench, journa
 
 def test_an_earlier_one_that_completes_beside_it_is_completed(bench: Bench, journal: Journal) -> None:
     gate, behave = gated()
-    bench.schedule(journal.script("/a", behave, says()), run_overlap="cancel_earlier", timeout_seconds=60)
+    bench.schedule(journal.script("/a", behave, says()), run_overlap="cancel_earlier")
     first, second = bench.event(clock.now() - SECOND), bench.event(clock.now())
     bench.hand_over([first])
     wait_until(lambda: len(journal.calls["/a"]) == 1, "the first request")
@@ -475,8 +476,7 @@ def test_several_workers_keep_the_policy(
     ids = [benches[0].event(began + 20 * number * SECOND / 1000) for number in range(60)]
     events = benches[0].store.mongo.collection("events")
     living = {"_id": {"$in": ids}, "due_at": {"$exists": True}}
-    until = began + 60 * SECOND
-    while events.count_documents(living) and clock.now() < until:
+    while events.count_documents(living):
         due = [row["_id"] for row in events.find(living | {"due_at": {"$lte": clock.now()}}, {"_id": 1})]
         draw.shuffle(due)
         for first in range(0, len(due), 4):

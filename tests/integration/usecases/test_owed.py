@@ -19,6 +19,7 @@ from scheduler_app.usecases.expansion import OCCURRENCES_AN_EDIT, Expansion
 from scheduler_app.usecases.owed_expansion import SCHEDULES_A_PAGE, OwedExpansion
 from scheduler_app.usecases.schedules import ScheduleService
 from tests.builders import draft, schedule
+from tests.processes import PATIENCE_SECONDS
 
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
@@ -112,7 +113,7 @@ def test_the_new_revision_does_not_wait_for_what_the_old_one_owes(
     store.schedules.insert(schedule(now))
     cut = now + AWAY
     manager.edit("s1", draft(rrule="FREQ=SECONDLY;INTERVAL=10"), cut, tenant=TENANT)
-    token, claimed = store.owed.claim(["s1"], lease_seconds=30)
+    token, claimed = store.owed.claim(["s1"], lease_seconds=600)
     assert len(claimed) == 1
     new = [event.run_time for event in expansion.expand_page(cut).events]
     assert len(new) == 6
@@ -135,7 +136,7 @@ def test_two_beats_at_once_double_nothing(store: Store, manager: ScheduleService
 
     def beat() -> None:
         mine = OwedExpansion(store, occurrences_a_page=500)
-        together.wait(30)
+        together.wait(PATIENCE_SECONDS)
         make_up(mine, cut)
 
     with ThreadPoolExecutor(2) as beats:

@@ -15,6 +15,7 @@ from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.resumption import SCHEDULES_A_PAGE, Resumption
 from tests.builders import schedule
+from tests.processes import PATIENCE_SECONDS
 
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
@@ -92,7 +93,7 @@ def test_many_beats_end_many_pauses_once_each(store: Store, now: datetime, pause
     barrier = Barrier(3)
 
     def beat() -> None:
-        barrier.wait(60)
+        barrier.wait(PATIENCE_SECONDS)
         while Resumption(store).resume_page(now + MINUTE):
             continue
 

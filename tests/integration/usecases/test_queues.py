@@ -30,6 +30,7 @@ from scheduler_app.usecases.recovery import GRACE_SECONDS, Recovery
 from scheduler_app.worker import Pipeline
 from tests.builders import event, schedule
 from tests.executors import executors
+from tests.processes import PATIENCE_SECONDS
 from tests.unit.health.test_fleet import node
 
 SECOND = timedelta(seconds=1)
@@ -89,7 +90,7 @@ def test_only_a_worker_that_serves_the_queue_claims(store: Store, now: datetime)
     store.events.insert([plain, routed], now, "made")
     ids = [plain.id, routed.id]
     for queues, expected in ((("us",), set()), ((CALLBACKS,), {plain.id}), (("us", "eu"), {routed.id})):
-        _, won = store.claims.claim(ids, until=now, now=now, lease_seconds=9, worker="w", queues=queues)
+        _, won = store.claims.claim(ids, until=now, now=now, lease_seconds=600, worker="w", queues=queues)
         assert {each.id for each in won} == expected
 
 
@@ -137,7 +138,7 @@ def test_an_event_follows_its_schedule_to_the_workers_that_can_do_it(store: Stor
     pipeline.start()
     try:
         assert pipeline.delivery.deliver([due.id]) == 1
-        assert pipeline.wait_until_empty(60)
+        assert pipeline.wait_until_empty(PATIENCE_SECONDS)
     finally:
         pipeline.stop()
     row = store.mongo.collection("events").find_one({"_id": due.id})

@@ -110,12 +110,12 @@ def test_an_event_of_a_tenant_goes_its_whole_way(
     token, taken = store.outbox.take(store.outbox.due(due, limit=9), due, due, lease_seconds=0)
     assert [each.id for each in taken] == [first.id]
     assert store.outbox.put_back_abandoned(due, limit=9) == 1
-    token, taken = store.outbox.take(store.outbox.due(due, limit=9), due, due, lease_seconds=9)
+    token, taken = store.outbox.take(store.outbox.due(due, limit=9), due, due, lease_seconds=600)
     store.outbox.sent(token)
     token, (claimed,) = store.claims.claim([first.id], until=due, now=due, lease_seconds=0, worker="w")
     assert (claimed.tenant, claimed.schedule_id) == ("acme", "acme:nightly")
     assert store.recoveries.recover_workers(due, delay_seconds=0, limit=9) == ([first.id], [])
-    token, (claimed,) = store.claims.claim([first.id], until=due, now=due, lease_seconds=9, worker="w")
+    token, (claimed,) = store.claims.claim([first.id], until=due, now=due, lease_seconds=600, worker="w")
     assert claimed.tenant == "acme"
     dead = Record(first.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, due)
     assert store.outcomes.record([dead]) == []

@@ -15,6 +15,7 @@ from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
 from tests.executors import executors
 from tests.integration.usecases.test_delivery import Bench, bench, journal, start
+from tests.processes import PATIENCE_SECONDS
 
 __all__ = ["bench", "journal", "start"]  # fixtures
 
@@ -88,11 +89,13 @@ def test_a_worker_leaves_what_it_does_not_execute_to_others(store: Store, journa
     pipeline.start()
     try:
         assert pipeline.delivery.deliver([due.id]) == 1
-        assert pipeline.wait_until_empty(60)
+        assert pipeline.wait_until_empty(PATIENCE_SECONDS)
     finally:
         pipeline.stop()
     found = store.events.get(due.id, tenant=TENANT)
     assert found is not None
     assert found.state == "ready_queue"
+    assert found.due_at is not None
+    assert found.due_at >= now + timedelta(minutes=1)
     assert "w1 leaves it to others: it executes no actions of kind http" in found.status[-1]["message"]
     assert not journal.calls["/a"]

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-from beat.duties import duties
-from beat.tick import Tick
 from scheduler_app.assembly import assemble
+from scheduler_app.beat.duties import duties
+from scheduler_app.beat.tick import Tick
 from scheduler_app.broker.app import make_app
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings

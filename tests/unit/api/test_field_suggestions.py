@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.wire.field_suggestions import meant
+from scheduler_app.api.wire.field_suggestions import meant
 
 KNOWN = {"rrule", "run_at", "json", "callback_url", "max_retries"}
 
@@ -14,7 +14,7 @@ KNOWN = {"rrule", "run_at", "json", "callback_url", "max_retries"}
         ("interval", "use rrule, such as FREQ=SECONDLY;INTERVAL=5"),
         (
             "delay_seconds",
-            "use run_at, the instant that is so much later than now, such as 2030-01-05T12:00:00Z",
+            "use run_at, the instant after that delay, such as 2030-01-05T12:00:00Z",
         ),
         ("payload", "use json for a JSON value, or body for text"),
         ("callbackUrl", "use callback_url"),

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from api.pages.picker import picked
-from api.pages.picker_reading import read_back
+from scheduler_app.api.pages.picker import picked
+from scheduler_app.api.pages.picker_reading import read_back
 from scheduler_app.domain.recurrence import Recurrence
 
 NOW = datetime(2026, 3, 4, 10, 17, 5, tzinfo=UTC)

@@ -6,10 +6,10 @@ from typing import get_type_hints
 
 import pytest
 
-from api.wire import NewSchedule, PreviewInput, ScheduleInput, ScheduleOutput
-from api.wire.field_suggestions import meant
-from api.wire.presenters import exported, shown
-from api.wire.schedule_fields import SCHEDULE_FIELDS, ScheduleField
+from scheduler_app.api.wire import NewSchedule, PreviewInput, ScheduleInput, ScheduleOutput
+from scheduler_app.api.wire.field_suggestions import meant
+from scheduler_app.api.wire.presenters import exported, shown
+from scheduler_app.api.wire.schedule_fields import SCHEDULE_FIELDS, ScheduleField
 from scheduler_app.client import ScheduleFields
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.http_action import Body

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.pages.when import trigger_fields
+from scheduler_app.api.pages.when import trigger_fields
 
 
 @pytest.mark.parametrize(

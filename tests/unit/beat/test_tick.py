@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from structlog.testing import capture_logs
 
-from beat.duties import Duty
-from beat.tick import Tick
+from scheduler_app.beat.duties import Duty
+from scheduler_app.beat.tick import Tick
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 

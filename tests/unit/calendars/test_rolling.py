@@ -135,7 +135,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 @pytest.mark.parametrize("on_holiday", ["skip", "next", "previous"])
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(case=cases(), offsets=st.lists(st.integers(0, 20 * 86_400), min_size=2, max_size=2))
 def test_rolled_occurrences_are_those_of_a_day_by_day_count(
     on_holiday: OnHoliday, case: Case, offsets: list[int]
@@ -294,3 +294,44 @@ def test_what_a_gap_over_midnight_moves_to_the_day_behind_names_its_own_day() ->
     (moved,) = observed.occurrences(begin, begin + timedelta(days=2))
     assert moved.instant == datetime(2026, 3, 29, 1, tzinfo=UTC)
     assert moved.rolled_from == datetime(2026, 3, 23, 23, tzinfo=ZoneInfo("America/Nuuk"))
+
+
+def test_what_a_gap_moves_into_a_closed_day_is_found_from_within_that_day() -> None:
+    # Nuuk: what is rolled to 23:30 of the 28th fires at 00:30 of the 29th, a closed Sunday.
+    parsed = Recurrence.parse(
+        "DTSTART;TZID=America/Nuuk:20260127T000000\nRRULE:FREQ=WEEKLY;BYDAY=MO;BYHOUR=23;BYMINUTE=30;BYSECOND=0",
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    observed = parsed.observing(Observance("test", days_of(Calendar.of(weekend=(0, 1, 2, 3, 4, 6))), "next"))
+    assert observed.after(datetime(2026, 3, 29, 1, 10, tzinfo=UTC)) == datetime(
+        2026, 3, 29, 1, 30, tzinfo=UTC
+    )
+
+
+@pytest.mark.parametrize(
+    ("start", "weekend", "on_holiday", "moved"),
+    [
+        # 31 December 9999 is a Friday, 1 January 1 a Monday.
+        ("99991230", (3,), "next", datetime(9999, 12, 31, 9, tzinfo=UTC)),
+        ("99991230", (3, 4), "next", None),
+        ("99991231", (4,), "previous", datetime(9999, 12, 30, 9, tzinfo=UTC)),
+        ("00010102", (1,), "previous", datetime(1, 1, 1, 9, tzinfo=UTC)),
+        ("00010102", (0, 1), "previous", None),
+    ],
+)
+def test_the_first_and_the_last_day_of_all_are_days_like_others(
+    start: str, weekend: tuple[int, ...], on_holiday: OnHoliday, moved: datetime | None
+) -> None:
+    text = f"DTSTART:{start}T090000Z\nRRULE:FREQ=DAILY;COUNT=1"
+    closed = Observance("test", days_of(Calendar.of(weekend=weekend)), on_holiday)
+    rule = Recurrence.parse(text, created_at=YEAR[0]).observing(closed)
+    assert rule.after(datetime(1, 1, 1, tzinfo=UTC)) == moved
+
+
+def test_a_date_among_closed_days_moves_beside_what_the_rule_moves() -> None:
+    text = "DTSTART:20261204T090000Z\nRRULE:FREQ=DAILY\nRDATE:20261206T100000Z"
+    closed = Observance("test", days_of(Calendar.of(weekend=(5, 6))), "next")
+    rule = Recurrence.parse(text, created_at=YEAR[0]).observing(closed)
+    monday = datetime(2026, 12, 7, tzinfo=UTC)
+    found = rule.between(monday, monday + timedelta(days=1))
+    assert found == [monday + timedelta(hours=hour) for hour in (9, 10)]

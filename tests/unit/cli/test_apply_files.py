@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from scheduler_app.cli.apply import files
+from scheduler_app.cli.apply import files, yaml_text
 from scheduler_app.cli.apply.files import FileError, read_items
 from scheduler_app.cli.apply.yaml_text import read_yaml, write_yaml
 
@@ -34,13 +34,24 @@ _TEXTS = st.text() | st.from_regex(r"[-+]?[0-9_.]{0,4}[eE]?[-+]?[0-9]{0,4}", ful
 _NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 
 
+_DATA = st.dictionaries(_TEXTS, _TEXTS | _NUMBERS | st.booleans() | st.none() | st.lists(_TEXTS), max_size=5)
 # A machine that stands still is no fault of an example.
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.dictionaries(_TEXTS, _TEXTS | _NUMBERS | st.booleans() | st.none() | st.lists(_TEXTS), max_size=5))
+_EVERY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@settings(_EVERY, max_examples=30, derandomize=True, database=None)
+@given(_DATA)
 @example({"name": "734478e1"})
 @example({"name": "1e5", "1e5": "-0e-7"})
 @example({"rrule": "DTSTART:20260101T000000Z\nRRULE:FREQ=DAILY", "note": "\x85\u2028\n "})
 def test_what_is_written_is_read_as_it_was(data: dict[str, Any]) -> None:
+    assert read_yaml(write_yaml(data)) == data
+
+
+@pytest.mark.long
+@settings(_EVERY, max_examples=300)
+@given(_DATA)
+def test_whatever_is_written_is_read_as_it_was(data: dict[str, Any]) -> None:
     assert read_yaml(write_yaml(data)) == data
 
 
@@ -86,7 +97,7 @@ def test_calendars_come_before_what_names_them(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("- 1", "must have the keys calendars, destinations, blackouts, schedules"),
-        ("schedule: []", "'schedule' is none of the keys"),
+        ("schedule: []", "'schedule' is not one of the keys"),
         ("schedules: {}", "must be a list"),
         ("schedules: [{name: n}]", "item 1 of schedules needs id"),
         ("schedules: [{id: a}, {id: 5}]", "item 2 of schedules needs id"),
@@ -116,3 +127,12 @@ def test_files_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     (tmp_path / "c.yaml").write_bytes(b"\xff\xfe")
     with pytest.raises(FileError, match="UTF-8"):
         read_items(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["schedules:\n" + "-\n" * 100, "[" + "a," * 101 + "]"])
+def test_a_file_of_too_many_values_is_refused_when_they_are_reached(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(yaml_text, "MAX_VALUES", 100)
+    with pytest.raises(ValueError, match=r"line [0-9]+: it holds more than 100 names and values; split it"):
+        read_yaml(text + " and nonsense: [")

@@ -7,7 +7,7 @@ import pytest
 from celery.schedules import crontab
 
 from scheduler_app.cli.celery_beat.crontab import crontab_trigger
-from scheduler_app.cli.celery_beat.entry import NotImportable
+from scheduler_app.cli.entry_import import NotImportable
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.triggers.cron.reading import reading_of
 from scheduler_app.domain.triggers.kind import TriggerContext

@@ -35,6 +35,7 @@ REMOTE = (
     "calendar",
     "profile",
     "completion",
+    "version",
 )
 
 

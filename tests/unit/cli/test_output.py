@@ -76,3 +76,21 @@ def test_six_columns_with_an_id_of_a_few_words_fit_a_terminal_of_80(
     lines = unstyle(capsys.readouterr().out).splitlines()
     assert max(map(len, lines)) <= 80
     assert any("monthly-report" in line and TIME in line for line in lines)
+
+
+def test_an_id_that_leaves_no_room_has_a_line_of_its_own(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of `scheduler list`, with ids as long as they may be."""
+    narrow_terminal(monkeypatch)
+    columns = ["state", "last run", "id", "name", "when", "next run", "calls"]
+    rows = [["paused", "completed", f"{ID[:-1]}{n}", "n" * 40, "every day", TIME, "GET x"] for n in range(3)]
+    table(columns, rows, unbroken=("state", "last run", "id", "next run"), key="id")
+    lines = unstyle(capsys.readouterr().out).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].split()[:3] == ["state", "last", "run"]
+    ids = [line for line in lines if line.startswith(ID[:-1])]
+    assert ids == [row[2] for row in rows]
+    assert lines[1] == ids[0]
+    assert all("paused" in lines[lines.index(each) + 1] for each in ids)
+    assert not any("\x01" in line for line in lines)

@@ -8,7 +8,7 @@ from scheduler_app.config import Settings, load_settings
 from scheduler_app.embedded import free_port, is_free
 
 
-def settings(**given: int) -> Settings:
+def settings(**given: int | str) -> Settings:
     return load_settings(environ={name: str(value) for name, value in given.items()})
 
 
@@ -49,5 +49,8 @@ def test_all_ports_of_the_metrics_are_looked_at_before_anything_starts() -> None
             second.metrics(asked)
     with ReservedPorts() as alone, pytest.raises(CannotStart, match="METRICS_PORT: there is no port 65536"):
         alone.metrics(settings(METRICS_PORT=65_535, WORKER_COUNT=1))
+    with_commands = settings(METRICS_PORT=65_534, WORKER_COUNT=1, ALLOWED_COMMANDS="date")
+    with ReservedPorts() as alone, pytest.raises(CannotStart, match="METRICS_PORT: there is no port 65536"):
+        alone.metrics(with_commands)
     with ReservedPorts() as none:
         none.metrics(settings(WORKER_COUNT=3))

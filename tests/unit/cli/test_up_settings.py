@@ -68,7 +68,7 @@ def test_a_worker_has_its_soft_shutdown_and_a_margin_before_it_is_killed() -> No
     settings = load_settings(None, {"WORKER_SOFT_SHUTDOWN_SECONDS": "8"})
     service = worker_service(2, settings, {})
     assert 10 <= service.grace < 11
-    assert service.command[:2] == (sys.executable, "-m")
+    assert service.command[:3] == (sys.executable, "-P", "-m")
     assert "worker2@%h" in service.command
 
 
@@ -80,6 +80,8 @@ def test_everything_ends_within_fifteen_seconds_at_the_worst() -> None:
         flower_service(5555, "user:password", {}),
     )
     assert api.tier == flower.tier > worker.tier > 0
+    graceful = float(api.command[api.command.index("--graceful-timeout") + 1])
+    assert api.grace >= graceful + 1.5, "gunicorn needs some time for its own end"
     server_grace = 2.0
     assert max(api.grace, flower.grace) + worker.grace + server_grace < 15
 
@@ -106,7 +108,7 @@ def test_the_greeting_ends_with_a_line_to_paste() -> None:
     settings = load_settings(None, {"API_PORT": "9001"})
     text = banner({"API": "http://127.0.0.1:9001"}, settings)
     words = shlex.split(text.splitlines()[-1])
-    assert words[:2] == ["curl", "http://127.0.0.1:9001/api/schedules"]
+    assert words[:2] == ["curl", "http://127.0.0.1:9001/api/v1/schedules"]
     assert json.loads(words[-1])["callback_url"] == "http://127.0.0.1:9001/health"
     assert "Authorization" not in text
 

@@ -28,13 +28,24 @@ def masked_by_both(text: str, args: list[Any], kwargs: dict[str, Any]) -> str:
     return by_client
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
+_EVERY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_GIVEN = given(
     args=st.lists(_VALUES, max_size=4),
     kwargs=st.dictionaries(_TEXTS, _VALUES, max_size=4),
     text=st.lists(_TEXTS, min_size=1, max_size=8).map("".join),
 )
+
+
+@settings(_EVERY, max_examples=50, derandomize=True, database=None)
+@_GIVEN
 def test_both_mask_the_same(args: list[Any], kwargs: dict[str, Any], text: str) -> None:
+    masked_by_both(text, args, kwargs)
+
+
+@pytest.mark.long
+@settings(_EVERY, max_examples=500)
+@_GIVEN
+def test_both_mask_the_same_in_hundreds(args: list[Any], kwargs: dict[str, Any], text: str) -> None:
     masked_by_both(text, args, kwargs)
 
 

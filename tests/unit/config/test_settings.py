@@ -53,7 +53,7 @@ def test_flags_win_over_the_environment_and_that_over_the_file_and_that_over_the
     assert settings.worker_max_retries == 3
     assert settings.worker_concurrency == 2
     assert settings.redis_port == 6379
-    assert settings.given == {"WORKER_COUNT", "WORKER_MAX_RETRIES", "WORKER_CONCURRENCY"}
+    assert set(settings.given) == {"WORKER_COUNT", "WORKER_MAX_RETRIES", "WORKER_CONCURRENCY"}
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,11 @@ def test_flags_win_over_the_environment_and_that_over_the_file_and_that_over_the
         ("LOG_LEVEL", "loud", "debug, info"),
         ("API_KEYS", "short", "16 characters"),
         ("CALLBACK_ALLOWED_NETWORKS", "10.0.0.0/33", "CIDR"),
+        ("TRUSTED_PROXIES", "10.0.0.7/24", "CIDR"),
+        ("TRUSTED_PROXIES", "*", "CIDR"),
+        ("PUBLIC_URL", "scheduler.example.com", "http:// or https:// URL"),
+        ("PUBLIC_URL", "https://scheduler.example.com/x", "without a path"),
+        ("PUBLIC_URL", "https://", "http:// or https:// URL"),
         ("BROKER_URL", "redis://:pass/word@host:6379/0", "write / as %2F"),
         ("BROKER_URL", "redis://host:6379/0?password=s3cret", "in front of the host"),
         ("BROKER_URL", "sentinel://a:1;sentinel://b:x", "must have a number as its port"),
@@ -80,6 +85,9 @@ def test_flags_win_over_the_environment_and_that_over_the_file_and_that_over_the
         ("RETENTION_DAYS", "0", "1 to 3650"),
         ("DISPATCH_HORIZON_SECONDS", "2", "PREQUEUER_TICKER_INTERVAL_SECONDS + 2"),
         ("API_HOST", "0.0.0.0", "API_KEYS"),
+        ("ALLOWED_COMMANDS", "*", "ALLOW_ANY_COMMAND=true"),
+        ("ALLOWED_COMMANDS", "echo *, shell:*", "must not have 'shell:*'"),
+        ("ALLOWED_COMMANDS", '["echo a,b", "* *"]', "must not have '* *'"),
     ],
 )
 def test_a_wrong_value_is_refused_under_the_names_that_mend_it(name: str, value: str, says: str) -> None:
@@ -120,3 +128,55 @@ def test_secrets_are_in_no_representation() -> None:
     )
     for secret in ("key-key", "sesame", "pass"):
         assert secret not in repr(settings)
+
+
+def test_a_second_setting_allows_any_program() -> None:
+    given = {"ALLOWED_COMMANDS": "*,shell:*", "ALLOW_ANY_COMMAND": "true"}
+    assert load_settings(environ=given).allowed_commands == ("*", "shell:*")
+
+
+@pytest.fixture
+def run_file(tmp_path: Path) -> Path:
+    path = tmp_path / "data" / "running.yaml"
+    path.parent.mkdir()
+    path.write_text(
+        "mongo: {uri: 'mongodb://run:1/'}\nbroker: {url: 'redis://run:2/0'}\nretention: {days: '7'}\n"
+    )
+    path.chmod(0o600)
+    return path
+
+
+def test_the_settings_of_a_run_in_this_folder_go_before_the_file_and_after_the_environment(
+    run_file: Path,
+) -> None:
+    (run_file.parents[1] / "config.yaml").write_text("retention: {days: 5}\nworker: {count: 3}\n")
+    settings = load_settings(environ={"WORKER_CONCURRENCY": "4"})
+    assert (settings.mongo_uri, settings.broker) == ("mongodb://run:1/", "redis://run:2/0")
+    assert (settings.retention_days, settings.worker_count, settings.worker_concurrency) == (7, 3, 4)
+    assert load_settings(environ={"RETENTION_DAYS": "9"}).retention_days == 9
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"MONGO_URI": "mongodb://other:1/"},
+        {"BROKER_URL": "redis://other:2/0"},
+        {"REDIS_HOST": "other"},
+        {"SCHEDULER_CONFIG": "/dev/null"},
+    ],
+)
+def test_who_names_a_server_or_a_file_has_nothing_to_do_with_that_run(
+    run_file: Path, elsewhere: dict[str, str]
+) -> None:
+    settings = load_settings(environ=elsewhere)
+    assert "run" not in settings.mongo_uri + settings.broker
+    assert settings.retention_days == 30
+
+
+def test_a_run_s_file_that_others_could_have_written_is_not_believed(run_file: Path) -> None:
+    run_file.chmod(0o644)
+    assert load_settings(environ={}).retention_days == 30
+
+
+def test_a_new_run_does_not_take_the_servers_of_the_last_one_for_its_own(run_file: Path) -> None:
+    assert "MONGO_URI" not in load_settings(environ={}, run_file=None).given

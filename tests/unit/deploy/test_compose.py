@@ -2,16 +2,19 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from cryptography.fernet import Fernet
 
 from scheduler_app.config import load_settings, names
 from scheduler_app.worker.process import LAST_WORDS_SECONDS
+from tests.manual_releases import releases
 from tests.unit.deploy.commands import ROOT, check_command, paths_asked
 
 COMPOSE = Path(sys.executable).with_name("docker-compose")
@@ -23,6 +26,8 @@ SECRETS = {
     "MONGO_PASSWORD": "of-the-database",
     "REDIS_PASSWORD": "of-the-broker",
 }
+README = (ROOT / "README.md").read_text()
+HEALTH = ROOT / "deploy" / "mongo-health.sh"
 OURS = ("api", "beat", "worker", "flower")
 ALL = ("mongo", "redis", *OURS)
 
@@ -38,7 +43,6 @@ def render(*options: str, **environment: str) -> subprocess.CompletedProcess[str
         env={"PATH": os.defpath, "HOME": "/nonexistent", **environment},
         capture_output=True,
         text=True,
-        timeout=60,
     )
 
 
@@ -90,6 +94,27 @@ def test_every_part_is_there(services: dict[str, Any]) -> None:
     }
 
 
+def test_the_readme_s_receiver_is_where_its_first_schedule_calls_it() -> None:
+    done = render("--format", "json", **SECRETS, COMPOSE_PROFILES="receiver")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)["services"]
+    (block,) = re.findall(r"```bash\n(docker compose --profile receiver .*?)```", README, re.DOTALL)
+    host, port = re.findall(r'"callback_url": "http://([a-z]+):(\d+)/"', block)[0]
+    receiver = found[host]
+    assert receiver["command"] == ["python", "-u", "-m", "http.server", port, "--directory", "/tmp"]
+    assert set(receiver["networks"]) & set(found["worker"]["networks"]) == {"outside"}
+    assert not receiver.get("environment"), "it needs no secret"
+    assert (receiver["user"], receiver["read_only"], receiver["cap_drop"]) == ("10001:10001", True, ["ALL"])
+    assert port in receiver["healthcheck"]["test"][-1]
+    # What the block puts into .env, and the key that it takes out of it.
+    allowed = render("--format", "json", **SECRETS, CALLBACK_ALLOWED_NETWORKS="172.18.0.9/32")
+    for name in ("api", "worker"):
+        environment = json.loads(allowed.stdout)["services"][name]["environment"]
+        assert environment["CALLBACK_ALLOWED_NETWORKS"] == "172.18.0.9/32"
+    assert "CALLBACK_ALLOWED_NETWORKS=" in block
+    assert "s/^API_KEYS=//p" in block
+
+
 @pytest.mark.parametrize("missing", SECRETS)
 def test_without_a_secret_nothing_starts(missing: str) -> None:
     done = render("--quiet", **SECRETS | {missing: ""})
@@ -130,8 +155,51 @@ def test_health_is_asked_where_it_is_answered(services: dict[str, Any], name: st
 @pytest.mark.parametrize("name", OURS)
 def test_every_setting_exists_and_all_of_them_are_accepted(services: dict[str, Any], name: str) -> None:
     environment = services[name]["environment"]
-    assert set(environment) - {"FLOWER_BASIC_AUTH"} <= set(names())
+    # The last is an option of `scheduler doctor`.
+    assert set(environment) - {"FLOWER_BASIC_AUTH", "FLOWER_URL"} <= set(names())
     load_settings(environ=environment)
+
+
+def test_doctor_looks_for_flower_where_it_runs_and_its_port_can_be_chosen(services: dict[str, Any]) -> None:
+    address = urlsplit(services["api"]["environment"]["FLOWER_URL"])
+    assert address.hostname == "flower"
+    assert f"--port={address.port}" in services["flower"]["command"]
+    assert set(services["api"]["networks"]) & set(services["flower"]["networks"])
+    (port,) = json.loads(render("--format", "json", **SECRETS, FLOWER_PORT="6000").stdout)["services"][
+        "flower"
+    ]["ports"]
+    assert (port["published"], port["target"]) == ("6000", address.port)
+
+
+def test_env_is_made_once_and_a_second_time_changes_nothing(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```bash\n(\( umask.*?)docker compose up", README, re.DOTALL)
+    for _ in range(2):
+        done = subprocess.run(["bash", "-c", block], cwd=tmp_path, capture_output=True, text=True)
+    assert "cannot overwrite existing file" in done.stderr
+    path = tmp_path / ".env"
+    assert path.stat().st_mode & 0o777 == 0o600
+    made = dict(line.split("=", 1) for line in path.read_text().splitlines())
+    assert len(path.read_text().splitlines()) == len(made)
+    assert made.keys() == SECRETS.keys()
+    assert all(len(value) >= 40 for value in made.values())
+    assert subprocess.run(["bash", "-c", block], cwd=tmp_path, capture_output=True).returncode != 0
+    # The file says the same block in its comment.
+    comment = re.sub(r"^# ?", "", (ROOT / "docker-compose.yml").read_text(), flags=re.MULTILINE)
+    assert " ".join(block.split()) in " ".join(comment.split())
+
+
+def test_rabbitmq_s_settings_are_written_once(tmp_path: Path) -> None:
+    text = (ROOT / "docker-compose.yml").read_text()
+    commented = text.split("are sent):\n#\n")[1].split("#\n# Then:")[0]
+    block = re.sub(r"^# ?", "", commented, flags=re.MULTILINE)
+    path = tmp_path / ".env"
+    path.write_text("REDIS_PASSWORD=of-redis\n")
+    for _ in range(2):
+        subprocess.run(["bash", "-euc", block], cwd=tmp_path, check=True)
+    made = dict(line.split("=", 1) for line in path.read_text().splitlines())
+    assert len(path.read_text().splitlines()) == len(made) == 4
+    assert made["BROKER_URL"] == f"amqp://scheduler:{made['RABBITMQ_PASSWORD']}@rabbitmq:5672//"
+    assert made["FLOW_CONTROL_URL"] == "redis://:of-redis@redis:6379/0"
 
 
 def test_only_the_api_knows_its_keys_and_only_those_that_open_them_the_secrets(
@@ -183,7 +251,7 @@ def test_what_the_shells_of_mongodb_and_redis_write_is_what_these_read(
         ]
         command = [word.replace("/etc/redis.conf", str(ROOT / "deploy" / "redis.conf")) for word in command]
         environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", **SECRETS}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert " 600\n" in done.stdout
         wanted = SECRETS["MONGO_KEY"] if name == "mongo" else f"requirepass {SECRETS['REDIS_PASSWORD']}"
@@ -226,7 +294,13 @@ def test_mongodb_is_a_replica_set_that_the_uri_names(services: dict[str, Any]) -
     command = services["mongo"]["command"]
     name = command[command.index("--replSet") + 1]
     assert services["api"]["environment"]["MONGO_URI"].endswith(f"&replicaSet={name}")
-    assert f'rs.initiate({{_id: "{name}"' in services["mongo"]["healthcheck"]["test"][-1]
+    assert f'rs.initiate({{_id: "{name}"' in HEALTH.read_text()
+    (mounted,) = [
+        volume
+        for volume in services["mongo"]["volumes"]
+        if volume["source"].endswith(f"/deploy/{HEALTH.name}")
+    ]
+    assert services["mongo"]["healthcheck"]["test"] == ["CMD", "bash", mounted["target"]]
 
 
 def test_files_that_are_mounted_exist(services: dict[str, Any]) -> None:
@@ -266,6 +340,17 @@ def test_rabbitmq_without_a_password_does_not_start(over_rabbitmq: dict[str, Any
     command = [word.replace("$$", "$") for word in over_rabbitmq["rabbitmq"]["command"]]
     for password, said in (("", "set RABBITMQ_PASSWORD in .env"), ("x", "started rabbitmq-server")):
         environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "RABBITMQ_DEFAULT_PASS": password}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert said in done.stdout + done.stderr
         assert (done.returncode == 0) is bool(password)
+
+
+def test_the_manual_names_the_releases_that_the_file_names(
+    rendered: dict[str, Any], over_rabbitmq: dict[str, Any]
+) -> None:
+    services = over_rabbitmq | rendered["services"]
+    images = {server: services[server.lower()]["image"] for server in ("Redis", "RabbitMQ")}
+    images["MongoDB"] = services["mongo"]["image"]
+    named = {server: row.compose for server, row in releases().items()}
+    # `make pin-images` writes a digest behind the tag.
+    assert named == {server: image.split("@")[0].split(":")[1] for server, image in images.items()}

@@ -19,6 +19,7 @@ SECRETS = {
     "SECRETS_KEY": "",
     "MONGO_URI": "mongodb://u:p@mongo/",
     "BROKER_URL": "redis://:p@redis",
+    "FLOW_CONTROL_URL": "",
 }
 PARTS = ("api", "beat", "worker")
 
@@ -29,6 +30,13 @@ def documents(path: Path) -> list[dict[str, Any]]:
 
 KUSTOMIZATION = documents(FOLDER / "kustomization.yaml")[0]
 ALL = [document for name in KUSTOMIZATION["resources"] for document in documents(FOLDER / name)]
+(GENERATED,) = KUSTOMIZATION["configMapGenerator"]
+CONFIG = dict(
+    line.split("=", 1)
+    for name in GENERATED["envs"]
+    for line in (FOLDER / name).read_text().splitlines()
+    if not line.startswith("#")
+)
 SECRET = documents(FOLDER / "secret.example.yaml")[0]
 POD_SPECS = {
     document["metadata"]["name"].removeprefix("scheduler-"): document["spec"]["template"]["spec"]
@@ -48,8 +56,7 @@ def container(part: str) -> dict[str, Any]:
 
 def environment(part: str) -> dict[str, str]:
     """As the container sees it, with every secret there."""
-    (config,) = of_kind("ConfigMap")
-    found = dict(config["data"])
+    found = dict(CONFIG)
     for variable in container(part)["env"]:
         source = variable.get("valueFrom", {}).get("secretKeyRef")
         found[variable["name"]] = variable["value"] if source is None else SECRETS[source["key"]]
@@ -71,9 +78,35 @@ def test_every_manifest_is_applied_but_the_example_of_a_secret() -> None:
 
 def test_every_part_is_there() -> None:
     assert tuple(POD_SPECS) == PARTS
-    assert {one["metadata"]["name"]: one["spec"]["replicas"] for one in of_kind("Deployment")} == {
-        f"scheduler-{part}": 2 for part in PARTS
-    }
+    replicas = {one["metadata"]["name"]: one["spec"].get("replicas") for one in of_kind("Deployment")}
+    # A number in the manifest would undo at each `apply` what the autoscaler has decided.
+    assert replicas == {"scheduler-api": 2, "scheduler-beat": 2, "scheduler-worker": None}
+    (scaler,) = of_kind("HorizontalPodAutoscaler")
+    assert scaler["spec"]["scaleTargetRef"]["name"] == "scheduler-worker"
+    assert scaler["spec"]["minReplicas"] == 2
+
+
+def test_a_change_of_the_settings_rolls_every_pod() -> None:
+    # kustomize puts a hash of what it generates into the name, and that into the pods, unless told not to.
+    assert "generatorOptions" not in KUSTOMIZATION
+    assert not GENERATED.get("options")
+    for part in PARTS:
+        assert container(part)["envFrom"] == [{"configMapRef": {"name": GENERATED["name"]}}]
+
+
+def test_the_namespace_is_made_before_the_secret_that_stands_in_it() -> None:
+    steps = (FOLDER / "kustomization.yaml").read_text().partition("apiVersion:")[0]
+    namespace = steps.index("kubectl apply -f deploy/kubernetes/namespace.yaml")
+    assert namespace < steps.index("create secret")
+
+
+def test_certificates_are_files_in_every_pod_that_has_the_secret() -> None:
+    for part in PARTS:
+        (mount,) = [one for one in container(part)["volumeMounts"] if one["name"] == "certificates"]
+        (volume,) = [one for one in POD_SPECS[part]["volumes"] if one["name"] == "certificates"]
+        assert volume["secret"] == {"secretName": "scheduler-certificates", "optional": True}
+        assert mount["readOnly"] is True
+        assert f"={mount['mountPath']}/" in (FOLDER / "kustomization.yaml").read_text()
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -140,10 +173,9 @@ def test_each_part_has_only_the_secrets_that_it_needs_and_none_is_in_the_setting
         part: {one["name"] for one in container(part)["env"] if "secretKeyRef" in one.get("valueFrom", {})}
         for part in PARTS
     }
-    shared = {"SECRETS_KEY", "MONGO_URI", "BROKER_URL"}
+    shared = {"SECRETS_KEY", "MONGO_URI", "BROKER_URL", "FLOW_CONTROL_URL"}
     assert asked == {"api": {*shared, "API_KEYS"}, "beat": shared, "worker": shared}
-    (config,) = of_kind("ConfigMap")
-    assert not any("://" in value for value in config["data"].values())
+    assert not any("://" in value for value in CONFIG.values())
 
 
 def test_each_part_has_a_limit_of_memory() -> None:
@@ -167,7 +199,11 @@ def egress(part: str) -> list[dict[str, Any]]:
 def test_a_part_reaches_its_servers_and_only_workers_reach_the_world(part: str) -> None:
     rules = egress(part)
     assert rules, "without a rule everything is let out"
-    assert {port["port"] for rule in rules for port in rule.get("ports", [])} == {53, 27017, 6379, 26379}
+    assert {port["port"] for rule in rules for port in rule.get("ports", [])} == {
+        *(53, 27017),
+        *(6379, 26379),  # Redis, Sentinel
+        *(5671, 5672),  # RabbitMQ with TLS, and without
+    }
     blocks = [to["ipBlock"] for rule in rules for to in rule["to"] if "ipBlock" in to]
     assert [block["cidr"] for block in blocks] == (["0.0.0.0/0", "::/0"] if part == "worker" else [])
 

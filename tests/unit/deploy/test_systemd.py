@@ -57,6 +57,7 @@ def test_every_part_has_a_unit() -> None:
     assert [path.stem for path in SERVICES] == [
         "scheduler-api",
         "scheduler-beat@",
+        "scheduler-commands@",
         "scheduler-flower",
         "scheduler-worker@",
     ]
@@ -71,7 +72,7 @@ def test_systemd_has_nothing_to_say(path: Path, tmp_path: Path) -> None:
         (tmp_path / source.name).write_text(text)
     name = path.name.replace("@.", "@1.")
     done = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", tmp_path / name], capture_output=True, text=True, timeout=60
+        ["systemd-analyze", "verify", "--man=no", tmp_path / name], capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -115,7 +116,7 @@ def test_each_of_many_on_one_host_has_a_port_of_its_own() -> None:
             )
             assert done.returncode == 0, done.stderr
             ports.append(int(done.stdout))
-    assert len(ports) == len(set(ports)) == 2 * 99
+    assert len(ports) == len(set(ports)) == 3 * 99
     assert max(ports) <= 65_535
 
 
@@ -126,16 +127,18 @@ def test_each_part_has_only_the_secrets_that_it_needs(path: Path) -> None:
         "scheduler-api": {"API_KEYS", "MONGO_URI", "SECRETS_KEY"},
         "scheduler-beat@": {"MONGO_URI", "SECRETS_KEY"},
         "scheduler-worker@": {"MONGO_URI", "SECRETS_KEY"},
+        "scheduler-commands@": {"MONGO_URI", "SECRETS_KEY"},
         "scheduler-flower": {"FLOWER_BASIC_AUTH"},
     }
-    assert kept - {"RETENTION_DAYS", "LOG_FORMAT"} == {"BROKER_URL", *needed[path.stem]}
+    open_to_all = {"ALLOWED_COMMANDS", "RETENTION_DAYS", "LOG_FORMAT", "PUBLIC_URL", "TRUSTED_PROXIES"}
+    assert kept - open_to_all == {"BROKER_URL", *needed[path.stem]}
 
 
 @every_service
 def test_a_part_reaches_this_host_and_only_workers_reach_the_world_and_nothing_private(path: Path) -> None:
     assert one(path, "IPAddressAllow") == "localhost"
     denied = one(path, "IPAddressDeny").split()
-    if path.stem != "scheduler-worker@":
+    if path.stem not in ("scheduler-worker@", "scheduler-commands@"):
         assert denied == ["any"]
         return
     for address in ("10.1.2.3", "169.254.169.254", "172.31.0.1", "192.168.1.1", "100.100.100.200", "fd00::1"):
@@ -149,15 +152,41 @@ def test_each_part_has_a_limit_of_memory(path: Path) -> None:
     assert re.fullmatch(r"\d+M", one(path, "MemoryMax"))
 
 
-def test_without_a_key_neither_the_api_nor_flower_starts() -> None:
-    for name, key in (("scheduler-api", "API_KEYS"), ("scheduler-flower", "FLOWER_BASIC_AUTH")):
+def test_without_a_key_neither_the_api_nor_flower_starts_nor_a_worker_that_no_command_is_allowed_to() -> None:
+    for name, key in (
+        ("scheduler-api", "API_KEYS"),
+        ("scheduler-flower", "FLOWER_BASIC_AUTH"),
+        ("scheduler-commands@", "ALLOWED_COMMANDS"),
+    ):
         command = one(FOLDER / f"{name}.service", "ExecStartPre").replace("$$", "$")
         for value, status in (("", 1), ("something", 0)):
-            done = subprocess.run(shlex.split(command), env={"PATH": "/usr/bin:/bin", key: value}, timeout=60)
+            done = subprocess.run(shlex.split(command), env={"PATH": "/usr/bin:/bin", key: value})
             assert done.returncode == status
         assert environment()[key] == ""
 
 
-def test_a_worker_may_finish_before_it_is_killed() -> None:
-    stop = float(one(FOLDER / "scheduler-worker@.service", "TimeoutStopSec"))
+@pytest.mark.parametrize("kind", ["worker", "commands"])
+def test_a_worker_may_finish_before_it_is_killed_and_may_lower_the_priority_of_commands(kind: str) -> None:
+    path = FOLDER / f"scheduler-{kind}@.service"
+    stop = float(one(path, "TimeoutStopSec"))
     assert stop > load_settings(environ=environment()).worker_soft_shutdown_seconds + LAST_WORDS_SECONDS
+    # The last filter counts: @resources, which is denied before it, has the call of os.nice.
+    assert unit(path)["SystemCallFilter"][-1] == "setpriority"
+
+
+def test_commands_run_on_workers_of_their_own() -> None:
+    words = command(FOLDER / "scheduler-commands@.service")
+    assert words[words.index("--queues") + 1] == "commands"
+    assert "--queues" not in command(FOLDER / "scheduler-worker@.service")
+
+
+def test_the_commands_that_install_take_nothing_but_what_is_locked() -> None:
+    text = (FOLDER / "scheduler.target").read_text().replace("\\\n#", "")
+    commands = [line.lstrip("# ").split() for line in text.splitlines() if "pip install" in line]
+    assert commands
+    for command in commands:
+        files = [command[at + 1] for at, word in enumerate(command) if word == "-r"]
+        assert all((ROOT / file).is_file() for file in files)
+        # The project itself has no hash, so nothing but it may be fetched or built with.
+        own = {"--no-deps", "--no-build-isolation", "."} <= set(command)
+        assert own or (files and {"--require-hashes", "--only-binary"} <= set(command)), command

@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from scheduler_app.domain.command_action import CommandAction
-from scheduler_app.domain.command_patterns import AllowedCommands, parse_patterns
+from scheduler_app.domain.command_patterns import AllowedCommands, opening_patterns, parse_patterns
 
 ALLOWED = AllowedCommands.parse(
     (
@@ -162,3 +162,85 @@ def test_a_wrong_setting_is_refused(value: str) -> None:
 def test_many_stars_cost_little() -> None:
     pattern = AllowedCommands.parse((" ".join(["a", *["*", "a"] * 100]),))
     assert not pattern.allow(CommandAction(("a",) * 255 + ("b",)))
+
+
+def with_variables(line: str, *names: str) -> CommandAction:
+    return CommandAction(tuple(shlex.split(line)), env=tuple((name, "x") for name in names))
+
+
+def test_a_pattern_names_the_variables_that_a_schedule_may_set() -> None:
+    allowed = AllowedCommands.parse(("MONTH= REGION= make report *", "make clean", "TRACE= make clean"))
+    assert allowed.allow(with_variables("make report eu", "REGION", "MONTH"))
+    assert allowed.allow(with_variables("make report eu"))
+    assert allowed.allow(with_variables("make clean", "TRACE"))
+    assert not allowed.allow(with_variables("make report eu", "MONTH", "GNUMAKEFLAGS"))
+    assert not allowed.allow(with_variables("make clean", "MONTH")), "another pattern names it"
+
+
+def test_the_refusal_of_a_variable_names_it_and_the_pattern_that_would_do() -> None:
+    allowed = AllowedCommands.parse(("make report *", "MONTH= make report *", "shell:date | wc"))
+    said = allowed.refusal(with_variables("make report eu", "MONTH", "GNUMAKEFLAGS")) or ""
+    assert "names GNUMAKEFLAGS;" in said
+    assert said.endswith("the pattern MONTH= GNUMAKEFLAGS= make report *")
+    line = CommandAction(("date | wc",), shell=True, env=(("TZ", "x"),))
+    assert (allowed.refusal(line) or "").endswith("the pattern shell:TZ= date | wc")
+    assert AllowedCommands.parse(("shell:TZ= date | wc",)).allow(line)
+    assert "ask the operator for a pattern" in (allowed.refusal(program("reboot")) or "")
+    assert allowed.refusal(program("make report eu")) is None
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(
+            "*",
+            "* *",
+            "* x",
+            "shell:*",
+            "shell: *",
+            "shell:* ",
+            "shell:* *",
+            "**",
+            "*** *",
+            "shell:'*'",
+            "'*' x",
+        ),
+        *(
+            "A= *",
+            "shell:A= B= *",
+            "/bin/* *",
+            "/*/* *",
+            "/usr/bin/s* *",
+            "s* -c *",
+            "shell:/bin/* *",
+            "*h *",
+        ),
+    ],
+)
+def test_a_pattern_that_allows_any_program_is_recognized(pattern: str) -> None:
+    assert opening_patterns(["echo *", pattern]) == [pattern]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "echo *",
+        "/opt/jobs/*",
+        "/opt/jobs/* *",
+        "/bin/*",
+        "report-* *",
+        "shell:/opt/jobs/* *",
+        "A= echo *",
+        "a '*'",
+    ],
+)
+def test_a_pattern_that_names_programs_or_their_folder_is_no_such_pattern(pattern: str) -> None:
+    assert opening_patterns([pattern]) == []
+
+
+@pytest.mark.parametrize(
+    "pattern", ["PATH= make", "SCHEDULER_EVENT_ID= make", "MONTH=", "shell:MONTH= ", "MONTH= shell:make"]
+)
+def test_a_pattern_with_a_variable_of_ours_or_without_a_command_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match="must be patterns"):
+        parse_patterns(pattern)

@@ -36,6 +36,20 @@ def test_a_phrase_says_what_becomes_of_holidays_unless_the_schedule_does(phrase:
     assert on_holiday(observing(phrase, on_holiday="skip")) == "skip"
 
 
+def test_what_a_phrase_counts_on_open_days_is_not_counted_otherwise() -> None:
+    third = "third business day of the month at 9:00"
+    found = observing(third)
+    # 4 March 2026 is the third open day of the month; 1 April is closed.
+    assert found.next_run_at == datetime(2026, 3, 4, 9, tzinfo=UTC)
+    assert on_holiday(found) == on_holiday(observing(third, on_holiday="uncounted")) == "uncounted"
+    with pytest.raises(InvalidField, match="counts the calendar's open days"):
+        observing(third, on_holiday="next")
+    lost = edited(found, calendar=None)
+    assert (on_holiday(lost), lost.next_run_at) == (None, datetime(2026, 3, 4, 9, tzinfo=UTC))
+    gained = edited(lost, calendar="ours", named_calendar=CLOSED)
+    assert (on_holiday(gained), gained.trigger.pinned) == ("uncounted", found.trigger.pinned)
+
+
 def test_business_days_are_those_of_the_calendar() -> None:
     assert schedule(NOW, phrase=FIRST).next_run_at == datetime(2026, 4, 1, 9, tzinfo=UTC)
     assert observing(FIRST).next_run_at == datetime(2026, 4, 2, 9, tzinfo=UTC)
@@ -79,5 +93,5 @@ def test_what_the_old_phrase_implied_gives_way_to_what_the_new_one_implies() -> 
 
 def test_a_single_instant_takes_no_calendar() -> None:
     with pytest.raises(InvalidField, match="give null") as refused:
-        observing("tomorrow at noon")
+        observing("in 10 minutes")
     assert refused.value.field == "calendar"

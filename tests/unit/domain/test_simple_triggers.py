@@ -51,6 +51,26 @@ def test_an_interval_in_another_zone_has_no_warning_about_its_zone() -> None:
     assert made(every_seconds=60).recurrence(NOON).warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("seconds", "timezone", "rule"),
+    [
+        (86_400, ZURICH, "FREQ=DAILY"),
+        (14 * 86_400, "America/New_York", "FREQ=DAILY;INTERVAL=14"),
+        (86_400, "UTC", None),
+        (86_400, "Asia/Tokyo", None),
+        (3_600, ZURICH, None),
+        (90_000, ZURICH, None),
+    ],
+)
+def test_whole_days_of_elapsed_time_are_warned_of_where_clocks_change(
+    seconds: int, timezone: str, rule: str | None
+) -> None:
+    """Asia/Tokyo had summer time until 1951, and has none any more."""
+    warnings = made(timezone=timezone, every_seconds=seconds).warnings
+    assert [rule for text in warnings if f"give the rrule {rule}." in text] == ([rule] if rule else [])
+    assert len(warnings) == bool(rule)
+
+
 def test_an_edit_of_an_interval_keeps_its_start_until_that_is_taken_away() -> None:
     start = datetime(2026, 1, 1, tzinfo=UTC)
     before = schedule(NOON, every_seconds=86_400, start_at=start)

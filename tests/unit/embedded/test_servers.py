@@ -1,6 +1,7 @@
 """The embedded servers themselves: real ones, in temporary folders."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -60,6 +61,17 @@ def test_mongod_keeps_its_data_over_a_stop_and_a_kill_though_its_port_changes(fo
         assert len({first.port, second.port, third.port}) == 3
         assert _keys(third) == [1, 2]
         _insert(third, 3)
+
+
+def test_the_folder_of_a_mongod_that_has_ended_is_a_backup(folder: Path) -> None:
+    """As the manual has it copied."""
+    with Mongod(folder / "data", password="a-password-of-twenty") as first:
+        _insert(first, 1)
+    shutil.copytree(folder / "data", folder / "copy")
+    with Mongod(folder / "data", password="a-password-of-twenty") as first:
+        _insert(first, 2)
+    with Mongod(folder / "copy", password="another-password-of-it") as copy:
+        assert _keys(copy) == [1]
 
 
 def test_mongod_is_a_primary_that_can_do_transactions(mongo_uri: str, database_name: str) -> None:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from scheduler_app.receiver import Answer, Delivery, MemoryKeys, Receiver
+from tests.processes import PATIENCE_SECONDS
 from tests.unit.receiver.signed import BODY, NOW, SECRET, headers
 
 
@@ -25,7 +26,7 @@ class Work:
     def __call__(self, delivery: Delivery) -> str:
         self.runs += 1
         self.started.set()
-        assert self.may_end.wait(60)
+        assert self.may_end.wait(PATIENCE_SECONDS)
         if self.fails:
             raise RuntimeError("the disk is full")
         return "done"
@@ -65,10 +66,10 @@ def test_of_two_deliveries_at_once_one_runs_and_the_other_is_asked_to_come_again
     work.may_end.clear()
     with ThreadPoolExecutor() as pool:
         first = pool.submit(handle, receiver, work)
-        assert work.started.wait(60)
+        assert work.started.wait(PATIENCE_SECONDS)
         assert status(handle(receiver, work)) == 425
         work.may_end.set()
-        assert first.result(20) == "done"
+        assert first.result() == "done"
     assert status(handle(receiver, work)) == 200
     assert work.runs == 1
 

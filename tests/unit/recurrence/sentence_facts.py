@@ -226,7 +226,9 @@ def _steps(body: str, tail: str, sample: list[datetime]) -> Iterator[str]:
                 return
             begin = _moment(since).replace(tzinfo=each.tzinfo)
             passed = round((each.astimezone(UTC) - begin.astimezone(UTC)).total_seconds())
-            ok = passed % (step * _UNITS[unit]) == 0
+            inside = re.search(r"^Every \d+ (?:hours|minutes)(?: at (?:minute|second)|, on the hour)", body)
+            # An hour or a minute that is counted may fire at several instants in it.
+            ok = (passed // _UNITS[unit] if inside else passed / _UNITS[unit]) % step == 0
         elif unit == "day":
             ok = (local.date() - _moment(since).date()).days % step == 0
         elif unit == "week":

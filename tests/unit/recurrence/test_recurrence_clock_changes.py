@@ -129,3 +129,27 @@ def test_elapsed_steps_from_before_standard_time_keep_their_seconds_and_their_ho
     recurrence = Recurrence.parse(text, created_at=CREATED)
     assert recurrence.after(CREATED) == datetime(2026, 1, 1, 9, 55, 21, tzinfo=UTC)
     assert recurrence.after(CREATED + 181 * DAY) == datetime(2026, 7, 1, 8, 55, 21, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("given_at", "overlap", "first"),
+    [
+        # New York repeats 01:00 to 02:00: these are 01:30 of the first pass, and of the second.
+        ("2026-11-01T05:30:00Z", "last", ["01 06:15", "01 06:45", "02 06:15"]),
+        ("2026-11-01T05:30:00Z", "first", ["01 05:45", "02 06:15", "02 06:45"]),
+        ("2026-11-01T06:30:00Z", "last", ["01 06:45", "02 06:15", "02 06:45"]),
+        ("2026-11-01T06:30:00Z", "first", ["02 06:15", "02 06:45", "03 06:15"]),
+    ],
+)
+def test_a_rule_without_a_dtstart_that_is_given_in_a_repeated_hour_loses_nothing_that_is_to_come(
+    given_at: str, overlap: str, first: list[str]
+) -> None:
+    given = datetime.fromisoformat(given_at)
+    rule = "FREQ=DAILY;BYHOUR=1;BYMINUTE=15,45;BYSECOND=0;COUNT=3"
+    found = Recurrence.parse(rule, created_at=given, timezone="America/New_York", overlap=overlap)
+    listed = found.between(given, given + 9 * DAY)
+    assert [instant.strftime("%d %H:%M") for instant in listed] == first
+    assert (
+        Recurrence.parse(found.text, created_at=given, overlap=overlap).between(given, given + 9 * DAY)
+        == listed
+    )

@@ -272,7 +272,7 @@ def check_that_just_what_is_named_is_taken(seed: int, number: int) -> None:
 
 
 def test_exactly_what_the_exceptions_name_is_taken_away() -> None:
-    check_that_just_what_is_named_is_taken(7, 24)
+    check_that_just_what_is_named_is_taken(7, 10)
 
 
 @pytest.mark.long

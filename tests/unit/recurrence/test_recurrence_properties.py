@@ -1,6 +1,6 @@
 """What holds for every rule, over random rules, zones and instants.
 
-An ordinary run covers some 900 rules and is the same each time; `make long` covers 8,000, and
+An ordinary run covers some 450 rules and is the same each time; `make long` covers 8,000, and
 `RECURRENCE_RULES=100000` makes a run of about so many, with fresh random choices.
 """
 
@@ -16,7 +16,7 @@ from scheduler_app.domain.recurrence import InvalidRecurrence, Recurrence, recur
 from scheduler_app.domain.recurrence.rules.step_budget import PARSE_LIMIT, StepBudget
 from tests.unit.recurrence.rrule_walker import NAMES, day_passes, shows, walk
 
-RULES = int(os.environ.get("RECURRENCE_RULES", "700"))
+RULES = int(os.environ.get("RECURRENCE_RULES", "350"))
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 FREQUENCIES = ["YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY"]
 ELAPSED = FREQUENCIES[4:]

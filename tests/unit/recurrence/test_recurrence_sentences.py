@@ -88,6 +88,11 @@ def test_no_sentence_of_any_rule_is_contradicted_by_the_occurrences(
         ("YEARLY;BYMONTH=12;BYMONTHDAY=25", "Every year on 26 December at 09:30", ""),
         ("HOURLY", "Every hour at minute 31", ""),
         ("HOURLY;INTERVAL=5", "Every 5 hours", ", counted from 5 January 2026 at 10:30"),
+        (
+            "HOURLY;INTERVAL=5;BYMINUTE=0",
+            "Every 5 hours, on the hour",
+            ", counted from 5 January 2026 at 10:00",
+        ),
         ("HOURLY;BYMINUTE=0;BYHOUR=9,10,11,12,13,14", "Every hour between 09:00 and 13:00, every day", ""),
         ("DAILY;COUNT=3", "Every day at 09:30", ", 4 times"),
         ("DAILY;COUNT=3", "Every day at 09:30", ""),

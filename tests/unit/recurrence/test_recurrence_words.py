@@ -51,7 +51,10 @@ WARNINGS = [
     (PARIS + "FREQ=WEEKLY;BYDAY=SU;BYHOUR=1,2;BYMINUTE=0,30", "so 02:00 does not exist then"),
     (START + "FREQ=DAILY\nEXDATE:20260106T100000Z", "EXDATE 6 January 2026 at 10:00 takes nothing away"),
     (START + "FREQ=DAILY\nEXDATE:20260106T100000Z", "on that day it fires at 09:30"),
+    (START + "FREQ=DAILY\nEXDATE:20260106T093000Z,20260107T100000Z", "7 January 2026 at 10:00 takes nothing"),
     (START + "FREQ=WEEKLY\nEXDATE:20260106T093000Z", "nothing occurs on that day"),
+    ("DTSTART:20260105T000000Z\nRRULE:FREQ=WEEKLY\nEXDATE:20260111T100000Z", "nothing occurs on that day"),
+    (START + "FREQ=WEEKLY\nRDATE:20260107T000000Z\nEXDATE:20260107T100000Z", "that day it fires at 00:00"),
     (START + "FREQ=WEEKLY\nEXDATE;VALUE=DATE:20260106", "EXDATE 6 January 2026 takes nothing away"),
     (START + "FREQ=DAILY;COUNT=3\nEXDATE:20260109T093000Z", "takes nothing away"),
     (START + "FREQ=DAILY;COUNT=3\nEXDATE:20260106T093000Z", "COUNT=4 makes up for it"),
@@ -165,6 +168,16 @@ def test_warnings_never_refuse_a_rule_and_take_bounded_steps(monkeypatch: pytest
     assert all(budget.left >= -1 and budget.limit == PARSE_LIMIT for budget in budgets)
 
 
+@pytest.mark.parametrize(("count", "warned"), [(501, False), (1000, False), (500, True)])
+def test_exceptions_are_looked_for_among_the_first_instances_of_a_long_count(
+    count: int, *, warned: bool
+) -> None:
+    """The last of 500 daily ones from 5 January 2026 on is on 19 May 2027."""
+    late = "20270519T093000Z" if warned else "20270520T093000Z"
+    found = Recurrence.parse(f"{START}FREQ=DAILY;COUNT={count}\nEXDATE:{late}", created_at=CREATED)
+    assert any("EXDATE takes away 1" in warning for warning in found.warnings) is warned
+
+
 def test_a_timezone_that_dtstart_overrules_is_mentioned() -> None:
     found = Recurrence.parse(START + "FREQ=DAILY", created_at=CREATED, timezone="Asia/Tokyo")
     assert found.warnings == (
@@ -190,3 +203,79 @@ def test_a_sentence_says_where_skip_moves_a_day_that_is_missing(rule: str, begin
     found = Recurrence.parse(f"{START}RSCALE=GREGORIAN;FREQ={rule}", created_at=CREATED)
     assert found.description.startswith(begins)
     assert not any("does not fire" in warning for warning in found.warnings)
+
+
+def unused(moment: str, hint: str) -> str:
+    return f"EXDATE {moment} takes nothing away: {hint}."
+
+
+def counted(lost: int, count: int, them: str) -> str:
+    return (
+        f"EXDATE takes away {lost} of the 3 occurrences that COUNT allows and counts all the same. "
+        f"COUNT={count} makes up for {them}."
+    )
+
+
+MOSCOW = "DTSTART;TZID=Europe/Moscow:20260105T233000\nRRULE:"
+SAMOA = "DTSTART;TZID=Pacific/Apia:20260105T003000\nRRULE:"
+EXCEPTIONS = [
+    # Of several without effect the first is named.
+    (
+        START + "FREQ=DAILY\nEXDATE:20260109T100000Z,20260107T100000Z",
+        [unused("7 January 2026 at 10:00", "on that day it fires at 09:30; write that time")],
+    ),
+    (
+        START + "FREQ=WEEKLY\nEXDATE:20260106T093000Z",
+        [unused("6 January 2026 at 09:30", "nothing occurs on that day; check it")],
+    ),
+    (
+        START + "FREQ=WEEKLY\nEXDATE;VALUE=DATE:20260106",
+        [unused("6 January 2026", "nothing occurs on that day; check it")],
+    ),
+    (START + "FREQ=WEEKLY\nEXDATE;VALUE=DATE:20260112", []),
+    # What one rule lacks another one has, or a date.
+    (START + "FREQ=WEEKLY\nRRULE:FREQ=DAILY;BYHOUR=10;BYMINUTE=0;BYSECOND=0\nEXDATE:20260106T100000Z", []),
+    (START + "FREQ=WEEKLY\nRDATE:20260106T100000Z\nEXDATE:20260106T100000Z", []),
+    (
+        START + "FREQ=WEEKLY\nRDATE:20260106T100000Z,20260106T080000Z\nEXDATE:20260106T093000Z",
+        [unused("6 January 2026 at 09:30", "on that day it fires at 08:00; write that time")],
+    ),
+    # A day is that of the zone: here it begins three hours before that of UTC.
+    (
+        MOSCOW + "FREQ=WEEKLY\nEXDATE;TZID=Europe/Moscow:20260112T100000",
+        [unused("12 January 2026 at 10:00", "on that day it fires at 23:30; write that time")],
+    ),
+    (
+        MOSCOW + "FREQ=WEEKLY\nEXDATE;TZID=Europe/Moscow:20260113T003000",
+        [unused("13 January 2026 at 00:30", "nothing occurs on that day; check it")],
+    ),
+    (
+        SAMOA + "FREQ=WEEKLY\nEXDATE;TZID=Pacific/Apia:20260112T233000",
+        [unused("12 January 2026 at 23:30", "on that day it fires at 00:30; write that time")],
+    ),
+    # COUNT counts what exceptions take away.
+    (
+        START + "FREQ=DAILY;COUNT=3\nEXDATE:20260106T093000Z",
+        [counted(1, 4, "it")],
+    ),
+    (
+        START + "FREQ=DAILY;COUNT=3\nEXDATE:20260106T093000Z,20260105T093000Z",
+        [counted(2, 5, "them")],
+    ),
+    (
+        START + "FREQ=DAILY;COUNT=3\nEXDATE:20260108T093000Z",
+        [unused("8 January 2026 at 09:30", "nothing occurs on that day; check it")],
+    ),
+    # A long COUNT is not counted to its end, and so the rule is taken to go on.
+    (START + "FREQ=DAILY;COUNT=501\nEXDATE:20280109T093000Z", []),
+    (
+        START + "FREQ=DAILY;COUNT=500\nEXDATE:20280109T093000Z",
+        [unused("9 January 2028 at 09:30", "nothing occurs on that day; check it")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), EXCEPTIONS)
+def test_what_exceptions_take_away_is_told_exactly(text: str, told: list[str]) -> None:
+    warnings = Recurrence.parse(text, created_at=CREATED).warnings
+    assert [warning for warning in warnings if warning.startswith("EXDATE")] == told

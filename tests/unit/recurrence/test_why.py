@@ -1,6 +1,6 @@
 """Why a rule does not fire at an instant: the reason for each part, beside the nearest occurrences."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 
@@ -224,6 +224,9 @@ class Weekends:
         sets = weekday_sets(year_kind(year))
         return sets[5] | sets[6]
 
+    def name_of(self, at: date) -> str:
+        return "Easter Saturday" if at == date(2027, 3, 27) else ""
+
 
 def observing(on_holiday: OnHoliday) -> Recurrence:
     observed = Observance("office", Weekends(), on_holiday)
@@ -246,14 +249,152 @@ def test_an_occurrence_that_the_calendar_moved_fires_where_it_went() -> None:
     assert (
         later.why(at("2027-02-13T09:00"))
         .reasons[0]
-        .message.endswith("on_holiday=next moves it to the next open day.")
+        .message.endswith("on_holiday=next moves it to Monday 15 February 2027, 09:00:00.")
     )
     earlier = observing("previous").why(at("2027-02-12T09:00"))
     assert earlier.fires
     assert (earlier.previous, earlier.following) == (at("2027-01-27T09:00"), at("2027-02-26T09:00"))
 
 
+CAUSES = [
+    (
+        "RRULE:FREQ=DAILY",
+        "UTC",
+        "2027-01-08T09:00",
+        "RRULE",
+        "FREQ=DAILY names Friday 8 January 2027, 09:00:00.",
+    ),
+    (
+        "RRULE:FREQ=HOURLY;INTERVAL=5",
+        "UTC",
+        "2027-01-05T14:00",
+        "RRULE",
+        "FREQ=HOURLY;INTERVAL=5 reaches Tuesday 5 January 2027, 14:00:00 in elapsed time.",
+    ),
+    ("RRULE:FREQ=DAILY\nRDATE:20270108T100000", "UTC", "2027-01-08T10:00", "RDATE", "A date names Friday 8"),
+    ("RDATE:20270105T090000", "UTC", "2027-01-05T09:00", "DTSTART", "It fires once, Tuesday 5 January 2027"),
+    (
+        "RRULE:RSCALE=GREGORIAN;FREQ=MONTHLY;BYMONTHDAY=31;SKIP=BACKWARD",
+        "UTC",
+        "2027-04-30T09:00",
+        "SKIP",
+        (
+            "It is the occurrence of the 31st day of the month, which April 2027 does not have:"
+            " SKIP=BACKWARD moves"
+            " it to Friday 30 April 2027."
+        ),
+    ),
+    (
+        "RRULE:RSCALE=GREGORIAN;FREQ=MONTHLY;BYMONTHDAY=31;SKIP=BACKWARD",
+        "UTC",
+        "2027-05-31T09:00",
+        "RRULE",
+        "names Monday 31 May 2027, 09:00:00.",
+    ),
+    (
+        "RRULE:RSCALE=GREGORIAN;FREQ=YEARLY;BYYEARDAY=366;SKIP=FORWARD",
+        "UTC",
+        "2028-01-01T09:00",
+        "SKIP",
+        (
+            "the 366th day of the year, which 2027 does not have: SKIP=FORWARD moves it to Saturday 1"
+            " January 2028."
+        ),
+    ),
+    (
+        "RRULE:FREQ=DAILY;BYHOUR=2;BYMINUTE=30",
+        "Europe/Zurich",
+        "2027-03-28T01:30",
+        "gap",
+        (
+            "It is the occurrence of Sunday 28 March 2027, 02:30:00, which does not exist in Europe/Zurich,"
+            " where clocks are put forward then; gap=shift fires it that much later, at Sunday 28 March 2027,"
+            " 03:30:00."
+        ),
+    ),
+    (
+        "RRULE:FREQ=DAILY;BYHOUR=2;BYMINUTE=30",
+        "Europe/Zurich",
+        "2027-10-31T00:30",
+        "overlap",
+        (
+            "Sunday 31 October 2027, 02:30:00 comes twice in Europe/Zurich, where clocks are put back then,"
+            " and overlap=first takes the first time, which this is."
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("lines", "zone", "instant", "code", "words"), CAUSES)
+def test_what_fires_says_what_names_it_or_moved_it(
+    lines: str, zone: str, instant: str, code: str, words: str
+) -> None:
+    found = parsed(START + lines, zone).why(at(instant))
+    assert found.fires
+    (cause,) = found.causes
+    assert cause.code == code
+    assert words in cause.message
+
+
+def test_an_occurrence_that_the_calendar_moved_says_from_where_and_why() -> None:
+    moved, own = (
+        observing("next").why(at("2027-03-29T09:00")).causes[0],
+        observing("next").why(at("2027-04-13T09:00")),
+    )
+    assert (moved.code, moved.message) == (
+        "holiday",
+        (
+            "It is the occurrence of Saturday 27 March 2027, 09:00:00: the calendar office is closed on"
+            " Saturday 27"
+            " March 2027 (Easter Saturday), and on_holiday=next moves it to the next open day."
+        ),
+    )
+    assert [cause.code for cause in own.causes] == ["RRULE"]
+    left_out = observing("next").why(at("2027-03-27T09:00")).reasons[0].message
+    assert left_out == (
+        "The calendar office is closed on Saturday 27 March 2027 (Easter Saturday), and"
+        " on_holiday=next moves it"
+        " to Monday 29 March 2027, 09:00:00."
+    )
+
+
+def test_what_does_not_fire_has_no_cause() -> None:
+    assert parsed(START + "RRULE:FREQ=DAILY").why(at("2027-01-08T09:01")).causes == ()
+
+
+def test_a_question_about_a_time_that_clocks_leave_out_is_answered_for_that_time() -> None:
+    rule = parsed(START + "RRULE:FREQ=DAILY;BYHOUR=2;BYMINUTE=0,30;BYSECOND=0", "Europe/Zurich")
+    found = rule.why(at("2027-03-28T01:15")).reasons[0]  # 02:15 of that day is taken for 03:15
+    assert found.code == "BYMINUTE"
+    assert found.message == (
+        "BYHOUR=2 does not name the hour 3. It is also what Sunday 28 March 2027, 02:15:00 would be"
+        " moved to, which"
+        " does not exist in Europe/Zurich, where clocks are put forward then: BYMINUTE=0,30 does not"
+        " name the minute"
+        " 15."
+    )
+
+
+def test_a_time_that_clocks_leave_out_on_a_closed_day_moves_as_it_was_written() -> None:
+    daily = parsed("DTSTART:20270105T023000\nRRULE:FREQ=DAILY", "Europe/Zurich")
+    found = daily.observing(Observance("office", Weekends(), "next")).why(at("2027-03-28T01:30"))  # 03:30
+    assert found.reasons[0].message.endswith("moves it to Monday 29 March 2027, 02:30:00.")
+
+
 def test_the_first_occurrence_may_be_moved_to_before_dtstart() -> None:
     text = "DTSTART:20270214T090000\nRRULE:FREQ=YEARLY"  # a Sunday
     moved = parsed(text).observing(Observance("office", Weekends(), "previous"))
     assert moved.why(at("2027-02-13T00:00")).previous == moved.after(at("2027-01-01T00:00"))
+
+
+def test_what_names_an_instant_is_told_although_the_one_before_it_is_too_far_to_find() -> None:
+    rules = parsed(
+        "DTSTART;TZID=America/New_York:20260903T010000\n"
+        "RRULE:FREQ=HOURLY;INTERVAL=60;UNTIL=20340320T000000Z;BYDAY=WE,SA,SU\n"
+        "RRULE:FREQ=HOURLY;BYYEARDAY=-366,1,60,100,366\n"
+        "EXRULE:FREQ=HOURLY;INTERVAL=60;BYDAY=WE,SA,SU;BYHOUR="
+        + ",".join(str(hour) for hour in range(24) if hour != 20)
+    )
+    found = rules.why(at("2028-12-31T06:00"))
+    assert (found.fires, found.previous_searched) == (True, False)
+    assert {cause.code for cause in found.causes} == {"RRULE"}

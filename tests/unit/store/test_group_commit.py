@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from scheduler_app.store.documents.group_commit import GroupCommit
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 CALLERS = 12
 
@@ -23,7 +23,7 @@ class Slow:
     def __call__(self, items: Sequence[int]) -> list[int]:
         self.given.append(list(items))
         self.begun.release()
-        assert self.may_end.acquire(timeout=60)
+        assert self.may_end.acquire(timeout=PATIENCE_SECONDS)
         if 13 in items:
             raise ValueError(f"unlucky: {items}")
         return [item * 10 for item in items]
@@ -48,13 +48,13 @@ def test_those_that_come_meanwhile_are_done_together_each_with_its_own_result(
     work = Slow()
     together = GroupCommit(work)
     first = pool.submit(together.do, 0)
-    assert work.begun.acquire(timeout=60)
+    assert work.begun.acquire(timeout=PATIENCE_SECONDS)
     others = [pool.submit(together.do, number) for number in range(1, CALLERS)]
     _wait_until_waiting(together, CALLERS - 1)
     work.may_end.release()
-    assert first.result(20) == 0
+    assert first.result() == 0
     work.may_end.release()
-    assert [other.result(20) for other in others] == [number * 10 for number in range(1, CALLERS)]
+    assert [other.result() for other in others] == [number * 10 for number in range(1, CALLERS)]
     assert [sorted(items) for items in work.given] == [[0], list(range(1, CALLERS))]
 
 
@@ -62,14 +62,14 @@ def test_an_error_reaches_all_that_were_part_of_it_and_nobody_after(pool: Thread
     work = Slow()
     together = GroupCommit(work)
     first = pool.submit(together.do, 0)
-    assert work.begun.acquire(timeout=60)
+    assert work.begun.acquire(timeout=PATIENCE_SECONDS)
     others = [pool.submit(together.do, number) for number in (13, 14)]
     _wait_until_waiting(together, 2)
     work.may_end.release(3)
-    assert first.result(20) == 0
+    assert first.result() == 0
     for other in others:
         with pytest.raises(ValueError, match="unlucky"):
-            other.result(20)
+            other.result()
     assert together.do(5) == 50
 
 

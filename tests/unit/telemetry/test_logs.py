@@ -43,7 +43,6 @@ def test_a_traceback_names_the_error_and_no_local_variable_nor_control_character
         capture_output=True,
         text=True,
         env={**os.environ, "FORCE_COLOR": "1"},
-        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     assert (done.stdout, "canary-in" in done.stderr) == ("", False), done.stdout + done.stderr
@@ -70,7 +69,6 @@ def test_a_level_and_what_is_graver_is_said_and_info_is_the_default(
         text=True,
         cwd=tmp_path,
         env={**environment, "PYTHONPATH": str(CODE)} | ({"LOG_LEVEL": level} if level else {}),
-        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     assert [json.loads(line)["message"] for line in done.stderr.splitlines()] == said

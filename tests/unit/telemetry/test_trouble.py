@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-import beat.scheduler
 import scheduler_app.usecases.heartbeat
-from beat.scheduler import MongoScheduler
+from scheduler_app.beat import scheduler as beat_scheduler
+from scheduler_app.beat.scheduler import MongoScheduler
 from scheduler_app.broker.app import make_app
 from scheduler_app.clock import Clock, monotonic
 from scheduler_app.config import Settings
@@ -37,5 +37,5 @@ def test_a_beat_that_no_longer_ticks_says_so(after: Callable[[Any, float, float]
     scheduler = MongoScheduler(app=make_app(Settings()), lazy=True)
     scheduler._ticked_at = monotonic()
     assert scheduler._trouble() is None
-    after(beat.scheduler, scheduler._ticked_at, TICK_SECONDS + 1)
+    after(beat_scheduler, scheduler._ticked_at, TICK_SECONDS + 1)
     assert scheduler._trouble() == "no tick has ended for 91 s"

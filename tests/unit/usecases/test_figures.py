@@ -11,7 +11,7 @@ NOW = datetime(2030, 1, 5, 12, 30, 30, tzinfo=UTC)
 
 def outcome(seconds_ago: float, lag_ms: float | None, state: State = State.COMPLETED) -> Outcome:
     run_time = NOW - timedelta(seconds=seconds_ago)
-    return Outcome(f"e{seconds_ago}", "s", run_time, state, 1, lag_ms, 5.0, 200)
+    return Outcome(f"e{seconds_ago}", "s", run_time, state, lag_ms, 5.0, 200)
 
 
 def test_lag_throughput_and_outcomes_of_an_hour() -> None:

@@ -125,11 +125,12 @@ def test_a_header_without_an_end_is_refused_as_soon_as_it_is_too_large() -> None
 def test_a_body_that_is_too_large_is_refused_before_it_is_read() -> None:
     assert refusal(HEAD + f"Content-Length: {MEBIBYTE + 1}\r\n\r\n".encode()).status == 413
     assert refusal(CHUNKED + b"%x\r\n" % (MEBIBYTE + 1)).status == 413
-    bulk = b"POST /api/schedules/bulk HTTP/1.1\r\nHost: x\r\n"
-    read = reader()
-    read.feed(bulk + f"Content-Length: {16 * MEBIBYTE}\r\n\r\n".encode())
-    assert read.next_request() is None
-    assert refusal(bulk + f"Content-Length: {16 * MEBIBYTE + 1}\r\n\r\n".encode()).status == 413
+    for name in (b"/api/v1", b"/api"):
+        bulk = b"POST " + name + b"/schedules/bulk HTTP/1.1\r\nHost: x\r\n"
+        read = reader()
+        read.feed(bulk + f"Content-Length: {16 * MEBIBYTE}\r\n\r\n".encode())
+        assert read.next_request() is None
+        assert refusal(bulk + f"Content-Length: {16 * MEBIBYTE + 1}\r\n\r\n".encode()).status == 413
 
 
 def test_chunks_are_counted_and_so_is_what_follows_the_last() -> None:
@@ -143,3 +144,45 @@ def test_what_is_held_for_a_client_is_counted() -> None:
     assert read.next_request() is None
     assert read.in_body
     assert read.held_bytes == 600
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        b"",
+        b"Host:\r\n",
+        b"Host: a b\r\n",
+        b"Host: a/b\r\n",
+        b"Host: user@localhost\r\n",
+        b"Host: localhost:http\r\n",
+        b"Host: localhost:123456\r\n",
+        b"Host: [::1\r\n",
+        b"Host: ::1\r\n",
+        b"Host: \xe4.example\r\n",
+        b"Host: a,b\r\n",
+        b"Host: a\r\nHost: a\r\n",
+        b"Host: %s\r\n" % (b"a" * 300),
+    ],
+)
+def test_a_request_without_one_host_in_good_form_is_refused(host: bytes) -> None:
+    assert refusal(b"GET /healthz HTTP/1.1\r\n" + host + b"\r\n").status == 400
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        b"localhost",
+        b"localhost:8080",
+        b"10.0.0.1:80",
+        b"[::1]:8080",
+        b"[fe80::1]",
+        b"my_host.example.",
+        b"x:",
+    ],
+)
+def test_a_host_is_a_name_or_an_address_with_or_without_a_port(host: bytes) -> None:
+    assert bodies(b"GET / HTTP/1.1\r\nHost: " + host + b"\r\n\r\n", 65536) == [b""]
+
+
+def test_an_old_client_may_name_no_host() -> None:
+    assert bodies(b"GET / HTTP/1.0\r\n\r\n", 65536) == [b""]

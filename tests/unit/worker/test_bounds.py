@@ -41,7 +41,7 @@ def test_room_is_waited_for_and_never_overdrawn() -> None:
     capacity.release(9)
     assert capacity.held == 71
     capacity.release(1)
-    thread.join(60)
+    thread.join()
     assert capacity.held == 100
 
 
@@ -53,7 +53,7 @@ def test_nothing_is_reserved_while_outcomes_wait_too_long() -> None:
     assert capacity.held == 0
     behind[0] = False
     wait_until(lambda: capacity.held == 1, "the reservation")
-    thread.join(60)
+    thread.join()
 
 
 def test_a_worker_that_ends_reserves_nothing() -> None:
@@ -73,3 +73,62 @@ def test_a_rate_is_the_mean_of_its_window() -> None:
     assert rate.per_second(100.0 + WINDOW_SECONDS + 1) == 0
     rate.count(500.0)
     assert rate.per_second(500.0) == 1
+
+
+def test_more_than_there_is_room_for_at_all_is_taken_when_nothing_else_is_held() -> None:
+    capacity = Capacity(10, is_behind=lambda: False)
+    capacity.reserve(25)
+    assert capacity.held == 25
+    assert not capacity.wait_until_empty(0.0)
+    capacity.release(24)
+    capacity.release()
+    assert capacity.wait_until_empty(0.0)
+
+
+def test_who_waits_for_room_is_told_when_the_worker_ends() -> None:
+    capacity, told = Capacity(10, is_behind=lambda: False), threading.Event()
+    capacity.reserve(10)
+
+    def waits() -> None:
+        with pytest.raises(Stopping):
+            capacity.reserve(1)
+        told.set()
+
+    thread = threading.Thread(target=waits, daemon=True)
+    thread.start()
+    capacity.stop()
+    assert told.wait(60)
+    assert capacity.held == 10
+    capacity.release(10)
+    with pytest.raises(Stopping):
+        capacity.reserve(1)
+    assert capacity.held == 0
+
+
+def test_a_backlog_of_nothing_is_not_behind() -> None:
+    backlog = Backlog()
+    assert (backlog.count, backlog.age(100.0), backlog.is_behind(100.0)) == (0, 0.0, False)
+    backlog.put(MAX_UNRECORDED - 1, 100.0)
+    assert not backlog.is_behind(100.0)
+    backlog.put(1, 100.0)
+    assert backlog.is_behind(100.0)
+    backlog.written(1)
+    assert not backlog.is_behind(100.0 + MAX_AGE_SECONDS)
+    backlog.written(MAX_UNRECORDED - 1)
+    assert (backlog.count, backlog.age(200.0)) == (0, 0.0)
+
+
+def test_a_rate_forgets_each_second_when_it_leaves_the_window() -> None:
+    rate = Rate()
+    for second in range(WINDOW_SECONDS):
+        for _ in range(second + 1):
+            rate.count(100.0 + second)
+    total = sum(range(WINDOW_SECONDS + 1))
+    assert rate.per_second(100.0 + WINDOW_SECONDS - 1) == pytest.approx(total / (WINDOW_SECONDS - 1))
+    for gone in range(1, WINDOW_SECONDS + 1):
+        total -= gone
+        expected = total / WINDOW_SECONDS
+        assert rate.per_second(100.0 + WINDOW_SECONDS - 1 + gone) == pytest.approx(expected)
+    rate.count(200.0)
+    rate.count(200.9)
+    assert rate.per_second(200.9) == 2.0

@@ -4,16 +4,28 @@ import itertools
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from scheduler_app.worker.attempt import Attempt
 from scheduler_app.worker.job import Job
 from scheduler_app.worker.lease import Lease
-from scheduler_app.worker.origin import MAX_POSTPONED_SECONDS, Postponed
+from scheduler_app.worker.origin import (
+    MAX_POSTPONED_SECONDS,
+    MIN_POSTPONED_SECONDS,
+    Load,
+    Postponed,
+    ReturnLine,
+)
 from scheduler_app.worker.origins import (
     MAX_IN_FLIGHT,
+    MAX_YOUNG,
     MIN_KEPT,
     MIN_RETURNS_A_SECOND,
     SATURATED_SECONDS,
+    SHARES_OF_THE_REST,
+    YOUNG_SECONDS,
     OriginQueues,
+    _level,
 )
 from tests.builders import event, schedule
 
@@ -117,6 +129,7 @@ def test_what_a_saturated_origin_cannot_take_soon_is_postponed() -> None:
     waiting = queues(concurrency=2)
     saturated(waiting, 500)
     assert waiting.review(SATURATED_SECONDS / 2, 0) == []
+    assert waiting.review(SATURATED_SECONDS / 2, 1_000) == [], "a full worker is no reason by itself"
     postponed = waiting.review(SATURATED_SECONDS + 0.5, 0)
     assert (len(postponed), waiting.waiting) == (500 - 2 - MIN_KEPT, MIN_KEPT)
     again = waiting.add(job(), SATURATED_SECONDS + 0.6, 0)
@@ -197,3 +210,159 @@ def test_a_worker_that_ends_gets_back_all_that_waits() -> None:
     started = start_all(waiting, 0.0)
     assert len(list(waiting.drain())) == 10 - len(started)
     assert (waiting.waiting, waiting.next(1.0)) == (0, None)
+
+
+def load_of(waiting: OriginQueues, now: float) -> Load:
+    (found,) = waiting.loads(now, most=10)
+    return found
+
+
+def test_an_origin_has_been_at_its_limit_since_its_last_one_had_to_wait() -> None:
+    waiting = queues(concurrency=1)
+    for _ in range(2):
+        waiting.add(job(), 0.0, 0)
+    (first,) = start_all(waiting, 0.0)
+    assert load_of(waiting, 3.0) == ("http://a:80", 1, 1, 1, 0, 3.0)
+    waiting.ended(first, 4.0)
+    (second,) = start_all(waiting, 4.0)
+    assert load_of(waiting, 5.0) == ("http://a:80", 1, 1, 0, 0, 0.0), "none waits"
+    waiting.add(job(), 6.0, 0)
+    assert start_all(waiting, 6.0) == []
+    assert load_of(waiting, 6.5).full_seconds == 0.5
+    assert start_all(waiting, 7.0) == []
+    waiting.unblock()
+    assert start_all(waiting, 8.0) == []
+    assert load_of(waiting, 8.0).full_seconds == 2.0, "it has waited all the time"
+    waiting.ended(second, 9.0)
+    assert len(start_all(waiting, 9.0)) == 1
+
+
+def test_what_is_drained_waits_no_longer_and_what_comes_later_starts() -> None:
+    waiting = queues(concurrency=1)
+    for origin in ("http://a:80", "http://a:80", "http://b:80"):
+        waiting.add(job(origin), 0.0, 0)
+    started = start_all(waiting, 0.0)
+    assert len(started) == 2
+    waiting.add(job("http://c:80"), 0.0, 0)
+    drained = [each.origin for each in waiting.drain()]
+    assert sorted(drained) == ["http://a:80", "http://c:80"]
+    assert (waiting.waiting, waiting.in_flight) == (0, 2)
+    assert list(waiting.drain()) == []
+    assert waiting.next(0.0) is None
+    assert {load.full_seconds for load in waiting.loads(9.0, most=10)} == {0.0}
+    for each in started:
+        waiting.ended(each, 9.0)
+    waiting.add(job("http://a:80"), 9.0, 0)
+    assert [each.origin for each in start_all(waiting, 9.0)] == ["http://a:80"]
+
+
+def test_a_job_that_does_not_wait_can_start_where_its_origin_has_room() -> None:
+    waiting = queues(concurrency=2)
+    assert waiting.can_start(job(), 0.0), "an origin of which nothing is known"
+    one, two = job(), job()
+    waiting.started(one, 0.0)
+    assert waiting.can_start(job(), 0.0)
+    waiting.started(two, 0.0)
+    assert not waiting.can_start(job(), 0.0)
+    assert waiting.can_start(job("http://b:80"), 0.0)
+    waiting.ended(one, 1.0)
+    assert waiting.can_start(job(), 1.0)
+    assert waiting.in_flight == 1
+
+
+def test_a_burst_starts_so_many_at_once_and_goes_on_when_these_grow_old() -> None:
+    waiting = queues(concurrency=10 * MAX_YOUNG)
+    for number in range(3 * MAX_YOUNG):
+        waiting.add(job(schedule_id=f"s{number}"), 0.0, 0)
+
+    def start(now: float) -> int:
+        waiting.unblock()
+        count = 0
+        while (found := waiting.next(now)) is not None:
+            waiting.started(found, now)
+            count += 1
+        return count
+
+    assert start(100.0) == MAX_YOUNG
+    assert not waiting.can_start(job(), 100.0)
+    assert start(100.0 + YOUNG_SECONDS / 2) == 0
+    assert load_of(waiting, 100.0).full_seconds == 0.0, "its receiver keeps it from nothing"
+    assert start(100.0 + 2 * YOUNG_SECONDS) == MAX_YOUNG
+    assert start(100.0 + 4 * YOUNG_SECONDS) == MAX_YOUNG
+    assert waiting.waiting == 0
+
+
+def test_the_origins_that_hold_up_the_most_are_shown_first() -> None:
+    waiting = queues(concurrency=2)
+    for origin, count in (("http://a:80", 1), ("http://b:80", 5), ("http://c:80", 2), ("http://d:80", 3)):
+        for _ in range(count):
+            waiting.add(job(origin), 0.0, 0)
+    start_all(waiting, 0.0)
+    shown = waiting.loads(0.0, most=3)
+    assert [(load.origin, load.in_flight, load.waiting) for load in shown] == [
+        ("http://b:80", 2, 3),
+        ("http://d:80", 2, 1),
+        ("http://c:80", 2, 0),
+    ]
+
+
+def test_places_in_the_line_of_those_that_come_again_are_seconds_with_so_many_in_each() -> None:
+    line = ReturnLine()
+    first = MIN_POSTPONED_SECONDS
+    assert [line.place(600.0, 2) for _ in range(5)] == [first, first, first + 1, first + 1, first + 2]
+    assert line.coming(600.0) == 5
+    assert line.place(600.0 + 30, 2) == first, "the line has been empty since"
+    assert line.coming(659.0) == 6
+    assert line.coming(720.0) == 0
+
+
+def test_a_line_that_is_too_long_begins_anew_in_its_middle() -> None:
+    line = ReturnLine()
+    places = [line.place(600.0, 1) for _ in range(MAX_POSTPONED_SECONDS + 10)]
+    assert max(places) == MAX_POSTPONED_SECONDS
+    behind = places[places.index(MAX_POSTPONED_SECONDS) + 1]
+    assert behind == MAX_POSTPONED_SECONDS // 2
+
+
+@pytest.mark.parametrize(
+    ("lengths", "excess", "level"),
+    [
+        ([5], 2, 3),
+        ([5, 3], 2, 3),
+        ([5, 3], 3, 2),
+        ([5, 3], 4, 2),
+        ([5, 3], 8, 0),
+        ([5, 3], 9, 0),
+        ([4, 4, 1], 3, 2),
+    ],
+)
+def test_the_longest_queues_are_cut_to_one_level(lengths: list[int], excess: int, level: int) -> None:
+    assert _level(lengths, excess) == level
+
+
+def test_the_limit_of_an_origin_is_a_share_of_what_is_left_in_all() -> None:
+    waiting = queues(concurrency=1_000)
+    assert waiting.add(job(), 0.0, 0) is None
+    assert load_of(waiting, 0.0).limit == MAX_IN_FLIGHT // SHARES_OF_THE_REST
+    for number in range(400):
+        waiting.started(job(schedule_id=f"s{number}"), -1.0)
+    assert load_of(waiting, 0.0).limit == (MAX_IN_FLIGHT - 400) // SHARES_OF_THE_REST
+    few = queues(concurrency=10)
+    for number in range(400):
+        few.started(job(f"http://h{number}:80"), -1.0)
+    assert {load.limit for load in few.loads(0.0, most=400)} == {10}
+
+
+def test_what_is_taken_out_is_taken_from_every_origin_and_the_rest_starts() -> None:
+    waiting = queues(concurrency=100)
+    jobs = [job(origin, schedule) for origin in ("http://a:80", "http://b:80") for schedule in ("s1", "s2")]
+    for each in jobs:
+        waiting.add(each, 0.0, 0)
+    _, second, _, fourth = jobs
+    last = [each for each in jobs if each.origin == "http://b:80"]
+    assert waiting.take_out(lambda each: each is fourth) == [fourth]
+    assert waiting.waiting == 3
+    assert waiting.take_out(lambda each: each.attempt.event.schedule_id == "s2") == [second]
+    assert waiting.take_out(lambda each: each in (second, fourth)) == []
+    assert start_all(waiting, 0.0) == [jobs[0], last[0]]
+    assert waiting.waiting == 0

@@ -221,3 +221,54 @@ def test_a_schedule_whose_failures_cannot_be_judged_is_passed_over_and_logged_on
     assert (judged, len(failures)) == (["s1", "s1"], 0)
     assert failures_of("failure_pausing") - before == 2
     assert [(line["event"], line["schedule_id"]) for line in lines] == [("reports.failed", "bent")]
+
+
+def test_schedules_that_failed_are_judged_once_and_again_after_a_fault_of_the_store() -> None:
+    judged: list[str] = []
+    away = [True]
+
+    def judge(schedule_id: str, now: datetime) -> bool:
+        assert now == NOON
+        if away[0]:
+            raise AutoReconnect("connection closed")
+        judged.append(schedule_id)
+        return True
+
+    failures = Failures(judge, unexpected())
+    pausing = [record(name, State.ERROR)._replace(pauses_on_failure=True) for name in ("s1", "s2", "s1")]
+    others = [
+        record("retrying")._replace(pauses_on_failure=True),
+        record("never", State.ERROR),
+        record("nobody", State.ERROR)._replace(pauses_on_failure=True, event=None),
+    ]
+    failures.note([*pausing, *others])
+    assert len(failures) == 2
+    with pytest.raises(AutoReconnect):
+        failures.judge(NOON)
+    assert len(failures) == 2
+    away[0] = False
+    failures.judge(NOON)
+    assert (sorted(judged), len(failures)) == (["s1", "s2"], 0)
+
+
+def test_in_one_turn_a_bounded_number_of_schedules_is_judged_and_a_bounded_number_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("scheduler_app.worker.failures.MAX_WAITING", 120)
+    judged: list[str] = []
+
+    def judge(schedule_id: str, now: datetime) -> bool:
+        judged.append(schedule_id)
+        return True
+
+    failures = Failures(judge, unexpected())
+    failed = [record(f"s{number}", State.ERROR)._replace(pauses_on_failure=True) for number in range(130)]
+    failures.note(failed)
+    assert len(failures) == 120
+    for turn in (50, 100, 120):
+        failures.judge(NOON)
+        assert len(judged) == turn
+    nobody = Failures(None, unexpected())
+    nobody.note(failed[:1])
+    nobody.judge(NOON)
+    assert len(nobody) == 1

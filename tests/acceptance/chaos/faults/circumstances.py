@@ -26,7 +26,7 @@ _clock_fault("clock-behind", f"-{SKEW_SECONDS}", "behind")
 @fault("all-terminated-in-a-burst")
 def all_terminated(cluster: Cluster, load: Load) -> None:
     """SIGTERM of everything during a burst, then start"""
-    wait_until(lambda: _running(cluster) >= 50, "the burst", 30)
+    wait_until(lambda: _running(cluster) >= 50, "the burst")
     names = list(cluster.processes)
     cluster.terminate(*names)
     for name in names:

@@ -25,16 +25,16 @@ def messages_orphaned(cluster: Cluster, load: Load) -> None:
     with closing(LimitedReceiver()) as receiver:
         name = _destination(cluster, receiver)
         ids = _schedule(cluster, {"destination": name, "on_success": name})
-        wait_until(lambda: len(receiver.keys) >= MESSAGES // 2, "half of the messages", 60)
+        wait_until(lambda: len(receiver.keys) >= MESSAGES // 2, "half of the messages")
         cluster.kill("worker1", "beat1")
         cluster.launch("beat1")
         cluster.restart("worker1")
         cluster.wait_for("beat1")
         told = {f"msg_{each}-on-success" for each in ids}
-        wait_until(lambda: receiver.keys.keys() >= ids | told, "all messages", PATIENCE_SECONDS)
+        wait_until(lambda: receiver.keys.keys() >= ids | told, "all messages")
         _check_repeated(cluster, receiver)
         _check_stored(cluster, ids | told)
-        wait_until(lambda: not _owing(cluster), "the last marks to go", PATIENCE_SECONDS)
+        wait_until(lambda: not _owing(cluster), "the last marks to go")
 
 
 @fault("limits-forgotten", window=24)
@@ -44,10 +44,10 @@ def limits_forgotten(cluster: Cluster, load: Load) -> None:
         limits = {"rate_per_second": RATE, "burst": BURST, "concurrency": CONCURRENCY}
         name = _destination(cluster, receiver, **limits)
         ids = _schedule(cluster, {"destination": name})
-        wait_until(lambda: len(receiver.keys) >= MESSAGES // 4, "a part of the messages", 60)
+        wait_until(lambda: len(receiver.keys) >= MESSAGES // 4, "a part of the messages")
         cluster.redis.kill()
         cluster.redis.start()
-        wait_until(lambda: receiver.keys.keys() >= ids, "all messages", PATIENCE_SECONDS)
+        wait_until(lambda: receiver.keys.keys() >= ids, "all messages")
         _check_repeated(cluster, receiver)
         _check_stored(cluster, ids)
         over = excess(receiver.arrivals, 2 * BURST, RATE)
@@ -88,7 +88,7 @@ def _check_stored(cluster: Cluster, ids: set[str]) -> None:
     def recorded() -> bool:
         return cluster.read(lambda database: database["events"].count_documents(which)) == len(ids)
 
-    wait_until(recorded, "a record of each message", PATIENCE_SECONDS)
+    wait_until(recorded, "a record of each message")
 
 
 def _owing(cluster: Cluster) -> int:

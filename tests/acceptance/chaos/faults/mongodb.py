@@ -18,6 +18,13 @@ def primary_killed(cluster: Cluster, load: Load) -> None:
     primary.start()
 
 
+@fault("primary-steps-down")
+def primary_steps_down(cluster: Cluster, load: Load) -> None:
+    """MongoDB's primary steps down, as before maintenance: another one is elected"""
+    cluster.primary().step_down()
+    cluster.mongo.wait_for_primary()
+
+
 @fault("secondary-killed")
 def secondary_killed(cluster: Cluster, load: Load) -> None:
     """kill -9 of a secondary"""

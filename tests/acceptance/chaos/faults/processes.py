@@ -30,7 +30,7 @@ def beat_killed(cluster: Cluster, load: Load) -> None:
 @fault("beats-killed-at-a-tick", window=75)
 def beats_killed_at_a_tick(cluster: Cluster, load: Load) -> None:
     """kill -9 of both beats between inserting a page of events and moving its schedules on"""
-    wait_until(lambda: _caught_half_done(cluster, load), "a page half done", 60)
+    wait_until(lambda: _caught_half_done(cluster, load), "a page half done")
     cluster.kill("beat1", "beat2")
     cluster.launch("beat1")
     cluster.restart("beat2")
@@ -84,7 +84,7 @@ def worker_killed(cluster: Cluster, load: Load) -> None:
 @fault("worker-killed-in-flight")
 def worker_killed_in_flight(cluster: Cluster, load: Load) -> None:
     """kill -9 of a worker with a batch of 50 requests in flight"""
-    wait_until(lambda: _busiest(cluster)[1] >= 50, "50 in flight", 30)
+    wait_until(lambda: _busiest(cluster)[1] >= 50, "50 in flight")
     name, _ = _busiest(cluster)
     cluster.kill(name)
     cluster.restart(name)
@@ -120,7 +120,7 @@ def beat_stopped(cluster: Cluster, load: Load) -> None:
 @fault("worker-stopped", window=40)
 def worker_stopped(cluster: Cluster, load: Load) -> None:
     """SIGSTOP of a worker with requests in flight for longer than its lease, then SIGCONT"""
-    wait_until(lambda: _busiest(cluster)[1] >= 30, "30 in flight", 40)
+    wait_until(lambda: _busiest(cluster)[1] >= 30, "30 in flight")
     _pause(cluster, _busiest(cluster)[0])
 
 

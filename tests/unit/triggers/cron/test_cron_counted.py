@@ -100,18 +100,21 @@ def check_run(numbers: range, *, whole: int, last: date) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("times", ["30 9", "* 9"], ids=["fixed", "by the clock"])
-def test_every_letter_form_fires_when_a_counter_says(times: str) -> None:
+@pytest.mark.parametrize(
+    "last", [TWO_LEAP_DAYS, pytest.param(LAST, marks=pytest.mark.long)], ids=["four years", "ten years"]
+)
+def test_every_letter_form_fires_when_a_counter_says(times: str, last: date) -> None:
     month_days = ["L", "LW", *(f"L-{back}" for back in range(1, 31)), *(f"{day}W" for day in range(1, 32))]
     weekdays = [f"{day}{mark}" for day in range(8) for mark in ("L", "#1", "#2", "#3", "#4", "#5")]
     random = Random(1)
     for text in [f"{times} {day} * ?" for day in month_days] + [f"{times} ? * {day}" for day in weekdays]:
-        assert check_counted(text, None, random, whole=0) == "counted"
+        assert check_counted(text, None, random, whole=0, last=last) == "counted"
 
 
-def test_200_random_expressions_fire_when_a_counter_says_for_four_years() -> None:
-    seen = check_run(range(200), whole=1_000, last=TWO_LEAP_DAYS)
-    assert seen["counted"] > 150
-    assert seen["impossible"] > 2
+def test_30_random_expressions_fire_when_a_counter_says_for_four_years() -> None:
+    seen = check_run(range(30), whole=1_000, last=TWO_LEAP_DAYS)
+    assert seen["counted"] > 20
+    assert seen["impossible"] > 0
 
 
 @pytest.mark.long

@@ -113,8 +113,8 @@ def check_run(numbers: range) -> dict[str, int]:
     return seen
 
 
-def test_40_random_expressions_fire_when_cronsim_says() -> None:
-    assert check_run(range(40))["equal"] > 25
+def test_15_random_expressions_fire_when_cronsim_says() -> None:
+    assert check_run(range(15))["equal"] > 8
 
 
 @pytest.mark.long

@@ -57,6 +57,8 @@ def occurrences(answer: str) -> list[datetime]:
     """The first local times of an answer, after the phrase was said."""
     if answer.startswith("once "):
         return [_moment(answer.removeprefix("once "))]
+    if answer.startswith("each "):
+        return [_moment(one) for one in answer.removeprefix("each ").split(", ")]
     found: set[datetime] = set()
     gone: set[datetime] = set()
     kept, *left_out = answer.split(" - ")

@@ -1,8 +1,12 @@
 """Business days: Monday to Friday by themselves, and the calendar's where the schedule names one."""
 
+from datetime import timedelta
+
 import pytest
 
-from scheduler_app.domain.triggers import NotUnderstood, Translation, TriggerContext
+from scheduler_app.domain.calendars import Calendar, days_of
+from scheduler_app.domain.recurrence import Observance, Recurrence
+from scheduler_app.domain.triggers import NotUnderstood, Translation, TriggerContext, new_trigger
 from scheduler_app.domain.triggers.phrase.translation import translate
 from tests.unit.triggers.phrase.judged import SAID, times_of
 
@@ -72,17 +76,58 @@ def test_weekdays_are_no_business_days(phrase: str) -> None:
     assert said(phrase).on_holiday is None
 
 
+#: With the day of the month on which each falls in Zurich, from December 2026 on. Good Friday of 2027 is
+#: 26 March; 2 January, which is a holiday there, is a Saturday.
+COUNTED = [
+    ("second business day of the month at 9:00", "12-02 01-05 02-02 03-02 04-02 05-04"),
+    ("the third business day of the month at 9:00", "12-03 01-06 02-03 03-03 04-05 05-05"),
+    ("every month on the 3rd working day at 9:00", "12-03 01-06 02-03 03-03 04-05 05-05"),
+    ("monthly on the tenth business day at 9:00", "12-14 01-15 02-12 03-12 04-14 05-18"),
+    ("first and last business day of the month at 9:00", "11-30 12-01 12-31 01-04 01-29 02-01"),
+    ("first two business days of each month at 9:00", "12-01 12-02 01-04 01-05 02-01 02-02"),
+    ("the last 2 business days of every month at 9:00", "11-27 11-30 12-30 12-31 01-28 01-29"),
+    ("third to last business day of the month at 9:00", "11-26 12-29 01-27 02-24 03-25 04-28"),
+    ("second business day of january and april at 9:00", "01-05 04-02 01-04 04-04 01-03 04-04"),
+    ("the fifth business day of each quarter at 9:00", "01-08 04-07 07-07 10-07 01-07 04-07"),
+    ("20th business day of the year at 9:00", "01-29 01-28 01-29 01-29 01-29 01-29"),
+    ("third business day of the month at 9:00, 2 times", "12-03 01-06"),
+    ("second business day of the month at 9:00 starting 5 december", "01-05 02-02 03-02 04-02 05-04 06-02"),
+    ("last 2 business days of the month at 9:00 starting 1 december", "12-30 12-31 01-28 01-29 02-25 02-26"),
+]
+
+
+@pytest.mark.parametrize(("phrase", "expected"), COUNTED)
+def test_a_calendar_counts_its_open_days(phrase: str, expected: str) -> None:
+    context = TriggerContext(SAID, "Europe/Zurich", calendar=True)
+    trigger = new_trigger({"phrase": phrase}, context)
+    assert trigger.on_holiday == "uncounted"
+    recurrence = trigger.recurrence(SAID)
+    assert isinstance(recurrence, Recurrence)
+    zurich = days_of(Calendar.of(country="CH", subdivision="ZH"))
+    observed = recurrence.observing(Observance("zurich", zurich, trigger.on_holiday))
+    found = observed.occurrences(SAID, SAID + timedelta(days=9_000), limit=6)
+    assert [f"{each.local:%m-%d}" for each in found] == expected.split()
+    assert {f"{each.local:%H:%M}" for each in found} == {"09:00"}
+    assert not [each for each in observed.warnings if "DTSTART" in each]
+
+
+def test_so_many_times_on_business_days_are_so_many_open_days() -> None:
+    assert said("every business day at 9:00, 10 times", calendar=True).on_holiday == "uncounted"
+
+
 @pytest.mark.parametrize(
     ("phrase", "words"),
     [
-        ("second business day of the month at 9:00", "only the first and the last"),
-        ("first and last business day of the month at 9:00", "two schedules"),
+        ("first monday and last business day of the month at 9:00", "two schedules"),
+        ("second business day of every other month at 9:00", "name the months"),
+        ("every business day at 9:00 and 17:30, 10 times", "several times of day"),
+        ("30th business day of the month at 9:00", "no month has so many"),
     ],
 )
 def test_what_a_calendar_cannot_count_is_refused(phrase: str, words: str) -> None:
-    assert times_of(said(phrase))
-    with pytest.raises(NotUnderstood, match=words):
+    with pytest.raises(NotUnderstood, match=words) as refused:
         said(phrase, calendar=True)
+    assert bool(refused.value.readings) == ("no month" not in words)
 
 
 @pytest.mark.parametrize(
@@ -93,8 +138,31 @@ def test_a_business_day_that_may_lie_in_another_month_is_refused(phrase: str) ->
         said(f"{phrase} at 9:00 every month")
 
 
+@pytest.mark.parametrize(
+    ("phrase", "rule", "warned"),
+    [
+        ("every weekday at 9:00 except public holidays", "WEEKLY;BYDAY=MO,TU,WE,TH,FR", False),
+        ("every monday at 9:00 except holidays", "WEEKLY;BYDAY=MO", False),
+        ("every weekday at 9:00 but not on bank holidays", "WEEKLY;BYDAY=MO,TU,WE,TH,FR", False),
+        ("weekdays at 9:00 excluding holidays", "WEEKLY;BYDAY=MO,TU,WE,TH,FR", False),
+        ("every day at 9:00 except weekends and holidays", "WEEKLY;BYDAY=MO,TU,WE,TH,FR", False),
+        ("first monday of the month at 9:00 except holidays", "MONTHLY;BYDAY=1MO", False),
+        ("every day at 9:00 except holidays", "DAILY", True),
+        ("every day at 9:00 except holidays and sundays", "WEEKLY;BYDAY=MO,TU,WE,TH,FR,SA", True),
+        ("every saturday at 9:00 without holidays", "WEEKLY;BYDAY=SA", True),
+        ("every 15th at 9:00 except on public holidays", "MONTHLY;BYMONTHDAY=15", True),
+    ],
+)
+def test_holidays_are_those_of_the_calendar(phrase: str, rule: str, warned: bool) -> None:
+    """Its weekend days are closed as its holidays are: where a rule may fall on them, that is said."""
+    found = said(phrase, calendar=True)
+    assert found.recurrence == f"RRULE:FREQ={rule};BYHOUR=9;BYMINUTE=0;BYSECOND=0"
+    assert found.on_holiday == "skip"
+    assert bool([text for text in found.warnings if "weekend days" in text]) == warned
+
+
 def test_holidays_need_a_calendar() -> None:
-    with pytest.raises(NotUnderstood, match="calendar") as refused:
+    with pytest.raises(NotUnderstood, match="give the schedule one") as refused:
         said("every weekday at 9:00 except public holidays")
     assert refused.value.not_understood == ("holidays",)
 

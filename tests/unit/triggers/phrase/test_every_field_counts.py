@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any, get_args
 
 import pytest
@@ -89,6 +90,8 @@ def changed(value: Any, *, numbers: bool = False) -> Iterator[Any]:
     elif isinstance(value, tuple) and value:
         for one in changed(value[0], numbers=numbers):
             yield (one, *value[1:])
+    elif isinstance(value, datetime):
+        yield value + timedelta(hours=1)
     elif isinstance(value, Time):
         yield replace(value, hour=(value.hour + 1) % 24, sure=True, bare=False)
         yield replace(value, minute=(value.minute + 1) % 60)

@@ -28,7 +28,6 @@ def check(seed: int, count: int) -> None:
             assert found.message
             assert len(found.readings) <= MAX_READINGS
             assert all(times_of(reading) for reading in found.readings), phrase
-            assert not (found.readings and found.not_understood)
             ambiguous += bool(found.readings)
         else:
             understood += 1
@@ -39,8 +38,9 @@ def check(seed: int, count: int) -> None:
     assert ambiguous > count // 50
 
 
-def test_two_thousand_salads() -> None:
-    check(1, 2_000)
+@pytest.mark.parametrize("count", [500, pytest.param(2_000, marks=pytest.mark.long)])
+def test_salads(count: int) -> None:
+    check(1, count)
 
 
 @pytest.mark.long

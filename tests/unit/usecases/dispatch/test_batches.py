@@ -103,3 +103,34 @@ def test_an_event_that_lost_several_leases_travels_alone_and_last() -> None:
 
 def test_no_events_make_no_batch() -> None:
     assert list(grouped([], NOON, BURST_AHEAD)) == []
+
+
+def test_a_batch_goes_by_the_lane_of_its_events_and_says_which_queue_it_is_for() -> None:
+    late = NOON - FRESH_FOR
+    events = due(late, late + ms(1), NOON)
+    batches = grouped(events, NOON, BURST_AHEAD, queue="slow")
+    assert [(batch.ids, batch.lane, batch.eta, batch.queue) for batch in batches] == [
+        (("e1", "e2"), Lane.FRESH, None, "slow"),
+        (("e0",), Lane.LATE, None, "slow"),
+    ]
+    (urgent,) = grouped(due(NOON, NOON), NOON, BURST_AHEAD, urgent=True)
+    assert (urgent.lane, urgent.ids) == (Lane.URGENT, ("e0", "e1"))
+    assert grouped([], NOON, BURST_AHEAD) == []
+
+
+def test_an_eta_is_given_only_where_it_lies_ahead() -> None:
+    at, after = NOON + CLAIM_AHEAD, NOON + CLAIM_AHEAD + ms(1)
+    assert [batch.eta for batch in grouped(due(at), NOON, BURST_AHEAD)] == [None]
+    assert [batch.eta for batch in grouped(due(after), NOON, BURST_AHEAD)] == [NOON + ms(1)]
+
+
+def test_an_origin_is_busy_from_so_many_events_in_a_span_on() -> None:
+    def of(origin: str, count: int) -> list[Due]:
+        return [Due(NOON, f"{origin}{number:03}", origin) for number in range(count)]
+
+    few = of("a", EVENTS_OF_A_BUSY_ORIGIN - 1)
+    assert len(grouped([*few, *of("b", 3)], NOON, BURST_AHEAD)) == 1
+    busy = of("a", EVENTS_OF_A_BUSY_ORIGIN)
+    shared, own = grouped(sorted([*busy, *of("b", 3)]), NOON, BURST_AHEAD)
+    assert [each[0] for each in shared.ids] == ["b"] * 3
+    assert len(own.ids) == EVENTS_OF_A_BUSY_ORIGIN

@@ -1,0 +1,80 @@
+"""A request waits a limited time for each answer of MongoDB, and waits an election out."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+from pymongo import MongoClient
+
+from scheduler_app.embedded import Mongod
+from scheduler_app.store import STORE_FAULTS, Mongo, answers_within, within
+from tests.processes import wait_until
+
+#: One document is found after 0.4 s.
+SLOWLY = {"$where": "sleep(400) || true"}
+ELECTION_SECONDS = 3
+
+
+@pytest.fixture
+def mongo(mongo_uri: str, database_name: str) -> Iterator[Mongo]:
+    made = Mongo(mongo_uri, database_name)
+    made.collection("rows").insert_one({"_id": 1})
+    yield made
+    made.close()
+
+
+def test_work_may_take_longer_than_one_answer(mongo: Mongo) -> None:
+    began = time.monotonic()
+    rows = mongo.collection("rows")
+    with answers_within(2.0):
+        while time.monotonic() < began + 3.0:
+            assert rows.find_one(SLOWLY) == {"_id": 1}
+            assert [row["_id"] for row in rows.find(SLOWLY)] == [1]
+
+
+def test_what_is_bounded_as_a_whole_inside_of_it_stays_so(mongo: Mongo) -> None:
+    rows = mongo.collection("rows")
+    with answers_within(60.0), within(1.0), pytest.raises(STORE_FAULTS):
+        [rows.find_one(SLOWLY) for _ in range(100)]
+
+
+def test_all_answers_that_a_frozen_mongod_owes_take_one_limit_together(
+    mongo: Mongo, mongod_server: Mongod
+) -> None:
+    assert mongod_server.pid
+    rows = mongo.collection("rows")
+    os.kill(mongod_server.pid, signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        with answers_within(1.0):
+            for _ in range(20):
+                with pytest.raises(STORE_FAULTS):
+                    rows.find_one({})
+                with pytest.raises(STORE_FAULTS), within(5.0):
+                    rows.find_one({})
+        # Each for itself they would take 20 s at least.
+        assert time.monotonic() - began < 15
+    finally:
+        os.kill(mongod_server.pid, signal.SIGCONT)
+    wait_until(lambda: answers(mongo), "mongod to answer again")
+
+
+def test_an_election_is_waited_out(mongo: Mongo, mongo_uri: str) -> None:
+    # The set has one member: it is elected again when the time is over for which it steps down.
+    with MongoClient[dict[str, int]](mongo_uri) as client:
+        client.admin.command("replSetStepDown", ELECTION_SECONDS, force=True)
+    wait_until(
+        lambda: not mongo.client.topology_description.has_writable_server(), "the primary to step down"
+    )
+    with answers_within(0.5):
+        assert mongo.hello()["isWritablePrimary"]
+        assert mongo.collection("rows").find_one({}) == {"_id": 1}
+
+
+def answers(mongo: Mongo) -> bool:
+    try:
+        return bool(mongo.hello())
+    except STORE_FAULTS:
+        return False

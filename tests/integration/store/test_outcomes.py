@@ -1,0 +1,131 @@
+"""How attempts ended is written once, in bounded writes, and never at the expense of other events."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from pymongo.errors import BulkWriteError
+
+from scheduler_app.domain.event import State
+from scheduler_app.domain.tenants import TENANT
+from scheduler_app.store import Store
+from scheduler_app.store.events.outcomes import MAX_OUTPUT, Record
+from tests.builders import event
+from tests.documents import event_document
+
+SECOND = timedelta(seconds=1)
+
+
+def claimed(store: Store, now: datetime, count: int) -> tuple[str, list[str]]:
+    made = [event(now - number * SECOND) for number in range(count)]
+    store.events.insert(made, now, "made")
+    ids = [each.id for each in made]
+    token, won = store.claims.claim(ids, until=now, now=now, lease_seconds=60, worker="w1")
+    assert len(won) == count
+    return token, ids
+
+
+def completed(event_id: str, token: str, now: datetime, **attempt: Any) -> Record:
+    return Record(event_id, token, State.COMPLETED, "done", None, {"number": 1} | attempt, now)
+
+
+def row(store: Store, event_id: str) -> dict[str, Any]:
+    found = event_document(store, event_id)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("characters", "writes"), [(100, [3]), (MAX_OUTPUT // 2, [2, 1]), (MAX_OUTPUT, [1, 1, 1])]
+)
+def test_long_outputs_are_written_in_several_writes(
+    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch, characters: int, writes: list[int]
+) -> None:
+    token, ids = claimed(store, now, 3)
+    write, sizes = store.outcomes._record, list[int]()
+
+    def noted(records: Sequence[Record]) -> list[Record]:
+        sizes.append(len(records))
+        return write(records)
+
+    monkeypatch.setattr(store.outcomes, "_record", noted)
+    records = [completed(each, token, now, output="x" * characters) for each in ids]
+    assert store.outcomes.record(records) == []
+    assert sizes == writes
+    assert [row(store, each)["state"] for each in ids] == ["completed"] * 3
+
+
+def test_records_of_two_claims_of_one_event_are_written_one_after_the_other(
+    store: Store, now: datetime
+) -> None:
+    first, (event_id,) = claimed(store, now, 1)
+    store.claims.give_back([event_id], first, now, "its lease was over")
+    second, _ = store.claims.claim([event_id], until=now, now=now, lease_seconds=60, worker="w2")
+    late, counted = completed(event_id, first, now), completed(event_id, second, now)
+    assert store.outcomes.record([late, counted]) == [late]
+    found = row(store, event_id)
+    assert (found["state"], found["attempt"]) == ("completed", 1)
+    assert store.outcomes.record([late, counted]) == [late], "nothing is written twice"
+    assert len(row(store, event_id)["attempts"]) == 1
+
+
+def test_only_an_event_whose_receiver_is_to_say_how_it_went_waits_for_that(
+    store: Store, now: datetime
+) -> None:
+    token, (awaited, done) = claimed(store, now, 2)
+    accepted = Record(awaited, token, State.RUNNING, "accepted", now + SECOND, {"number": 1}, now)
+    assert store.outcomes.record([accepted, completed(done, token, now)]) == []
+    assert row(store, awaited)["completion"] == {"awaiting": True}
+    assert (row(store, awaited)["state"], row(store, done)["state"]) == ("running", "completed")
+    assert "completion" not in row(store, done)
+
+
+def test_a_late_outcome_of_a_corrupt_event_is_kept_with_it_and_the_others_get_theirs(
+    store: Store, now: datetime
+) -> None:
+    token, ids = claimed(store, now, 3)
+    store.claims.give_back(ids, token, now, "their lease was over")
+    events = store.mongo.collection("events")
+    events.update_one({"_id": ids[1]}, {"$set": {"attempts": "bent"}})
+    records = [completed(each, token, now) for each in ids]
+    assert store.outcomes.record(records) == records
+    store.outcomes.record_late(records)
+    for each in ids:
+        (attempt,) = row(store, each)["attempts"]
+        assert (attempt["claim"], attempt["late"]) == (token, True)
+    assert [row(store, each)["state"] for each in ids] == ["ready_queue", "error", "ready_queue"]
+    store.outcomes.record_late(records)
+    assert [len(row(store, each)["attempts"]) for each in ids] == [1, 1, 1]
+
+
+def test_a_late_outcome_that_mongodb_rejects_for_no_event_s_fault_is_an_error(
+    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token, ids = claimed(store, now, 1)
+    bad = completed(ids[0], token, now)
+    monkeypatch.setattr("scheduler_app.store.events.outcomes.appended", lambda *_: {"$nothing": 1})
+    with pytest.raises(BulkWriteError):
+        store.outcomes.record_late([bad])
+    assert row(store, ids[0])["state"] == "running"
+
+
+def test_a_dead_letter_with_a_corrupt_history_is_redriven_with_the_others(
+    store: Store, now: datetime
+) -> None:
+    token, ids = claimed(store, now, 3)
+    dead = [Record(each, token, State.ERROR, "no", None, {"number": 1, "error": "no"}, now) for each in ids]
+    assert store.outcomes.record(dead) == []
+    store.mongo.collection("events").update_one({"_id": ids[1]}, {"$set": {"status": "bent"}})
+    again = store.events.redrive(ids, now, "again", tenant=TENANT)
+    assert {each.id for each in again} == set(ids)
+    for each in ids:
+        found = row(store, each)
+        assert (found["state"], found["status"][-1]["message"]) == ("ready_queue", "again")
+        assert (found["attempts_before"], found["attempt"]) == (1, 1)
+
+
+def test_a_message_without_its_content_is_not_stored(store: Store, now: datetime) -> None:
+    with pytest.raises(ValueError, match="has no content"):
+        store.messages.insert(event(now), now)
+    assert store.mongo.collection("events").count_documents({}) == 0

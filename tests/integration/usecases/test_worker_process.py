@@ -1,0 +1,195 @@
+"""How a worker process ends within its grace period, and what it does when its host's clock is wrong."""
+
+import json
+import os
+import threading
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import redis
+from celery import Celery
+from celery.exceptions import Reject
+from kombu.exceptions import OperationalError
+
+from scheduler_app.clock import clock
+from scheduler_app.config import Settings
+from scheduler_app.store import Store
+from scheduler_app.usecases.heartbeat import Presence
+from scheduler_app.worker import Pipeline, process
+from scheduler_app.worker.process import WorkerProcess
+from tests.acceptance.journal import Journal
+from tests.builders import event, schedule
+from tests.executors import executors
+from tests.processes import wait_until
+
+SECOND = timedelta(seconds=1)
+
+
+class Bench:
+    """A worker process but for its beginning, which belongs to a whole process."""
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self.store = store
+        self.app = Celery("test", broker=settings.broker_url, set_as_current=False)
+        self.app.conf.update(broker_connection_retry=False, broker_transport_options={"max_retries": 1})
+        self.pipeline = Pipeline(
+            store,
+            executors(),
+            now=clock.now,
+            worker="w1",
+            horizon_seconds=5,
+            max_events=100,
+            queues=("callbacks", "slow"),
+        )
+        self.pipeline.start()
+        self.process = WorkerProcess(settings, "w1@host", self.app, self.pipeline, self._heartbeat)
+
+    def _heartbeat(self, role: str, **rest: Any) -> Presence:
+        assert role == "worker"
+        return Presence(self.store, clock, role, **rest)
+
+    def events(self, url: str, count: int) -> list[str]:
+        now = clock.now()
+        self.store.schedules.insert(schedule(now - 60 * SECOND, url=url, timeout_seconds=60))
+        made = [event(now - number * SECOND) for number in range(count)]
+        self.store.events.insert(made, now, "made")
+        return [each.id for each in made]
+
+    def states(self) -> list[str]:
+        found = self.store.mongo.collection("events").find({}, {"state": 1}).sort("_id")
+        return [row["state"] for row in found]
+
+
+@pytest.fixture
+def journal() -> Iterator[Journal]:
+    with closing(Journal()) as made:
+        yield made
+
+
+@pytest.fixture
+def exits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The statuses with which the process would have been ended at once."""
+    found: list[int] = []
+    monkeypatch.setattr(os, "_exit", found.append)
+    monkeypatch.setattr(process, "LAST_WORDS_SECONDS", 0.0)
+    return found
+
+
+@pytest.fixture
+def make(store: Store, settings: Settings, exits: list[int]) -> Iterator[Callable[..., Bench]]:
+    """Makes them; while `exits` stands in for the end of this process, their grace comes to its end."""
+    made: list[Bench] = []
+
+    def bench(**changes: Any) -> Bench:
+        made.append(Bench(store, replace(settings, **changes)))
+        return made[-1]
+
+    yield bench
+    for each in made:
+        each.pipeline.stop_starting()
+        each.pipeline.interrupt()
+        each.pipeline.stop()
+        each.process._hurry.set()
+    for thread in threading.enumerate():
+        if thread.name == "grace":
+            thread.join()
+
+
+def _listening(client: Any) -> Any:
+    return client.pubsub()
+
+
+def commands(listener: Any) -> list[tuple[str, str, list[str]]]:
+    """The remote commands that were sent since the last call: name, queue and destinations."""
+    found = []
+    while (heard := listener.get_message(timeout=0.2)) is not None:
+        if heard["type"] == "pmessage":
+            envelope = json.loads(heard["data"])
+            body = json.loads(b64decode(envelope["body"]))
+            found.append((body["method"], body["arguments"]["queue"], body["destination"]))
+    return found
+
+
+def test_a_worker_whose_clock_is_further_off_than_the_horizon_consumes_nothing_until_it_is_right(
+    make: Callable[..., Bench], settings: Settings
+) -> None:
+    bench = make()
+    horizon = settings.horizon_seconds
+    judge = bench.process._judge_clock
+    with closing(redis.Redis.from_url(settings.broker_url)) as client, _listening(client) as listener:
+        listener.psubscribe("*pidbox*")
+        judge(horizon)
+        judge(-horizon)
+        assert commands(listener) == []
+        assert bench.process._facts()["consuming"] is True
+        judge(horizon + 0.1)
+        assert commands(listener) == [
+            ("cancel_consumer", "callbacks", ["w1@host"]),
+            ("cancel_consumer", "slow", ["w1@host"]),
+        ]
+        judge(-horizon - 0.1)
+        assert commands(listener) == []
+        assert bench.process._facts()["consuming"] is False
+        judge(0.0)
+        assert commands(listener) == [
+            ("add_consumer", "callbacks", ["w1@host"]),
+            ("add_consumer", "slow", ["w1@host"]),
+        ]
+    assert bench.process._facts()["queues"] == ["callbacks", "slow"]
+
+
+def test_a_broker_that_was_away_is_told_of_a_wrong_clock_by_the_next_measurement(
+    make: Callable[..., Bench], settings: Settings
+) -> None:
+    bench = make(broker_url="redis://127.0.0.1:1")
+    for _ in range(2):
+        with pytest.raises(OperationalError):
+            bench.process._judge_clock(settings.horizon_seconds + 1)
+        assert bench.process._facts()["consuming"] is True
+
+
+def test_a_worker_that_ends_takes_no_message_gives_back_what_waits_and_waits_for_what_is_in_flight(
+    make: Callable[..., Bench], journal: Journal, slow: Callable[[], None], exits: list[int]
+) -> None:
+    bench = make(worker_soft_shutdown_seconds=60.0)
+    flying, waiting = bench.events(journal.url("/slow"), 2)
+    assert bench.process._deliver([flying]) == 1
+    wait_until(lambda: len(journal.calls["/slow"]) == 1, "the request")
+    assert bench.process._in_flight()["in_flight"] == [flying]
+    bench.process.heartbeat.start()
+    stopping = threading.Thread(target=bench.process.stop)
+    stopping.start()
+    wait_until(bench.process._ending.locked, "the end to begin")
+    wait_until(lambda: bench.pipeline.capacity._stopping, "claims to stop")
+    with pytest.raises(Reject) as rejected:
+        bench.process._deliver([waiting])
+    assert rejected.value.requeue is True
+    assert stopping.is_alive()
+    slow()
+    stopping.join(60)
+    assert not stopping.is_alive()
+    bench.process.heartbeat.join(60)
+    assert not bench.process.heartbeat.is_alive()
+    assert sorted(bench.states()) == ["completed", "ready_queue"]
+    assert exits == []
+
+
+@pytest.mark.parametrize("twice", [False, True], ids=["when-it-is-over", "when-it-is-asked-twice"])
+def test_after_its_grace_a_worker_gives_back_what_is_in_flight_and_ends_by_force(
+    make: Callable[..., Bench], journal: Journal, slow: Callable[[], None], exits: list[int], *, twice: bool
+) -> None:
+    bench = make(worker_soft_shutdown_seconds=60.0 if twice else 0.0)
+    (flying,) = bench.events(journal.url("/slow"), 1)
+    assert bench.process._deliver([flying]) == 1
+    wait_until(lambda: len(journal.calls["/slow"]) == 1, "the request")
+    bench.process.shut_down()
+    if twice:
+        bench.process.shut_down()
+    wait_until(lambda: exits == [1], "the process to be ended")
+    assert bench.pipeline.wait_until_empty(60)
+    assert bench.states() == ["ready_queue"]

@@ -1,0 +1,104 @@
+"""What Celery and kombu are set to, beside the manual."""
+
+import json
+from typing import Any
+
+import pytest
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from scheduler_app.broker.backends import backend_of
+from scheduler_app.broker.options import celery_settings
+from scheduler_app.broker.queues import delivery_queue, route_task
+from scheduler_app.broker.redis.flow_control import RedisLimiter
+from scheduler_app.config import Settings
+from tests.unit.docs.manual import Table, table
+
+OURS = Settings(
+    broker_url="rediss://broker/3",
+    broker_ca_bundle="/etc/ssl/certs/ca-certificates.crt",
+    mongo_database="ours",
+    worker_concurrency=7,
+    prequeuer_ticker_interval_seconds=3.0,
+)
+#: By the setting of ours that the manual names.
+FROM = {
+    "BROKER_URL": OURS.broker_url,
+    "BROKER_CA_BUNDLE": OURS.broker_tls.options(OURS.broker),
+    "MONGO_DATABASE": "ours:",
+    "WORKER_CONCURRENCY": 7,
+    "PREQUEUER_TICKER_INTERVAL_SECONDS": 3.0,
+}
+#: By what the manual says of them in words.
+WORDS = {
+    "see below": backend_of(OURS.broker).transport_options(OURS),
+    "by name": (route_task,),
+}
+
+
+def told(one: Table, column: int) -> dict[str, Any]:
+    """The values of a column of the manual, by the names of the first; without a value there is none."""
+    cells = zip(one.names(), one.column(column), strict=True)
+    return {name: value(cell) for name, cell in cells if cell}
+
+
+def value(cell: str) -> Any:
+    if cell in WORDS:
+        return WORDS[cell]
+    if cell.startswith("from "):
+        return FROM[cell.removeprefix("from ").strip("`")]
+    text = cell.strip("`")
+    return json.loads(text) if text[0] in '"[0123456789' or text in ("true", "false", "null") else text
+
+
+def test_the_manual_has_every_setting_of_celery_with_its_value() -> None:
+    said = told(table("operations", "| setting of Celery | value | why |"), 1)
+    found = celery_settings(OURS)
+    assert said.pop("task_queues") == "callbacks"
+    (queue,) = found.pop("task_queues")
+    assert queue == delivery_queue("callbacks")
+    assert found == said
+
+
+def test_the_manual_has_every_transport_option_with_its_value() -> None:
+    one = table("operations", "| transport option | Redis | RabbitMQ | why |")
+    for column, url in ((1, "redis://broker/3"), (2, "amqp://broker//")):
+        settings = Settings(broker_url=url, mongo_database="ours")
+        assert backend_of(url).transport_options(settings) == told(one, column)
+
+
+def test_each_sentinel_is_asked_once_and_not_for_long() -> None:
+    url = "sentinel://one:26379;sentinel://two:26379"
+    settings = Settings(broker_url=url, broker_sentinel_master="main", mongo_database="ours")
+    without = Settings(broker_url="redis://broker/3", mongo_database="ours")
+    more = backend_of(url).transport_options(settings)
+    usual = backend_of(without.broker).transport_options(without)
+    assert {name: more[name] for name in more.keys() - usual.keys()} == {
+        "master_name": "main",
+        "sentinel_kwargs": {
+            "socket_timeout": 2,
+            "socket_connect_timeout": 2,
+            "retry": Retry(NoBackoff(), 0),
+        },
+    }
+
+
+def test_a_question_that_may_not_wait_has_a_limit_for_connecting_too() -> None:
+    backend = backend_of("redis://broker/3")
+    assert backend.impatient_options(1.5) == {"socket_timeout": 1.5, "socket_connect_timeout": 1.5}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings(broker_url="redis://broker/3"),
+        Settings(broker_url="amqp://broker//", flow_control_url="redis://limits/0"),
+        Settings(broker_url="sentinel://one:26379;sentinel://two:26379", broker_sentinel_master="main"),
+    ],
+    ids=lambda settings: settings.broker_url.partition(":")[0],
+)
+def test_the_limiter_waits_no_longer_than_its_caller_allows(settings: Settings) -> None:
+    limiter = backend_of(settings.broker).limiter(settings, seconds=1.5)
+    assert isinstance(limiter, RedisLimiter)
+    given = limiter._client.connection_pool.connection_kwargs
+    assert (given["socket_timeout"], given["socket_connect_timeout"]) == (1.5, 1.5)

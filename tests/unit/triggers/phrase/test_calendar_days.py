@@ -1,0 +1,141 @@
+"""The dates that a single day can mean, seen from a day: one, or the likelier of two first."""
+
+from datetime import date
+
+import pytest
+
+from scheduler_app.domain.triggers import NotUnderstood, TriggerContext
+from scheduler_app.domain.triggers.phrase.meaning.calendar_days import dates_of, make, months_later
+from scheduler_app.domain.triggers.phrase.meaning.outcome import Refused
+from scheduler_app.domain.triggers.phrase.moments import (
+    Date,
+    Day,
+    DayNumber,
+    DaysAway,
+    EndOf,
+    MonthOfYear,
+    NamedDay,
+    NumericDate,
+)
+from scheduler_app.domain.triggers.phrase.translation import translate
+from tests.unit.triggers.phrase.judged import SAID
+
+WEDNESDAY, FRIDAY = "2026-11-18", "2026-11-20"
+SATURDAY, SUNDAY = "2026-11-21", "2026-11-22"
+MON, TUE, WED, THU, FRI, SAT, SUN = range(7)
+
+MEANT: list[tuple[Day, str, list[str]]] = [
+    (DaysAway(0), WEDNESDAY, [WEDNESDAY]),
+    (DaysAway(3), WEDNESDAY, [SATURDAY]),
+    (NamedDay(WED), WEDNESDAY, [WEDNESDAY]),
+    (NamedDay(TUE), WEDNESDAY, ["2026-11-24"]),
+    (NamedDay(FRI), WEDNESDAY, [FRIDAY]),
+    (NamedDay(WED, "next"), WEDNESDAY, ["2026-11-25"]),
+    (NamedDay(TUE, "next"), WEDNESDAY, ["2026-11-24"]),
+    (NamedDay(FRI, "next"), WEDNESDAY, [FRIDAY, "2026-11-27"]),
+    (NamedDay(SUN, "next"), WEDNESDAY, [SUNDAY, "2026-11-29"]),
+    (NamedDay(MON, "next week"), WEDNESDAY, ["2026-11-23"]),
+    (NamedDay(FRI, "next week"), WEDNESDAY, ["2026-11-27"]),
+    # Weeks may begin with Monday, or with Sunday.
+    (NamedDay(SUN, "next week"), WEDNESDAY, [SUNDAY, "2026-11-29"]),
+    (NamedDay(FRI, "next week"), SUNDAY, ["2026-11-27", "2026-12-04"]),
+    (NamedDay(SUN, "next week"), SUNDAY, ["2026-11-29"]),
+    (Date(11, 18), WEDNESDAY, [WEDNESDAY]),
+    (Date(11, 17), WEDNESDAY, ["2027-11-17"]),
+    (Date(2, 29), WEDNESDAY, ["2028-02-29"]),
+    # 2100 is no leap year: eight years lie between two.
+    (Date(2, 29), "2096-03-01", ["2104-02-29"]),
+    (Date(11, 17, 2026), WEDNESDAY, ["2026-11-17"]),
+    (Date(12, 25, 2026, FRI), WEDNESDAY, ["2026-12-25"]),
+    (NumericDate(3, 4, None), WEDNESDAY, ["2027-03-04", "2027-04-03"]),
+    (NumericDate(4, 3, 2030), WEDNESDAY, ["2030-03-04", "2030-04-03"]),
+    (NumericDate(5, 5, None), WEDNESDAY, ["2027-05-05"]),
+    (DayNumber(18), WEDNESDAY, [WEDNESDAY]),
+    (DayNumber(17), WEDNESDAY, ["2026-12-17"]),
+    (DayNumber(31), WEDNESDAY, ["2026-12-31"]),
+    (DayNumber(31), "2026-02-01", ["2026-03-31"]),
+    (DayNumber(30), "2027-01-31", ["2027-03-30"]),
+    (DayNumber(5, "this"), WEDNESDAY, ["2026-11-05"]),
+    (DayNumber(5, "next"), WEDNESDAY, ["2026-12-05"]),
+    (DayNumber(31, "next"), "2026-11-30", ["2026-12-31"]),
+    (DayNumber(5, "next"), "2026-12-31", ["2027-01-05"]),
+    (MonthOfYear(3, None), WEDNESDAY, ["2027-03-01"]),
+    (MonthOfYear(11, None), WEDNESDAY, ["2027-11-01"]),
+    (MonthOfYear(11, 2026), WEDNESDAY, ["2026-11-01"]),
+    (EndOf("day"), WEDNESDAY, [WEDNESDAY]),
+    (EndOf("week"), WEDNESDAY, [FRIDAY, SUNDAY]),
+    (EndOf("week"), FRIDAY, [FRIDAY, SUNDAY]),
+    (EndOf("week"), SATURDAY, [SUNDAY]),
+    (EndOf("week"), SUNDAY, [SUNDAY]),
+    (EndOf("month"), WEDNESDAY, ["2026-11-30"]),
+    (EndOf("month"), "2028-02-29", ["2028-02-29"]),
+    (EndOf("quarter"), "2026-10-01", ["2026-12-31"]),
+    (EndOf("quarter"), "2026-09-30", ["2026-09-30"]),
+    (EndOf("quarter"), "2026-01-01", ["2026-03-31"]),
+    (EndOf("year"), "2026-01-01", ["2026-12-31"]),
+    (EndOf("year"), "2026-12-31", ["2026-12-31"]),
+]
+
+
+@pytest.mark.parametrize(("day", "today", "meant"), MEANT)
+def test_a_day_means_these_dates(day: Day, today: str, meant: list[str]) -> None:
+    assert [each.isoformat() for each in dates_of(day, date.fromisoformat(today))] == meant
+
+
+@pytest.mark.parametrize(
+    ("day", "why"),
+    [
+        (Date(2, 30), "there is no such date"),
+        (Date(2, 29, 2027), "there is no such date"),
+        (Date(13, 1), "there is no such date"),
+        (NumericDate(31, 4, None), "there is no such date"),
+        (Date(12, 25, None, MON), "25 December 2026 is a Friday"),
+        (Date(12, 25, 2026, MON), "25 December 2026 is a Friday"),
+        (DayNumber(31, "this"), "this month has no day 31"),
+        (DayNumber(32), "there is no day 32 in the next months"),
+    ],
+)
+def test_a_day_that_does_not_exist_is_refused(day: Day, why: str) -> None:
+    with pytest.raises(Refused, match=why):
+        dates_of(day, date.fromisoformat(WEDNESDAY))
+
+
+@pytest.mark.parametrize(
+    ("day", "months", "later"),
+    [
+        ("2026-01-31", 1, "2026-02-28"),
+        ("2028-01-31", 1, "2028-02-29"),
+        ("2026-12-15", 1, "2027-01-15"),
+        ("2026-11-30", 0, "2026-11-30"),
+        ("2026-11-30", 13, "2027-12-30"),
+        ("9998-11-30", 1, "9998-12-30"),
+    ],
+)
+def test_months_later_is_the_same_day_or_the_last_one(day: str, months: int, later: str) -> None:
+    assert months_later(date.fromisoformat(day), months) == date.fromisoformat(later)
+
+
+def test_what_lies_beyond_the_year_9998_is_no_date() -> None:
+    with pytest.raises(Refused, match="beyond the year 9998"):
+        months_later(date(9998, 12, 1), 1)
+    assert make(9998, 12, 31) == date(9998, 12, 31)
+    assert make(1, 1, 1) == date(1, 1, 1)
+    assert [make(9999, 1, 1), make(0, 1, 1), make(2026, 0, 1), make(2026, 13, 1)] == [None] * 4
+    assert [make(2026, 11, 0), make(2026, 11, 31), make(2026, 11, 30)] == [None, None, date(2026, 11, 30)]
+
+
+@pytest.mark.parametrize(
+    ("phrase", "readings"),
+    [
+        ("on next friday at 9", ["RDATE:20261120T090000", "RDATE:20261127T090000"]),
+        ("on 3/4 at 9", ["RDATE:20270304T090000", "RDATE:20270403T090000"]),
+        ("every day until next friday at 9", ["UNTIL=20261120T235959Z", "UNTIL=20261127T235959Z"]),
+        ("every day from 3/4 at 9", ["DTSTART:20270304T090000", "DTSTART:20270403T090000"]),
+    ],
+)
+def test_a_day_of_two_dates_is_refused_with_both(phrase: str, readings: list[str]) -> None:
+    with pytest.raises(NotUnderstood, match="the day can be read in two ways") as refused:
+        translate(phrase, TriggerContext(SAID))
+    told = [each.recurrence or "" for each in refused.value.readings]
+    assert len(told) == 2
+    assert all(wanted in found for wanted, found in zip(readings, told, strict=True)), told

@@ -1,0 +1,183 @@
+"""Which of the waiting events a beat takes, and in which order; the bounds are smaller than the real ones."""
+
+from bisect import insort
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from scheduler_app.domain.event import SUSPECT_AFTER
+from scheduler_app.domain.lane import FRESH_FOR
+from scheduler_app.store.events.outbox import Due
+from scheduler_app.usecases.dispatch import selection
+from scheduler_app.usecases.dispatch.batches import EVENTS_A_BATCH
+from scheduler_app.usecases.dispatch.room import Room
+from scheduler_app.usecases.dispatch.selection import FIRST_SLICE, SLICE, Selection, select
+
+NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
+UNTIL = NOW + timedelta(seconds=60)
+MOMENT = timedelta(milliseconds=1)
+LONG_AGO = NOW - 2 * FRESH_FOR
+ROOM = Room(10, 10, 10)
+CANDIDATES, HOG = 40, 10
+
+
+class Waiting:
+    """Events as the outbox gives them: the soonest first. `reads` are the answers' sizes."""
+
+    def __init__(self, events: Sequence[Due]) -> None:
+        self._events: list[Due] = []
+        for each in events:
+            insort(self._events, each)
+        self.reads: list[tuple[int, datetime | None, frozenset[str]]] = []
+
+    def __call__(
+        self, until: datetime, *, limit: int, after: datetime | None = None, but: Collection[str] = ()
+    ) -> list[Due]:
+        found = [
+            each
+            for each in self._events
+            if each.due_at <= until and (after is None or each.due_at > after) and each.origin not in but
+        ][:limit]
+        self.reads.append((len(found), after, frozenset(but)))
+        return found
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "CANDIDATES", CANDIDATES)
+    monkeypatch.setattr(selection, "EVENTS_OF_A_HOG", HOG)
+    monkeypatch.setattr(selection, "EVENTS_A_PAGE", 4)
+
+
+def due(at: datetime, number: int = 0, *, origin: str = "a", schedule: str = "s", lost: int = 0) -> Due:
+    return Due(at, f"{schedule}-1-{number:04}", origin, lost)
+
+
+def many(count: int, at: datetime, *, origin: str = "a", schedule: str = "s") -> list[Due]:
+    return [due(at + number * MOMENT, number, origin=origin, schedule=schedule) for number in range(count)]
+
+
+def origins(events: Sequence[Due]) -> list[str]:
+    return [each.origin for each in events]
+
+
+def test_what_waits_is_parted_into_fresh_and_late_by_one_read() -> None:
+    waiting = Waiting(
+        [due(NOW, 1), due(LONG_AGO, 2), due(NOW, 3, lost=SUSPECT_AFTER), due(UNTIL + MOMENT, 4)]
+    )
+    found = select(waiting, NOW, UNTIL, ROOM)
+    assert [each.id for each in found.fresh] == ["s-1-0001"]
+    assert {each.id for each in found.late} == {"s-1-0002", "s-1-0003"}
+    assert not found.more
+    assert waiting.reads == [(3, None, frozenset())]
+
+
+def test_a_backlog_that_there_is_no_room_for_is_not_read() -> None:
+    waiting = Waiting([due(LONG_AGO, 1), due(NOW, 2)])
+    found = select(waiting, NOW, UNTIL, Room(10, 10, 0))
+    assert ([each.id for each in found.fresh], found.late, found.more) == (["s-1-0002"], [], False)
+    assert waiting.reads == [(1, NOW - FRESH_FOR, frozenset())]
+
+
+def test_what_there_is_no_room_for_waits_and_is_told_of() -> None:
+    waiting = Waiting(many(CANDIDATES // 2, LONG_AGO))
+    found = select(waiting, NOW, UNTIL, Room(0, 0, 1))
+    assert (len(found.late), found.more) == (
+        min(EVENTS_A_BATCH, CANDIDATES // 2),
+        CANDIDATES // 2 > EVENTS_A_BATCH,
+    )
+    fresh = select(Waiting(many(5, NOW)), NOW, UNTIL, Room(0, 0, 1))
+    assert fresh == Selection([], [], more=False), "nothing can go out: a beat does not look again at once"
+
+
+def test_a_suspect_takes_a_whole_message() -> None:
+    suspects = [due(LONG_AGO + number * MOMENT, number, lost=SUSPECT_AFTER) for number in range(3)]
+    assert len(select(Waiting(suspects), NOW, UNTIL, Room(0, 0, 2)).late) == 2
+    assert select(Waiting(suspects), NOW, UNTIL, Room(0, 0, 2)).more
+    beside = [due(LONG_AGO - MOMENT, 9), *suspects]
+    assert len(select(Waiting(beside), NOW, UNTIL, Room(0, 0, 1)).late) == 1
+
+
+def test_beyond_a_page_origins_and_schedules_take_turns() -> None:
+    waiting = Waiting([*many(6, NOW), *many(3, NOW + 10 * MOMENT, origin="b", schedule="t")])
+    assert origins(select(waiting, NOW, UNTIL, ROOM).fresh)[:6] == ["a", "b"] * 3
+    late = Waiting([*many(6, LONG_AGO), *many(3, LONG_AGO + 10 * MOMENT, origin="b", schedule="t")])
+    assert origins(select(late, NOW, UNTIL, ROOM).late)[:6] == ["a", "b"] * 3
+    few = Waiting([*many(2, NOW), *many(2, NOW + 10 * MOMENT, origin="b", schedule="t")])
+    assert origins(select(few, NOW, UNTIL, ROOM).fresh) == ["a", "a", "b", "b"], "these go out together"
+
+
+def test_a_turn_goes_as_far_as_a_slice_of_time() -> None:
+    first, second = NOW + FIRST_SLICE - 100 * MOMENT, NOW + FIRST_SLICE
+    waiting = Waiting([*many(6, NOW), due(first, 1, origin="b"), due(second, 2, origin="c")])
+    assert origins(select(waiting, NOW, UNTIL, ROOM).fresh) == ["a", "b", *["a"] * 5, "c"]
+    behind = Waiting([*many(6, second), due(second + SLICE - MOMENT, 1, origin="b")])
+    assert origins(select(behind, NOW, UNTIL, ROOM).fresh) == ["a", "b", *["a"] * 5]
+    next_slice = Waiting([*many(6, second), due(second + SLICE, 1, origin="b")])
+    assert origins(select(next_slice, NOW, UNTIL, ROOM).fresh) == [*["a"] * 6, "b"]
+
+
+def test_behind_a_full_read_of_one_origin_the_others_are_found() -> None:
+    waiting = Waiting([*many(CANDIDATES, NOW), *many(3, NOW + 1_000 * MOMENT, origin="b", schedule="t")])
+    found = select(waiting, NOW, UNTIL, ROOM)
+    assert origins(found.fresh).count("b") == 3
+    assert found.more
+    stale = NOW - FRESH_FOR
+    assert waiting.reads == [
+        (CANDIDATES, None, frozenset()),
+        (3, stale, frozenset({"a"})),
+    ]
+
+
+def test_hogs_are_left_out_one_after_the_other_for_a_bounded_number_of_reads() -> None:
+    hogs = "abcdefgh"
+    events: list[Due] = []
+    for place, origin in enumerate(hogs):
+        events += many(CANDIDATES, NOW + place * 1_000 * MOMENT, origin=origin, schedule=origin)
+    waiting = Waiting(events)
+    found = select(waiting, NOW, UNTIL, ROOM)
+    assert len(waiting.reads) == 1 + selection.ROUNDS
+    assert [but for _, _, but in waiting.reads] == [
+        frozenset(hogs[:count]) for count in range(selection.ROUNDS + 1)
+    ]
+    assert len(found.fresh) == CANDIDATES
+
+
+def test_a_full_read_without_a_hog_is_enough() -> None:
+    events = [
+        due(NOW + n * MOMENT, n, origin=f"o{n % 8}", schedule=f"s{n % 8}") for n in range(2 * CANDIDATES)
+    ]
+    waiting = Waiting(events)
+    found = select(waiting, NOW, UNTIL, ROOM)
+    assert len(waiting.reads) == 1
+    assert (len(found.fresh), found.more) == (CANDIDATES, True)
+
+
+def test_late_events_hide_no_fresh_ones_nor_those_of_other_origins() -> None:
+    events = [*many(CANDIDATES, LONG_AGO), due(LONG_AGO + 1_000 * MOMENT, 1, origin="b", schedule="t")]
+    events += [*many(CANDIDATES, NOW, origin="c", schedule="u"), due(NOW + 1_000 * MOMENT, 1, origin="d")]
+    waiting = Waiting(events)
+    found = select(waiting, NOW, UNTIL, ROOM)
+    assert set(origins(found.late)) == {"a", "b"}
+    assert set(origins(found.fresh)) == {"c", "d"}
+    stale = NOW - FRESH_FOR
+    assert [(after, but) for _, after, but in waiting.reads] == [
+        (None, frozenset()),
+        (stale, frozenset()),
+        (None, frozenset({"a"})),
+        (stale, frozenset({"c"})),
+    ]
+
+
+def test_pages_take_what_is_fresh_first_and_a_share_of_what_is_late() -> None:
+    fresh, late = many(30, NOW), many(30, LONG_AGO, origin="b", schedule="t")
+    pages = list(Selection(fresh, late, more=False).pages(16))
+    share = 16 // selection.LATE_SHARE
+    assert origins(pages[0]).count("b") == share
+    assert all(page == sorted(page) for page in pages)
+    assert sorted(each for page in pages for each in page) == sorted([*fresh, *late])
+    assert [len(page) for page in pages] == [16, 16, 16, 12]
+    assert [len(page) for page in Selection(fresh, [], more=False).pages(16)] == [16, 14]
+    assert [len(page) for page in Selection([], late, more=False).pages(16)] == [16, 14]
+    assert list(Selection([], [], more=False).pages(16)) == []

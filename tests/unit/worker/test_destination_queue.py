@@ -1,0 +1,156 @@
+"""What a worker asks the limiter for one destination, and when: by the monotonic time that is given."""
+
+import itertools
+from collections import deque
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.flow import SLOT_GRACE_SECONDS, Answer, Ended, Why
+from scheduler_app.worker.attempt import Attempt
+from scheduler_app.worker.destination_queue import (
+    KEPT_SECONDS,
+    MOST_KEPT,
+    RENEW_SECONDS,
+    WANTED_AT_ONCE,
+    DestinationQueue,
+)
+from scheduler_app.worker.job import Job
+from scheduler_app.worker.lease import Lease
+from tests.builders import event, schedule
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+END = Ended("e", Answer.WELL, 200)
+SCHEDULE = schedule(NOON)
+_seconds = itertools.count()
+
+
+def job(timeout_seconds: float = 10.0) -> Job:
+    due = event(NOON + timedelta(seconds=next(_seconds)))
+    lease = Lease("token", [due.id], asked_at=0, timeout_seconds=timeout_seconds)
+    return Job(
+        Attempt(due, replace(SCHEDULE, timeout_seconds=timeout_seconds), "token", "w"), lease, "origin"
+    )
+
+
+def queue(jobs: int = 0, **fields: Any) -> DestinationQueue:
+    made = Destination(id="d", url="http://x/", created_at=NOON, updated_at=NOON, **fields)
+    return DestinationQueue(made, deque(job() for _ in range(jobs)))
+
+
+def ids(of: DestinationQueue) -> list[str]:
+    return [each.attempt.event.id for each in of.jobs]
+
+
+def test_what_waits_is_asked_for_when_there_may_be_room_and_takes_the_ends_along() -> None:
+    made = queue(3)
+    made.again_at, made.ended = 100.0, [END]
+    made.held["flying"] = 0.0
+    first = made.ask(99.0)
+    assert first is not None
+    assert (first.wanted, first.ended, first.held, first.reserve) == ([], [END], ["flying"], 0)
+    assert made.ask(99.0) is None, "the end was told"
+    waiting = ids(made)
+    second = made.ask(100.0)
+    assert second is not None
+    assert (second.wanted, second.ended) == (waiting, [])
+    assert second.destination == made.destination
+
+
+def test_slots_in_flight_are_renewed_now_and_then() -> None:
+    made = queue()
+    assert made.ask(10 * RENEW_SECONDS) is None, "there is nothing to ask"
+    made.held["flying"] = 0.0
+    made.renewed_at = 100.0
+    assert made.ask(100.0 + RENEW_SECONDS - 0.1) is None
+    asked = made.ask(100.0 + RENEW_SECONDS)
+    assert asked is not None
+    assert (asked.held, asked.wanted, asked.slot_seconds) == (["flying"], [], SLOT_GRACE_SECONDS)
+    assert made.next_at == 100.0 + 2 * RENEW_SECONDS
+    assert made.ask(100.0 + RENEW_SECONDS) is None
+
+
+def test_it_says_when_it_has_something_to_ask() -> None:
+    made = queue(1)
+    made.again_at = 100.0
+    assert made.next_at == 100.0
+    made.overdue = Why.RATE
+    assert made.next_at == 0.0
+    ended = queue()
+    ended.again_at, ended.ended, ended.renewed_at = 100.0, [END], 7.0
+    assert ended.next_at == 100.0
+
+
+def test_one_question_asks_for_a_bounded_number_of_slots_for_as_long_as_the_longest_request() -> None:
+    made = queue(WANTED_AT_ONCE)
+    made.jobs.appendleft(job(30.0))
+    waiting = ids(made)
+    asked = made.ask(0.0)
+    assert asked is not None
+    assert asked.wanted == waiting[:WANTED_AT_ONCE]
+    assert asked.slot_seconds == 30.0 + SLOT_GRACE_SECONDS
+    longer = queue(1, timeout_seconds=60.0).ask(0.0)
+    assert longer is not None
+    assert longer.slot_seconds == 60.0 + SLOT_GRACE_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept"),
+    [
+        ({}, MOST_KEPT),
+        ({"rate_per_second": 1.0, "burst": 1}, 1 + int(KEPT_SECONDS)),
+        ({"rate_per_second": 10.0, "burst": 3}, 3 + int(10 * KEPT_SECONDS)),
+        ({"rate_per_second": 10_000.0}, MOST_KEPT),
+        # A request takes half a second, so in a second each of four slots takes two.
+        ({"concurrency": 4}, 8 * int(KEPT_SECONDS) + 1),
+    ],
+)
+def test_of_what_waits_as_many_stay_as_a_few_seconds_take_and_the_others_reserve_places(
+    limits: dict[str, Any], kept: int
+) -> None:
+    whole = deque([job()] * (kept + 3))
+    made = queue(**limits)
+    made.jobs, made.took = whole, 0.5
+    asked = made.ask(0.0)
+    assert asked is not None
+    assert asked.reserve == 3
+    made.answered(0)
+    for _ in range(3):
+        made.jobs.pop()
+    fitting = made.ask(0.0)
+    assert fitting is not None
+    assert fitting.reserve == 0
+
+
+def test_where_the_wait_is_too_long_all_reserve_places_and_none_asks_for_room() -> None:
+    made = queue(5)
+    made.again_at, made.overdue = 100.0, Why.BREAKER
+    asked = made.ask(0.0)
+    assert asked is not None
+    assert (asked.wanted, asked.reserve) == ([], 5)
+
+
+def test_what_other_workers_have_by_now_is_dropped() -> None:
+    made = queue(WANTED_AT_ONCE + 10)
+    made.looked_at = 100.0
+    first, far = made.jobs[0], made.jobs[WANTED_AT_ONCE + 5]
+    far.lease.settle([far.attempt.event.id])
+    # All that waits is searched now and then only.
+    assert made.drop_lost(100.0 + RENEW_SECONDS - 0.1) == 0
+    assert made.drop_lost(100.0 + RENEW_SECONDS) == 1
+    assert far not in made.jobs
+    assert made.looked_at == 100.0 + RENEW_SECONDS
+    first.lease.settle([first.attempt.event.id])
+    assert made.drop_lost(100.0 + RENEW_SECONDS) == 1
+    assert (first in made.jobs, len(made.jobs)) == (False, WANTED_AT_ONCE + 8)
+    assert made.drop_lost(1_000.0) == 0
+
+
+def test_of_more_ends_than_it_may_keep_the_last_ones_are_told() -> None:
+    waiting = queue()
+    for number in range(5):
+        waiting.ended_with(Ended(f"e{number}", Answer.WELL, 200), most=3)
+    assert [each.event_id for each in waiting.ended] == ["e2", "e3", "e4"]
