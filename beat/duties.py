@@ -126,7 +126,7 @@ def duties(made: Assembly) -> list[Duty]:
             name="notify",
             wanted=has(Work.NOTIFY),
             page=made.notifications.notify_page,
-            while_failing="nobody is told how events ended; all of them are told of later",
+            while_failing="destinations are not notified of how events ended; they will be notified later",
             turn=1.0,
         ),
         Duty(

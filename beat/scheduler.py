@@ -5,10 +5,10 @@ from typing import Any
 
 from celery.beat import Scheduler
 
-from beat.duties import duties
-from beat.shutdown import GracefulShutdown
-from beat.tick import Tick
 from scheduler_app.assembly import assemble
+from scheduler_app.beat.duties import duties
+from scheduler_app.beat.shutdown import GracefulShutdown
+from scheduler_app.beat.tick import Tick
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
 from scheduler_app.health.fleet import TICK_SECONDS

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from beat.duties import Duty
+from scheduler_app.beat.duties import Duty
 from scheduler_app.clock import monotonic
 from scheduler_app.store import REJECTED
 from scheduler_app.telemetry import get_logger

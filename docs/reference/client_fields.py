@@ -12,8 +12,8 @@ from textwrap import wrap
 from marshmallow import fields
 from marshmallow.validate import OneOf
 
-from api.wire.field_types import Headers, Instant, StatusCodes
-from api.wire.schedule_fields import SCHEDULE_FIELDS, AnyField, ScheduleField
+from scheduler_app.api.wire.field_types import Headers, Instant, StatusCodes
+from scheduler_app.api.wire.schedule_fields import SCHEDULE_FIELDS, AnyField, ScheduleField
 from scheduler_app.domain.triggers import BY_NAME, FIELDS, FieldType
 
 #: Python's type for each of the wire's, the special ones before those that they are made of.
