@@ -54,6 +54,20 @@ def test_it_is_empty_and_has_all_indexes(
     assert {check.status for check in checks} == {Status.OK}
 
 
+def test_one_whose_index_has_met_a_list_is_not_lent_again(
+    databases: PreparedDatabases, client: MongoClient[dict[str, object]]
+) -> None:
+    # An index keeps that when its documents are gone, and can no longer give an order: queries sort.
+    name = databases.take()
+    client[name]["events"].insert_one({"_id": "bent", "state": "retrying", "due_at": ["1", "2"]})
+    databases.give_back(name)
+    assert not lent_again(databases, name)
+    name = databases.take()
+    client[name]["schedules"].insert_one({"_id": "s1", "tenant": "default", "tags": ["a", "b"]})
+    databases.give_back(name)
+    assert lent_again(databases, name), "tags are lists in every database"
+
+
 def test_all_are_lent_again_in_whichever_order_their_indexes_were_made(databases: PreparedDatabases) -> None:
     def lent() -> list[str]:
         names = []
