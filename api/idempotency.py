@@ -10,7 +10,7 @@ import re
 
 from flask import Flask, Response, g, request
 
-from scheduler_app.api import dry_run
+from scheduler_app.api.dry_run import asked
 from scheduler_app.api.problems import Problem
 from scheduler_app.api.services import real_services
 from scheduler_app.api.tenancy import tenant
@@ -57,7 +57,7 @@ def _begin() -> Response | None:
     if not _KEY.match(key):
         field = {"pointer": f"/{HEADER}", "detail": "must be 1 to 255 printable ASCII characters, no spaces"}
         raise Problem(422, f"{HEADER}: {field['detail']}", [field])
-    if request.endpoint in CHANGE_NOTHING or dry_run.asked():
+    if request.endpoint in CHANGE_NOTHING or asked():
         return None
     found = real_services().store.idempotency.begin(g.owner, key, _digest(), tenant=tenant())
     if isinstance(found, Begun):
@@ -95,7 +95,7 @@ def _finish(response: Response) -> Response:
     try:
         if response.status_code >= 500:
             records.release(begun)
-        elif response.status_code in (409, 429) or dry_run.asked():
+        elif response.status_code in (409, 429) or asked():
             records.give_up(begun)
         else:
             headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}

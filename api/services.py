@@ -2,7 +2,7 @@
 
 from flask import current_app, g
 
-from scheduler_app.api import dry_run
+from scheduler_app.api.dry_run import asked
 from scheduler_app.assembly import Assembly as Services
 
 __all__ = ["Services", "real_services", "services"]
@@ -10,7 +10,7 @@ __all__ = ["Services", "real_services", "services"]
 
 def services() -> Services:
     """The services of the application at hand; for a dry run, ones that change nothing."""
-    if dry_run.asked():
+    if asked():
         if "dry_services" not in g:
             g.dry_services = real_services().dry_run()
         made: Services = g.dry_services

@@ -1,7 +1,8 @@
 """/api/v1/schedules/{id}/backfill: past occurrences are made up for."""
 
-from scheduler_app.api import dry_run, idempotency
+from scheduler_app.api import idempotency
 from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.dry_run import ask
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services
 from scheduler_app.api.tenancy import tenant
@@ -24,7 +25,7 @@ def start_backfill(given: Loaded, schedule_id: str) -> View:
     is paused or finished.
     """
     if given["dry_run"]:
-        dry_run.ask()
+        ask()
     made = services()
     now = made.now()
     schedule = made.manager.get(schedule_id, tenant=tenant())
@@ -35,7 +36,7 @@ def start_backfill(given: Loaded, schedule_id: str) -> View:
         RunOverlap(given["overlap"]),
         given["only_missing"],
     )
-    if dry_run.asked():
+    if asked():
         return backfill_shown(made.backfills.plan(schedule, asked, now))
     seed = idempotency.request_seed()
     return backfill_shown(made.backfills.start(schedule, asked, now, request_seed=seed))

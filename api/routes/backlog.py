@@ -1,7 +1,7 @@
 """/api/v1/backlog: what is owed after an outage, and giving it up."""
 
-from scheduler_app.api import dry_run
 from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.dry_run import ask, asked
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services
 from scheduler_app.api.tenancy import tenant
@@ -32,11 +32,11 @@ def get_backlog() -> View:
 def expire_backlog(given: Loaded) -> View:
     """Give up the late events that match a filter, some in each call; they are `expired` and never sent"""
     if given["dry_run"]:
-        dry_run.ask()
+        ask()
     made = services()
     now = made.now()
     which = which_of(given, now, tenant())
-    if dry_run.asked():
+    if asked():
         return {"expired": made.backlog.count(which, tenant=tenant()), "more": False}
     count, more = made.backlog.expire(which, now, tenant=tenant(), limit=given["limit"])
     return {"expired": count, "more": more}

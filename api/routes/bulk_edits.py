@@ -3,8 +3,9 @@
 A schedule may have one of these words as its id: no route of a single schedule is a POST to the id alone.
 """
 
-from scheduler_app.api import dry_run, hop_limit
+from scheduler_app.api import hop_limit
 from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.dry_run import ask
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services
 from scheduler_app.api.tenancy import tenant
@@ -45,7 +46,7 @@ def delete_schedules(given: Loaded) -> View:
 
 def _edited(verb: Verb, done: str, given: Loaded) -> View:
     if given["dry_run"]:
-        dry_run.ask()
+        ask()
     made, window = services(), Window(limit=given["limit"], after=given.get("cursor"))
     which = {name: given[name] for name in EditFilter.FILTERS if name in given}
     found = made.store.schedules.page(window, tenant=tenant(), **which)

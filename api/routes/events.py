@@ -2,8 +2,8 @@
 
 from flask import request
 
-from scheduler_app.api import dry_run
 from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.dry_run import ask
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services
 from scheduler_app.api.tenancy import tenant
@@ -91,7 +91,7 @@ def fail_event(given: Loaded, event_id: str) -> View:
 def redrive_events(given: Loaded) -> View:
     """Send events that ended in error again, the newest first, a page a call"""
     if given["dry_run"]:
-        dry_run.ask()
+        ask()
     page = services().events.redrive_page(
         window(given),
         services().now(),

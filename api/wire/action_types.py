@@ -8,5 +8,5 @@ from scheduler_app.actions.registry import KINDS
 
 #: In the order of the registry. An HTTP request is no row: its fields are those of a schedule.
 ACTION_TYPES: Mapping[str, ActionFields[Any]] = {
-    name: fields for name, kind in KINDS.items() if (fields := kind.fields()) is not None
+    name: action_fields for name, kind in KINDS.items() if (action_fields := kind.fields()) is not None
 }
