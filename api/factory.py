@@ -1,4 +1,4 @@
-"""The application factory."""
+"""The application factory, and the specification without a running application, for the manual."""
 
 from dataclasses import replace
 
@@ -6,26 +6,18 @@ from flask import Flask
 
 from scheduler_app.api import (
     auth,
-    computing,
-    cross_site,
-    declared_parameters,
-    deprecations,
-    dry_run,
-    edit_log,
-    forwarded,
-    hop_limit,
+    blueprint,
+    edits,
     idempotency,
     pages,
     problems,
+    request_limits,
     routes,
-    size_limits,
-    time_limits,
+    services,
     versions,
-    wrong_keys,
 )
-from scheduler_app.api.openapi import spec_options
-from scheduler_app.api.routes import echo, health, manual, metrics, swagger_ui
-from scheduler_app.api.tasks_facade import answers as tasks_answers
+from scheduler_app.api.openapi import Node, complete_specification, spec_options
+from scheduler_app.api.routes import documentation, operations
 from scheduler_app.assembly import Assembly, assemble
 from scheduler_app.broker.app import make_app
 from scheduler_app.config import Settings, conceal_secrets, load_settings
@@ -65,28 +57,28 @@ def routed(settings: Settings) -> Flask:
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.config.update(spec_options(settings))
     # First: the last of all to see an answer.
-    tasks_answers.register(app)
+    problems.register_task_errors(app)
     api = routes.register(app)
-    problems.register(app)
-    size_limits.register(app)
-    time_limits.register(app)
-    auth.register(app, settings)
+    problems.register_problems(app)
+    request_limits.register_size_limits(app)
+    request_limits.register_time_limits(app)
+    auth.register_auth(app, settings)
     pages.register(app, settings)
-    cross_site.register(app, settings)
-    declared_parameters.register(app)
-    deprecations.register(app)
-    hop_limit.register(app)
-    time_limits.register_question(app)
-    dry_run.register(app)
-    edit_log.register(app)
+    auth.register_cross_site_check(app, settings)
+    blueprint.register_declared_parameters(app)
+    versions.register_deprecations(app)
+    request_limits.register_hop_limit(app)
+    request_limits.register_mongo_check(app)
+    services.register_dry_run(app)
+    edits.register_edit_notes(app)
     idempotency.register(app)
-    computing.register(app)
-    health.register(app)
-    echo.register(app)
-    metrics.register(app)
-    swagger_ui.register(app, api)
-    manual.register(app)
-    app.wsgi_app = forwarded.Forwarded(  # type: ignore[method-assign]
+    request_limits.register_turns(app)
+    operations.register_health(app)
+    operations.register_echo(app)
+    operations.register_metrics(app)
+    documentation.register_swagger_ui(app, api)
+    documentation.register_manual(app)
+    app.wsgi_app = auth.Forwarded(  # type: ignore[method-assign]
         versions.Versions(app.wsgi_app), settings.trusted_networks, takes_host=bool(settings.api_keys)
     )
     return app
@@ -97,10 +89,10 @@ def serve(app: Flask, settings: Settings) -> Assembly:
     Raises SystemExit where they cannot be used."""
     with starting():
         made = _assembled(settings)
-    made = replace(made, manager=replace(made.manager, on_edit=edit_log.noting(made.store)))
+    made = replace(made, manager=replace(made.manager, on_edit=edits.edit_recorder(made.store)))
     app.extensions["scheduler"] = made
-    app.extensions["turns"] = computing.Turns()
-    app.extensions["wrong_keys"] = wrong_keys.WrongKeys()
+    app.extensions["turns"] = request_limits.Turns()
+    app.extensions["wrong_keys"] = auth.WrongKeys()
     if not settings.api_keys:
         log.warning("api.open", message="API_KEYS is not set: every program on this host may use the API")
     if not made.store.secret_box.encrypts:
@@ -111,3 +103,10 @@ def serve(app: Flask, settings: Settings) -> Assembly:
 def _assembled(settings: Settings) -> Assembly:
     app_of_broker = make_app(settings, answer_seconds=BROKER_SECONDS)
     return assemble(settings, app_of_broker, limiter_seconds=BROKER_SECONDS)
+
+
+def specification(settings: Settings) -> Node:
+    """The OpenAPI document of every route below /api/v1, as `/docs/openapi.yml` gives it for `settings`."""
+    app = Flask("rrule-scheduler")
+    app.config.update(spec_options(settings))
+    return complete_specification(routes.register(app).spec.to_dict())

@@ -10,13 +10,11 @@ import re
 
 from flask import Flask, Response, g, request
 
-from scheduler_app.api.dry_run import asked
-from scheduler_app.api.problems import Problem
-from scheduler_app.api.services import real_services
-from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.services import is_dry_run, real_services, tenant
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store import STORE_FAULTS
-from scheduler_app.store.idempotency import Answered, Begun, Different
+from scheduler_app.store.idempotency import Answered, Begun, KeyReused
 from scheduler_app.telemetry import get_logger
 from scheduler_app.webserver.api_paths import aliased
 
@@ -56,8 +54,8 @@ def _begin() -> Response | None:
         return None
     if not _KEY.match(key):
         field = {"pointer": f"/{HEADER}", "detail": "must be 1 to 255 printable ASCII characters, no spaces"}
-        raise Problem(422, f"{HEADER}: {field['detail']}", [field])
-    if request.endpoint in CHANGE_NOTHING or asked():
+        raise HttpProblem(422, f"{HEADER}: {field['detail']}", [field])
+    if request.endpoint in CHANGE_NOTHING or is_dry_run():
         return None
     found = real_services().store.idempotency.begin(g.owner, key, _digest(), tenant=tenant())
     if isinstance(found, Begun):
@@ -67,10 +65,10 @@ def _begin() -> Response | None:
         answer = Response(found.body, status=found.status, headers=found.headers)
         answer.headers[REPLAYED] = "true"
         return answer
-    if isinstance(found, Different):
+    if isinstance(found, KeyReused):
         field = {"pointer": f"/{HEADER}", "detail": "was used for another request; take a new key"}
-        raise Problem(422, f"{HEADER}: {field['detail']}", [field])
-    raise Problem(
+        raise HttpProblem(422, f"{HEADER}: {field['detail']}", [field])
+    raise HttpProblem(
         409,
         f"the first request with this {HEADER} is still being answered; ask again",
         headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
@@ -95,7 +93,7 @@ def _finish(response: Response) -> Response:
     try:
         if response.status_code >= 500:
             records.release(begun)
-        elif response.status_code in (409, 429) or asked():
+        elif response.status_code in (409, 429) or is_dry_run():
             records.give_up(begun)
         else:
             headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}

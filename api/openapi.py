@@ -1,22 +1,38 @@
 """The OpenAPI specification: its settings, and what all operations share.
 
 Routes describe themselves. `completed` adds the problems that an operation may be refused with, which follow
-from what it takes, and the headers that many operations share.
+from what it takes, and the headers that many operations share. Errors of /tasks have a form of their own.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
-from scheduler_app.api.deprecations import mark
-from scheduler_app.api.hop_limit import HEADER as HOPS
-from scheduler_app.api.hop_limit import MAX_HOPS
 from scheduler_app.api.idempotency import HEADER, REPLAYED
-from scheduler_app.api.problems import PROBLEM_JSON
-from scheduler_app.api.tasks_facade.specification import TASKS, say_as_tasks
+from scheduler_app.api.problems import PROBLEM_JSON, TASKS_PREFIX, task_error_status
+from scheduler_app.api.request_limits import HOPS_HEADER as HOPS
+from scheduler_app.api.request_limits import MAX_HOPS
+from scheduler_app.api.versions import mark_deprecated
 from scheduler_app.config import Settings
 from scheduler_app.version import __version__
 
 Node = dict[str, Any]
+
+TASKS = TASKS_PREFIX
+_ERROR: Node = {"application/json": {"schema": {"$ref": "#/components/schemas/TaskError"}}}
+_OFF = "There is no such task, or TASKS_API is not true"
+
+
+def describe_task_errors(operation: Node) -> None:
+    """Replaces the problems among an operation's answers."""
+    answers = {
+        status: answer for status, answer in operation["responses"].items() if str(status).startswith("2")
+    }
+    for status in sorted({task_error_status(int(each)) for each in operation["responses"]} | {404}):
+        if status >= 400:
+            said = _OFF if status == 404 else "Refused: `error` says why"
+            answers[str(status)] = {"description": said, "content": _ERROR}
+    operation["responses"] = answers
+
 
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 
@@ -77,7 +93,7 @@ CONDITIONAL = {
     *("pause_destination", "resume_destination"),
 }
 #: Operations of receivers, which show the token of their callback.
-TOLD = {"complete_event", "fail_event"}
+COMPLETION_OPERATIONS = {"complete_event", "fail_event"}
 #: What operations without an id in their paths may answer all the same.
 MORE_STATUSES = {"turn_kill_switch_on": {409}, "turn_kill_switch_off": {404}}
 #: Operations that answer 304 to the ETag of a copy that is current.
@@ -166,7 +182,7 @@ def spec_options(settings: Settings) -> Node:
     }
 
 
-def completed(spec: Node) -> Node:
+def complete_specification(spec: Node) -> Node:
     """The specification `spec` with what all operations share; changes `spec` itself."""
     components = spec["components"]
     # Added by flask-smorest; no operation here refers to it.
@@ -181,14 +197,14 @@ def completed(spec: Node) -> Node:
         for method, operation in item.items():
             if isinstance(operation, dict):
                 _complete(operation, method, in_path="{" in path)
-                mark(operation, components["schemas"])
+                mark_deprecated(operation, components["schemas"])
                 if path.startswith(TASKS):
-                    say_as_tasks(operation)
+                    describe_task_errors(operation)
                 for response in operation["responses"].values():
                     if operation["operationId"] in links and "$ref" not in response:
                         response["links"] = links[operation["operationId"]]
     for schema in _schemas(components["schemas"]):
-        _mend(schema)
+        _fix_schema(schema)
     return spec
 
 
@@ -229,7 +245,7 @@ def _complete(operation: Node, method: str, *, in_path: bool) -> None:
     if name in CONDITIONAL:
         parameters.append({"$ref": "#/components/parameters/IfMatch"})
         statuses.add(412)
-    if name in TOLD:
+    if name in COMPLETION_OPERATIONS:
         parameters.append({"$ref": "#/components/parameters/CompletionToken"})
     statuses |= MORE_STATUSES.get(name, set())
     if name in TAGGED:
@@ -260,7 +276,7 @@ def _schemas(node: Any) -> Iterator[Node]:
             yield from _schemas(child)
 
 
-def _mend(schema: Node) -> None:
+def _fix_schema(schema: Node) -> None:
     """Corrects apispec, which bounds an object by the keyword for strings."""
     if schema.get("type") == "object" and "maxLength" in schema:
         schema["maxProperties"] = schema.pop("maxLength")

@@ -1,4 +1,8 @@
-"""Every error is a problem (RFC 9457, application/problem+json). `register` maps errors to statuses."""
+"""Every error is a problem (RFC 9457, application/problem+json).
+
+`register_problems` maps errors to statuses. Errors of /tasks alone are `{"error": text}` instead, and what is
+not usable there is a 400.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,12 +14,46 @@ from marshmallow import ValidationError
 from werkzeug.exceptions import HTTPException
 
 from scheduler_app.api.json_types import View
-from scheduler_app.api.refused_readings import refused_readings
-from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, QuotaExceeded, Refused, StaleVersion
+from scheduler_app.domain.errors import (
+    Conflict,
+    InvalidField,
+    NotAuthorized,
+    NotFound,
+    QuotaExceeded,
+    StaleVersion,
+)
+from scheduler_app.domain.instants import shown_time
 from scheduler_app.domain.triggers import NotUnderstood
+from scheduler_app.domain.triggers.kind import ShownReading, shown_readings
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.telemetry import get_logger
 from scheduler_app.webserver.api_paths import PREFIX
+
+
+def refused_readings(error: NotUnderstood) -> View:
+    """`not_understood` and `readings`; either may be empty."""
+    return {
+        "not_understood": list(error.not_understood),
+        "readings": [_reading(reading) for reading in shown_readings(error)],
+    }
+
+
+def _reading(reading: ShownReading) -> View:
+    given: View = {}
+    if reading.recurrence is not None:
+        given["recurrence"] = reading.recurrence
+    if reading.run_at is not None:
+        given["run_at"] = shown_time(reading.run_at)
+    return given | {
+        "description": reading.description,
+        "occurrences": [
+            {"run_time": shown_time(each.instant), "local": each.local.isoformat()}
+            | ({"dst": each.dst} if each.dst else {})
+            | ({"rolled_from": each.rolled_from.isoformat()} if each.rolled_from else {})
+            for each in reading.occurrences
+        ],
+    }
+
 
 log = get_logger(__name__)
 
@@ -44,7 +82,7 @@ class Omitted(int):
     """Among the messages of a validation: the number of messages that were left out."""
 
 
-class Problem(Exception):
+class HttpProblem(Exception):
     """An error answer: a status, a sentence that says what to do, and the fields concerned."""
 
     def __init__(
@@ -88,15 +126,15 @@ class Problem(Exception):
         )
 
 
-def register(app: Flask) -> None:
-    app.register_error_handler(Problem, lambda problem: problem.response())
+def register_problems(app: Flask) -> None:
+    app.register_error_handler(HttpProblem, lambda problem: problem.response())
     app.register_error_handler(HTTPException, _of_http)
     app.register_error_handler(InvalidField, _of_field)
-    app.register_error_handler(NotFound, lambda error: Problem(404, str(error)).response())
-    app.register_error_handler(Refused, lambda error: Problem(403, str(error)).response())
-    app.register_error_handler(Conflict, lambda error: Problem(409, str(error)).response())
-    app.register_error_handler(QuotaExceeded, lambda error: Problem(429, str(error)).response())
-    app.register_error_handler(StaleVersion, lambda error: Problem(412, str(error)).response())
+    app.register_error_handler(NotFound, lambda error: HttpProblem(404, str(error)).response())
+    app.register_error_handler(NotAuthorized, lambda error: HttpProblem(403, str(error)).response())
+    app.register_error_handler(Conflict, lambda error: HttpProblem(409, str(error)).response())
+    app.register_error_handler(QuotaExceeded, lambda error: HttpProblem(429, str(error)).response())
+    app.register_error_handler(StaleVersion, lambda error: HttpProblem(412, str(error)).response())
     for fault in STORE_FAULTS:
         app.register_error_handler(fault, _of_store)
     app.register_error_handler(Exception, _of_ourselves)
@@ -106,14 +144,14 @@ def _of_field(error: InvalidField) -> Response:
     return of_field(error).response()
 
 
-def of_field(error: InvalidField) -> Problem:
+def of_field(error: InvalidField) -> HttpProblem:
     detail = f"{error.field}: {error.message}"
     errors = [{"pointer": f"/{error.field}", "detail": error.message}]
     members = refused_readings(error) if isinstance(error, NotUnderstood) else None
-    return Problem(422, detail, errors, members=members)
+    return HttpProblem(422, detail, errors, members=members)
 
 
-def of_validation(error: ValidationError) -> Problem:
+def of_validation(error: ValidationError) -> HttpProblem:
     """The problem of one item among many, whose schema raised `error`."""
     return _of_messages(422, error.messages, "item")
 
@@ -137,10 +175,10 @@ def _of_http(error: HTTPException) -> Response:
         )
     if status == 405:
         detail = f"this path does not take {request.method}, but {headers.get('Allow', 'no method')}"
-    return Problem(status, detail, headers=headers).response()
+    return HttpProblem(status, detail, headers=headers).response()
 
 
-def _of_messages(status: int, messages: object, whole: str) -> Problem:
+def _of_messages(status: int, messages: object, whole: str) -> HttpProblem:
     """`whole` is the subject of messages that name no field: "request" or "item"."""
     found = _flattened(messages)
     errors = [
@@ -150,7 +188,7 @@ def _of_messages(status: int, messages: object, whole: str) -> Problem:
     omitted = sum(message if isinstance(message, Omitted) else 1 for _, message in _flattened(messages))
     first = errors[0]
     detail = f"{first['pointer'].lstrip('/') or whole}: {first['detail']}"
-    return Problem(status, detail, errors, errors_omitted=omitted - len(errors))
+    return HttpProblem(status, detail, errors, errors_omitted=omitted - len(errors))
 
 
 def _without_counts(found: Iterable[Located]) -> Iterator[Located]:
@@ -176,7 +214,7 @@ def _of_store(error: Exception) -> Response:
         path=request.path,
         error=str(error)[:300],
     )
-    return Problem(
+    return HttpProblem(
         503,
         "the database does not answer; nothing was lost, try again",
         headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
@@ -185,4 +223,29 @@ def _of_store(error: Exception) -> Response:
 
 def _of_ourselves(error: Exception) -> Response:
     log.exception("api.failed", message="A request failed", method=request.method, path=request.path)
-    return Problem(500, "the server failed; the reason is in its log").response()
+    return HttpProblem(500, "the server failed; the reason is in its log").response()
+
+
+TASKS_PREFIX = "/tasks"
+
+
+def register_task_errors(app: Flask) -> None:
+    """Must be called before all others that change answers: this sees them last."""
+    app.after_request(_as_task_error)
+
+
+def _as_task_error(response: Response) -> Response:
+    if response.mimetype != PROBLEM_JSON or not (
+        request.path == TASKS_PREFIX or request.path.startswith(f"{TASKS_PREFIX}/")
+    ):
+        return response
+    problem = json.loads(response.get_data())
+    response.status_code = task_error_status(response.status_code)
+    response.set_data(json.dumps({"error": problem["detail"]}) + "\n")
+    response.mimetype = "application/json"
+    return response
+
+
+def task_error_status(status: int) -> int:
+    """The status of an error here, of that of a problem."""
+    return 400 if status == 422 else status

@@ -1,16 +1,75 @@
-"""What the routes call: the use cases of this process."""
+"""What a route calls: the use cases of this process, dry ones for `?dry_run=true`, and the tenant.
 
-from flask import current_app, g
+One mechanism serves all routes: the services of a dry run use a store that checks every write and performs
+none, generate no secrets and dispatch nothing. Every route that writes declares the parameter
+(`ApiBlueprint.route`). The services are dry on any route that is given it, so that a route which forgot to
+declare the parameter changes nothing either.
+"""
 
-from scheduler_app.api.dry_run import asked
+from flask import Flask, Response, current_app, g, json, request
+
+from scheduler_app.api.json_types import View
 from scheduler_app.assembly import Assembly as Services
+from scheduler_app.domain.ids import TENANT
+from scheduler_app.telemetry import bind_log_fields, unbind_log_fields
+
+
+def tenant() -> str:
+    """The tenant of the request at hand; there is only one as yet."""
+    return TENANT
+
+
+DRY_RUN = "dry_run"
+_SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
+#: Headers that would describe what a dry run has not created.
+_HEADERS_OF_CREATED = ("Location", "ETag")
+
+
+def register_dry_run(app: Flask) -> None:
+    """Must follow everything that may refuse a request without reading its parameters."""
+    app.before_request(_begin_dry_run)
+    app.after_request(_mark_dry_run)
+    app.teardown_request(_end_dry_run)
+
+
+def is_dry_run() -> bool:
+    """Whether this request must change nothing. A value that is neither true nor false is refused later."""
+    return bool(g.get(DRY_RUN))
+
+
+def make_dry_run() -> None:
+    """Makes this request a dry run; for a request that asks for it in its body."""
+    g.dry_run = True
+    bind_log_fields(dry_run=True)
+
+
+def _begin_dry_run() -> None:
+    if request.method not in _SAFE_METHODS and request.args.get(DRY_RUN, "false") != "false":
+        make_dry_run()
+
+
+def _mark_dry_run(response: Response) -> Response:
+    if not is_dry_run():
+        return response
+    for name in _HEADERS_OF_CREATED:
+        response.headers.pop(name, None)
+    if response.is_json and response.status_code < 400:
+        view: View = response.get_json()
+        response.set_data(json.dumps(view | {DRY_RUN: True}) + "\n")
+    return response
+
+
+def _end_dry_run(_: BaseException | None) -> None:
+    if is_dry_run():
+        unbind_log_fields(DRY_RUN)
+
 
 __all__ = ["Services", "real_services", "services"]
 
 
 def services() -> Services:
     """The services of the application at hand; for a dry run, ones that change nothing."""
-    if asked():
+    if is_dry_run():
         if "dry_services" not in g:
             g.dry_services = real_services().dry_run()
         made: Services = g.dry_services

@@ -1,20 +1,51 @@
-"""The duties of beat, in the order in which a tick does them. A new duty is a use case and a row here."""
+"""The duties of beat, in the order in which a tick does them. A new duty is a use case and a row here.
+
+One look tells for all duties which of them have something to do, because most mostly have nothing.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Final
 
 from scheduler_app.assembly import Assembly
-from scheduler_app.domain.lane import QueueLengths
-from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.clock import monotonic
+from scheduler_app.domain.queues import CALLBACKS, QueueLengths
+from scheduler_app.store import REJECTED, STORE_FAULTS, Store
 from scheduler_app.store.waiting_work import Work
-from scheduler_app.usecases.completions import EVENTS_A_PAGE as COMPLETIONS_A_PAGE
-from scheduler_app.usecases.dispatch import Dispatch
-from scheduler_app.usecases.recalendaring import CALENDARS_A_PAGE
-from scheduler_app.usecases.recovery import EVENTS_A_PAGE, Recovery
-from scheduler_app.usecases.retention import Retention
-from scheduler_app.usecases.waiting_work import WaitingWorkView
+from scheduler_app.usecases.deeds.events import COMPLETIONS_A_PAGE
+from scheduler_app.usecases.duties.dispatch import Dispatch
+from scheduler_app.usecases.duties.housekeeping import EVENTS_A_PAGE, Recovery, Retention
+from scheduler_app.usecases.duties.remaking import CALENDARS_A_PAGE
+
+#: How old a look may be: each tick makes one of its own, ticks that follow at once share one.
+WORK_LOOK_SECONDS: Final = 0.5
+#: After a look that failed, every duty looks for itself for so long, and says what is wrong.
+WITHOUT_LOOKS_SECONDS: Final = 5.0
+
+
+class WaitingWorkView:
+    """What one beat knows. Of one thread."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: frozenset[Work] = frozenset(Work)
+        self._look_at = float("-inf")
+
+    def has(self, work: Work, now: datetime) -> bool:
+        """Whether there may be work of that kind at `now`. It raises no STORE_FAULT."""
+        if monotonic() >= self._look_at:
+            self._look(now)
+        return work in self._known
+
+    def _look(self, now: datetime) -> None:
+        try:
+            self._known = self._store.waiting_work.kinds(now)
+            self._look_at = monotonic() + WORK_LOOK_SECONDS
+        except (*STORE_FAULTS, *REJECTED):
+            self._known = frozenset(Work)
+            self._look_at = monotonic() + WITHOUT_LOOKS_SECONDS
 
 
 @dataclass(frozen=True, kw_only=True)

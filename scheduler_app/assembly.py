@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from scheduler_app.actions.executor import Verdict
-from scheduler_app.actions.executors import make_executors
 from scheduler_app.actions.http import Guard, guard_of, new_secret
-from scheduler_app.actions.kind import ActionKind
+from scheduler_app.actions.kind import ActionKind, Verdict, make_executors
 from scheduler_app.actions.registry import KINDS, kind_of
 from scheduler_app.broker.app import Application
 from scheduler_app.broker.publisher import CeleryPublisher
@@ -20,39 +18,31 @@ from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.flow import Limiter
+from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
-from scheduler_app.usecases.backfills import BackfillDuty, BackfillService
-from scheduler_app.usecases.backlog import BacklogService
-from scheduler_app.usecases.blackouts import BlackoutService
-from scheduler_app.usecases.calendar_feeds import CalendarFeedService
-from scheduler_app.usecases.calendars import CalendarService
-from scheduler_app.usecases.completions import CompletionService, CompletionTimeouts
-from scheduler_app.usecases.creation import Creation
-from scheduler_app.usecases.destinations import DestinationService
-from scheduler_app.usecases.dispatch import Dispatch
-from scheduler_app.usecases.events import EventService
-from scheduler_app.usecases.expansion import Expansion
-from scheduler_app.usecases.failure_pausing import FailurePausing
-from scheduler_app.usecases.figures import RecentFigures
-from scheduler_app.usecases.forecast import ForecastService
+from scheduler_app.usecases.deeds.calendars import CalendarService
+from scheduler_app.usecases.deeds.creation import Creation
+from scheduler_app.usecases.deeds.destinations import DestinationService
+from scheduler_app.usecases.deeds.events import CompletionService, CompletionTimeouts, EventService
+from scheduler_app.usecases.deeds.messages import MessageQuota, MessageService
+from scheduler_app.usecases.deeds.schedules import ScheduleService
+from scheduler_app.usecases.duties.backfills import BackfillDuty, BackfillService
+from scheduler_app.usecases.duties.dispatch import Dispatch, PromptDispatch
+from scheduler_app.usecases.duties.expansion import Expansion, OwedExpansion
+from scheduler_app.usecases.duties.housekeeping import Inspection, Recovery
+from scheduler_app.usecases.duties.notifications import Notifications
+from scheduler_app.usecases.duties.pauses import FailurePausing, Resumption
+from scheduler_app.usecases.duties.remaking import Recalendaring, Rezoning
 from scheduler_app.usecases.heartbeat import Presence
-from scheduler_app.usecases.inspection import Inspection
-from scheduler_app.usecases.kill_switches import HeldEvents, KillSwitchNotice, KillSwitchService
-from scheduler_app.usecases.message_quota import MessageQuota
-from scheduler_app.usecases.messages import MessageService
-from scheduler_app.usecases.notifications import Notifications
-from scheduler_app.usecases.owed_expansion import OwedExpansion
-from scheduler_app.usecases.prompt import Prompt
-from scheduler_app.usecases.recalendaring import Recalendaring
-from scheduler_app.usecases.recovery import Recovery
-from scheduler_app.usecases.resumption import Resumption
-from scheduler_app.usecases.rezoning import Rezoning
-from scheduler_app.usecases.schedule_changes import tell_nobody
-from scheduler_app.usecases.schedules import ScheduleService
+from scheduler_app.usecases.questions.backlog import BacklogService
+from scheduler_app.usecases.questions.calendar_feeds import CalendarFeedService
+from scheduler_app.usecases.questions.figures import RecentFigures
+from scheduler_app.usecases.questions.forecast import ForecastService
+from scheduler_app.usecases.schedule_revisions import ignore_edit
+from scheduler_app.usecases.stops import BlackoutService, HeldEvents, KillSwitchNotice, KillSwitchService
 
 if TYPE_CHECKING:
     from scheduler_app.worker import Pipeline
@@ -152,7 +142,7 @@ class Assembly:
             expand_and_dispatch=_do_nothing,
             dispatch=_do_nothing,
             new_secret=_masked_secret,
-            on_edit=tell_nobody,
+            on_edit=ignore_edit,
         )
         events = replace(self.events, store=store, dispatch=_do_nothing)
         messages = replace(
@@ -170,7 +160,7 @@ class Assembly:
             manager=manager,
             events=events,
             completions=replace(
-                self.completions, store=store, dispatch=_do_nothing, judge_failures=_judge_nothing
+                self.completions, store=store, dispatch=_do_nothing, judge_failures=_judges_no_failures
             ),
             messages=messages,
             destinations=destinations,
@@ -194,7 +184,7 @@ def assemble(settings: Settings, app: Application, *, limiter_seconds: float = 2
     limiter = app.broker.limiter(settings, seconds=limiter_seconds)
     dispatch = Dispatch(store, publisher, horizon_seconds=settings.horizon_seconds, limiter=limiter)
     faults = (*STORE_FAULTS, *publisher.unavailable)
-    prompt = Prompt(
+    prompt = PromptDispatch(
         expansion,
         dispatch,
         faults=faults,
@@ -296,7 +286,7 @@ def _do_nothing(items: Sequence[Any], now: datetime) -> None:
     """Takes the place of expanding and dispatching in a dry run."""
 
 
-def _judge_nothing(schedule_id: str, now: datetime) -> bool:
+def _judges_no_failures(schedule_id: str, now: datetime) -> bool:
     """Takes the place of pausing after failures in a dry run."""
     return False
 

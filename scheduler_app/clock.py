@@ -59,7 +59,7 @@ def _wall() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ClockSample:
     """The bounds between which mongod's clock minus the monotonic one must lie, in microseconds."""
 
     low: int
@@ -69,7 +69,7 @@ class Sample:
     def width(self) -> int:
         return self.high - self.low
 
-    def disagrees_with(self, other: "Sample") -> bool:
+    def disagrees_with(self, other: "ClockSample") -> bool:
         """Whether nothing fits both: one of the clocks was set meanwhile."""
         return self.low > other.high or other.low > self.high
 
@@ -95,7 +95,7 @@ class Clock:
         self._offset = 0
         self._jump = 0
         self._adopted = 0
-        self._samples: deque[Sample] = deque(maxlen=KEPT_SAMPLES)
+        self._samples: deque[ClockSample] = deque(maxlen=KEPT_SAMPLES)
         self._measured_at: float | None = None
         self._agreed_at = elapsed()
         # A process that ran before this one may have written leases by the base that this host's clock shows.
@@ -168,11 +168,11 @@ class Clock:
         measured = self._measured_at
         return measured is None or self._elapsed() - measured > RESYNC_SECONDS
 
-    def _measure(self, read_server_time: Callable[[], datetime]) -> Sample:
+    def _measure(self, read_server_time: Callable[[], datetime]) -> ClockSample:
         started = int(self._elapsed() * SECOND)
         server = _microseconds(read_server_time())
         ended = self._elapsed()
-        sample = Sample(server - int(ended * SECOND), server + MILLISECOND - started)
+        sample = ClockSample(server - int(ended * SECOND), server + MILLISECOND - started)
         with self._lock:
             self._remember(ended, sample.low)
         return sample
@@ -187,7 +187,7 @@ class Clock:
         while bases[0][0] < at - LEASES_LAST_SECONDS and len(bases) > 1:
             bases.popleft()
 
-    def _adopt(self, sample: Sample, own: int) -> None:
+    def _adopt(self, sample: ClockSample, own: int) -> None:
         if any(sample.disagrees_with(other) for other in self._samples):
             self._samples.clear()
         self._samples.append(sample)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from celery import signals
 
-from scheduler_app.broker.own_tasks import delivers_callbacks
+from scheduler_app.broker.task import delivers_callbacks
 from scheduler_app.config import Settings
 from scheduler_app.domain.http_action import HTTP
 from scheduler_app.health.startup import check_replica_set, starting
@@ -33,9 +33,8 @@ def _start(sender: Any, **_: Any) -> None:
         with without_garbage_collection():
             # Here, and not above: Flower, beat and the commands of Celery deliver nothing.
             from scheduler_app.assembly import assemble
-            from scheduler_app.health.refused_actions import log_refused_actions
-            from scheduler_app.worker.pool import check_pool
-            from scheduler_app.worker.process import WorkerProcess
+            from scheduler_app.health.configuration import log_refused_actions
+            from scheduler_app.worker.process import WorkerProcess, check_pool
 
         check_pool(sender.pool_cls)
         made = assemble(settings, sender.app)

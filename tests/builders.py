@@ -3,12 +3,11 @@
 from datetime import datetime
 from typing import Any
 
-from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.event import Event, Kind, scheduled
+from scheduler_app.domain.ids import TENANT, message_event_id
 from scheduler_app.domain.message import MessageDraft, Timing
-from scheduler_app.domain.message_ids import message_event_id
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.triggers import FIELDS
 
 #: The longest timeout that a request may have, more than pytest-timeout leaves to a test: an answer
@@ -23,11 +22,11 @@ def use_ordinary_timeouts() -> None:
     _usual.clear()
 
 
-def draft(**fields: Any) -> Draft:
+def draft(**fields: Any) -> ScheduleDraft:
     """A valid draft: each second, to nobody. Fields of triggers are given by their wire names."""
     trigger = {name: fields.pop(name) for name in FIELDS if name in fields}
     given: dict[str, Any] = {"name": "test", "url": "http://127.0.0.1:9/"}
-    return Draft(trigger=trigger or {"rrule": "FREQ=SECONDLY"}, **given | fields)
+    return ScheduleDraft(trigger=trigger or {"rrule": "FREQ=SECONDLY"}, **given | fields)
 
 
 def schedule(now: datetime, schedule_id: str = "s1", **fields: Any) -> Schedule:
@@ -44,7 +43,7 @@ def message(due: datetime, message_id: str = "m1", *, tenant: str = TENANT, **fi
     own: dict[str, Any] = {"timing": Timing(scheduled_at=due)}
     own |= {name: fields.pop(name) for name in ("event_name", "metadata", "timing") if name in fields}
     asked: dict[str, Any] = {"url": "http://127.0.0.1:9/"} | _usual | fields
-    drafted = MessageDraft(draft=Draft(**asked), **own)
+    drafted = MessageDraft(draft=ScheduleDraft(**asked), **own)
     content = drafted.message(max_retries=3)
     return Event(
         *(message_event_id(message_id, tenant=tenant), "", 1, due, due),

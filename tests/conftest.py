@@ -21,7 +21,7 @@ from redis import Redis as RedisClient
 from xdist.scheduler import LoadFileScheduling
 
 from scheduler_app.broker.backends import BACKENDS
-from scheduler_app.embedded import Mongod, Redis, ports
+from scheduler_app.embedded import Mongod, Redis, server
 from tests import scratch
 from tests.processes import Program
 
@@ -67,8 +67,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         # A port that one of them has found to be free must not be taken by another before it is listened on.
         number = int(config.workerinput["workerid"].removeprefix("gw"))
-        first = ports.RANGE.start + number * PORTS_EACH % (len(ports.RANGE) - PORTS_EACH)
-        ports.RANGE = range(first, first + PORTS_EACH)
+        first = server.RANGE.start + number * PORTS_EACH % (len(server.RANGE) - PORTS_EACH)
+        server.RANGE = range(first, first + PORTS_EACH)
 
 
 def pytest_collection_finish() -> None:

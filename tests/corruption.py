@@ -10,9 +10,9 @@ from bson.datetime_ms import DatetimeMS
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
-from scheduler_app.store.events.recoveries import MAX_GRACE_DOUBLINGS
 from scheduler_app.store.mongo import Document
-from scheduler_app.usecases.recovery import GRACE_SECONDS
+from scheduler_app.store.recoveries import MAX_GRACE_DOUBLINGS
+from scheduler_app.usecases.duties.housekeeping import GRACE_SECONDS
 from tests.builders import event, message, schedule
 
 MISSING = object()

@@ -1,6 +1,6 @@
 """The executor of callbacks, as a worker of theirs makes it."""
 
-from scheduler_app.actions.executors import Executors, make_executors
+from scheduler_app.actions.kind import Executors, make_executors
 from scheduler_app.actions.registry import KINDS
 from scheduler_app.config import Settings
 

@@ -8,19 +8,14 @@ from flask import Flask
 
 from scheduler_app.api.pages import (
     access,
-    calendar_view,
+    calendar,
     dead_letters,
     destinations,
-    edit_destination,
     edit_schedule,
     events,
-    forecast,
     go,
     messages,
-    new_message,
-    new_schedule,
     overview,
-    processes,
     schedule,
     schedules,
     signing_in,
@@ -37,9 +32,13 @@ def register(app: Flask, settings: Settings) -> None:
     of requests."""
     access.register(app, settings)
     blueprint = new_blueprint()
-    for module in (
-        *(overview, schedules, new_schedule, schedule, edit_schedule, calendar_view, events, dead_letters),
-        *(forecast, destinations, edit_destination, messages, new_message, stops, processes, go, signing_in),
+    for add in (
+        *(overview.register_overview, schedules.register, edit_schedule.register_new_schedule),
+        *(schedule.register, edit_schedule.register_edit_schedule, calendar.register_calendar),
+        *(events.register, dead_letters.register, calendar.register_forecast),
+        *(destinations.register_destinations, destinations.register_edit_destination),
+        *(messages.register_messages, messages.register_new_message, stops.register),
+        *(overview.register_processes, go.register, signing_in.register),
     ):
-        module.register(blueprint)
+        add(blueprint)
     app.register_blueprint(blueprint)

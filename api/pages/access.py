@@ -11,13 +11,12 @@ import secrets
 from flask import Flask, Response, g, redirect, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
-from scheduler_app.api.auth import PAGES, READ_ONLY_POSTS, is_local_name, refuse_reader
-from scheduler_app.api.cross_site import SAFE_METHODS
-from scheduler_app.api.problems import Problem
+from scheduler_app.api.auth import PAGES, READ_ONLY_POSTS, SAFE_METHODS, is_local_name, refuse_reader
+from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import real_services
 from scheduler_app.config import Settings
-from scheduler_app.config.api_keys import Role
-from scheduler_app.store.sessions import SESSION_SECONDS
+from scheduler_app.config.api_keys import KeyRole
+from scheduler_app.store.access_tokens import SESSION_SECONDS
 
 _SESSION = "scheduler_session"
 #: Names a browser that has no session, so that its forms are told from those of other sites all the same.
@@ -48,7 +47,7 @@ def register(app: Flask, settings: Settings) -> None:
         if request.blueprint != PAGES:
             return None
         if not digests and not is_local_name():
-            raise Problem(
+            raise HttpProblem(
                 421,
                 f"without API_KEYS the pages answer under localhost only, not under {request.host[:100]!r}",
             )
@@ -62,7 +61,7 @@ def register(app: Flask, settings: Settings) -> None:
                 return _to_sign_in()
             if owner is not None:
                 g.owner, g.session_token = owner, token
-                g.key_name, g.reads_only = keys[owner].name, keys[owner].role is Role.READ
+                g.key_name, g.reads_only = keys[owner].name, keys[owner].role is KeyRole.READ
         g.is_admitted = not digests or g.session_token is not None
         _check_form(g.session_token or _cookie(_VISITOR))
         writes = request.method not in SAFE_METHODS and request.endpoint not in READERS_FORMS
@@ -93,9 +92,9 @@ def _check_form(cookie: str | None) -> None:
     if request.method in SAFE_METHODS:
         return
     if request.mimetype == _FORM and request.get_data().count(b"&") >= MAX_FIELDS:
-        raise Problem(413, f"a form has {MAX_FIELDS:,} fields at most")
+        raise HttpProblem(413, f"a form has {MAX_FIELDS:,} fields at most")
     if not hmac.compare_digest(request.form.get(TOKEN_FIELD, "").encode(), g.form_token.encode()):
-        raise Problem(
+        raise HttpProblem(
             403, "this form has expired: load the page again, and let your browser keep its cookies"
         )
 

@@ -13,20 +13,19 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded
-from scheduler_app.api.pages.forms import Done, cursor, takes_form, takes_query
-from scheduler_app.api.pages.names import names_of_ids
-from scheduler_app.api.problems import Problem
-from scheduler_app.api.services import services
-from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.pages.formatting import names_of_ids
+from scheduler_app.api.pages.forms import ActionResultQuery, cursor, takes_form, takes_query
+from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import EventOutput
 from scheduler_app.api.wire.field_types import Cursor, Instant, LocalOrInstant
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.api.wire.presenters import event_shown
+from scheduler_app.api.wire.schedule import event_shown
 from scheduler_app.domain.event import State
 from scheduler_app.domain.retry import Codes
-from scheduler_app.store.events.lists import Cause as CauseOfSome
-from scheduler_app.store.events.lists import Narrowing
-from scheduler_app.store.paging import Position, Window
+from scheduler_app.store.events.lists import DeadLetterCause as CauseOfSome
+from scheduler_app.store.events.lists import EventListFilter
+from scheduler_app.store.paging import PageRequest, Position
 
 #: The newest dead letters, among which causes are told apart.
 MOST_READ = 10_000
@@ -60,11 +59,11 @@ class DeadLetterFilter(InputSchema):
         return data
 
 
-class ListQuery(DeadLetterFilter, Done):
+class DeadLettersQuery(DeadLetterFilter, ActionResultQuery):
     pass
 
 
-class Cause(DeadLetterFilter):
+class CauseFilter(DeadLetterFilter):
     """What the dead letters of a cause have in common, and which of them are meant."""
 
     origin = fields.String(required=True, validate=validate.Length(max=2_048))
@@ -72,7 +71,7 @@ class Cause(DeadLetterFilter):
     error = fields.String(validate=validate.Length(max=200))
 
 
-class CauseForm(Cause):
+class CauseForm(CauseFilter):
     cursor = Cursor()
     rate = fields.Float(validate=validate.OneOf(RATES))
     start = Instant()
@@ -86,12 +85,12 @@ def register(blueprint: Blueprint) -> None:
     blueprint.add_url_rule("/dead-letters/export", view_func=export_cause, methods=["GET"])
 
 
-def refused_filter(problem: Problem) -> str:
+def refused_filter(problem: HttpProblem) -> str:
     """The page of a filter that cannot be used, with why, and no dead letter."""
     return render_template("dead_letters.html", causes=[], filters={}, problem=problem)
 
 
-@takes_query(ListQuery, otherwise=refused_filter)
+@takes_query(DeadLettersQuery, otherwise=refused_filter)
 def dead_letters(query: Loaded) -> str:
     store = services().store
     found = store.event_lists.dead_letter_causes(
@@ -170,7 +169,7 @@ def dismiss_cause(form: Loaded) -> AnyResponse | str:
     return _goes_on("dismiss_cause", "dismissed", form, total, page.next, [], None)
 
 
-@takes_query(Cause)
+@takes_query(CauseFilter)
 def export_cause(query: Loaded) -> Response:
     """The dead letters of a cause, one JSON object a line, as the API shows them."""
     lists, schema = services().store.event_lists, EventOutput()
@@ -213,8 +212,8 @@ def _goes_on(
     )
 
 
-def _narrowing(cause: Loaded) -> Narrowing:
-    return Narrowing(
+def _narrowing(cause: Loaded) -> EventListFilter:
+    return EventListFilter(
         origin=cause["origin"],
         status=Codes((cause["status"],)) if "status" in cause else None,
         error=cause.get("error"),
@@ -222,5 +221,5 @@ def _narrowing(cause: Loaded) -> Narrowing:
     )
 
 
-def _window(cause: Loaded, after: Position | None) -> Window:
-    return Window(limit=PAGE, after=after, since=cause.get("since"), until=cause.get("until"))
+def _window(cause: Loaded, after: Position | None) -> PageRequest:
+    return PageRequest(limit=PAGE, after=after, since=cause.get("since"), until=cause.get("until"))

@@ -1,27 +1,55 @@
-"""Destinations: their limits, how they are now, and what people do with one."""
+"""Destinations: their limits and state, and the forms that make, edit and delete one.
+
+An edit gives only what was changed in the form, so that masks stand for what they hide.
+"""
+
+from typing import Any
 
 from flask import Blueprint, redirect, render_template, url_for
-from marshmallow import fields, validate
+from marshmallow import Schema, ValidationError, fields, validate
 from werkzeug.wrappers import Response
 
+from scheduler_app.api import idempotency
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.pages.forms import Done, Nothing, onward, takes_form, takes_query
-from scheduler_app.api.services import services
-from scheduler_app.api.tenancy import tenant
-from scheduler_app.api.wire.destination_output import destination_shown, flow_shown
+from scheduler_app.api.pages.forms import (
+    ONE_LINE,
+    ActionResultQuery,
+    NoFields,
+    changed_names,
+    choices,
+    errors_by_field,
+    headers_of,
+    headers_text,
+    next_page_query,
+    problem_of,
+    takes_form,
+    takes_query,
+    text_of,
+    value_of,
+)
+from scheduler_app.api.pages.schedule_form import own_receiver
+from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.services import services, tenant
+from scheduler_app.api.wire.destination import (
+    DestinationChange,
+    DestinationInput,
+    destination_shown,
+    flow_shown,
+)
 from scheduler_app.api.wire.field_types import Cursor, DestinationName
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.destination_draft import DestinationDraft
-from scheduler_app.domain.errors import Conflict
-from scheduler_app.store.paging import Window
+from scheduler_app.domain.destination import Destination, DestinationDraft
+from scheduler_app.domain.errors import Conflict, InvalidField, StaleVersion
+from scheduler_app.domain.http_action import METHODS
+from scheduler_app.store.paging import PageRequest
+from scheduler_app.usecases.deeds.creation import Preconditions
 
 #: On a page: how each is now is asked of Redis.
 ROWS = 25
 
 
-class DestinationsQuery(Done):
+class DestinationsQuery(ActionResultQuery):
     cursor = Cursor()
 
 
@@ -30,7 +58,7 @@ class ChangeForm(InputSchema):
     verb = fields.String(required=True, validate=validate.OneOf(["pause", "resume"]))
 
 
-def register(blueprint: Blueprint) -> None:
+def register_destinations(blueprint: Blueprint) -> None:
     blueprint.add_url_rule("/destinations", view_func=destinations, methods=["GET"])
     blueprint.add_url_rule("/destinations/change", view_func=change_destination, methods=["POST"])
     blueprint.add_url_rule("/destinations/<name>/test-call", view_func=call_destination, methods=["POST"])
@@ -39,7 +67,7 @@ def register(blueprint: Blueprint) -> None:
 @takes_query(DestinationsQuery)
 def destinations(query: Loaded) -> str:
     made = services()
-    found = made.store.destinations.page(Window(limit=ROWS, after=query.get("cursor")), tenant=tenant())
+    found = made.store.destinations.page(PageRequest(limit=ROWS, after=query.get("cursor")), tenant=tenant())
     rows: list[View] = []
     for each in found.rows:
         view = destination_shown(each)
@@ -50,7 +78,9 @@ def destinations(query: Loaded) -> str:
             view["waiting"] = waiting
             view["flow"] = flow_shown(flow, waiting, made.now()) if flow else None
         rows.append(view)
-    return render_template("destinations.html", rows=rows, onward=onward(found.next), done=query.get("done"))
+    return render_template(
+        "destinations.html", rows=rows, onward=next_page_query(found.next), done=query.get("done")
+    )
 
 
 @takes_form(ChangeForm)
@@ -61,7 +91,7 @@ def change_destination(form: Loaded) -> Response:
     return redirect(url_for(f"{PAGES}.destinations", done=done), 303)
 
 
-@takes_form(Nothing)
+@takes_form(NoFields)
 def call_destination(_: Loaded, name: str) -> str:
     try:
         verdict = services().destinations.test(name, services().now(), tenant=tenant()).verdict
@@ -70,3 +100,231 @@ def call_destination(_: Loaded, name: str) -> str:
     if verdict is None:
         return render_template("tested.html", refusal="Nothing was sent: this is a dry run.")
     return render_template("tested.html", verdict=verdict, ok=verdict.outcome.name == "SUCCESS")
+
+
+_FIELDS = {field.data_key or name: field for name, field in DestinationChange().fields.items()}
+_ELSEWHERE = {"url", "method", "headers", "paused"}
+#: The fields of one value: limits, retries and whether requests are signed.
+SETTINGS: dict[str, Any] = {
+    name: field
+    for name, field in _FIELDS.items()
+    if name not in _ELSEWHERE and isinstance(field, (*ONE_LINE, fields.List))
+}
+#: Fields of the form that are one field of the API together, by it.
+TOGETHER = {
+    "auth": ("auth_type", "auth_username", "auth_secret"),
+    "breaker": ("breaker_failures", "breaker_open_seconds"),
+}
+_LENGTHS = {"name": 200, "url": 10_000, "method": 20, "headers": 40_000, "auth_type": 20,
+            "auth_username": 4_000, "auth_secret": 4_000, "breaker_failures": 20,
+            "breaker_open_seconds": 20}  # fmt: skip
+#: The form's names of what the API's errors are about.
+FORM_NAMES = {
+    "auth": "auth_type",
+    "auth/username": "auth_username",
+    "auth/password": "auth_secret",
+    "auth/token": "auth_secret",
+    "breaker": "breaker_failures",
+    "breaker/open_seconds": "breaker_open_seconds",
+}
+#: The value of a field that was emptied, where that is not null.
+_EMPTY: View = {"headers": {}, "allowed_methods": list(METHODS), "burst": 1, "signing": False}
+
+#: Its fields are checked as the API's: here they are only bounded.
+DestinationForm: type[Schema] = InputSchema.from_dict(
+    {name: fields.String(validate=validate.Length(max=most)) for name, most in _LENGTHS.items()}
+    | {name: fields.String(validate=validate.Length(max=1_000)) for name in SETTINGS}
+    | {"version": fields.Integer(validate=validate.Range(1))},
+    name="DestinationForm",
+)
+
+
+def meaning_of(name: str) -> str:
+    """What the API's specification says of a field."""
+    return str(_FIELDS[name].metadata.get("description", ""))
+
+
+def request_of(form: Loaded) -> View:
+    """The body of the API's request for a new destination. Raises ValidationError."""
+    return _values({name: text for name, text in form.items() if text and name != "version"})
+
+
+def changes_of(form: Loaded, shown: View) -> View:
+    """The body of the API's PATCH that makes `shown` what the form says. Raises ValidationError."""
+    before = texts_of(shown)
+    changed = changed_names(form, before, (set(_LENGTHS) | set(SETTINGS)) - {"name"})
+    for parts in TOGETHER.values():
+        if changed & set(parts):
+            changed |= set(parts)
+    gone: View = {
+        name: _EMPTY.get(name)
+        for name in changed
+        if not form.get(name) and name != "url" and not _is_part(name)
+    }
+    gone |= {name: None for name, parts in TOGETHER.items() if changed & set(parts)}
+    return gone | _values({name: form[name] for name in changed if form.get(name)})
+
+
+def texts_of(shown: View) -> Loaded:
+    """What the form's fields say of a destination, as the API shows it."""
+    auth, breaker = shown.get("auth"), shown.get("breaker")
+    texts: Loaded = {"headers": headers_text(shown.get("headers"))}
+    if isinstance(auth, dict):
+        texts["auth_type"], texts["auth_username"] = auth["type"], auth.get("username", "")
+        texts["auth_secret"] = auth.get("password") or auth.get("token")
+    if isinstance(breaker, dict):
+        texts |= {f"breaker_{name}": text_of(value) for name, value in breaker.items()}
+    for name in ("name", "url", "method", *SETTINGS):
+        texts[name] = text_of(shown[name]) if name in shown else ""
+    if shown.get("allowed_methods") == list(METHODS):
+        texts["allowed_methods"] = ""
+    if shown.get("signing") is False:
+        texts["signing"] = ""
+    return texts
+
+
+def _values(texts: dict[str, str]) -> View:
+    given: View = {name: texts[name].strip() for name in ("url", "method") if name in texts}
+    if "headers" in texts:
+        given["headers"] = headers_of(texts["headers"])
+    if auth := _auth(texts):
+        given["auth"] = auth
+    breaker = {
+        "failures": value_of(fields.Integer(), texts.get("breaker_failures", "")),
+        "open_seconds": value_of(fields.Float(), texts.get("breaker_open_seconds", "")),
+    }
+    if any(value != "" for value in breaker.values()):
+        given["breaker"] = {name: value for name, value in breaker.items() if value != ""}
+    for name in SETTINGS.keys() & texts.keys():
+        given[name] = value_of(SETTINGS[name], texts[name].strip())
+    return given
+
+
+def _auth(texts: dict[str, str]) -> View:
+    """Empty where no type is chosen, whatever else is in the form."""
+    kind = texts.get("auth_type", "")
+    names = {"auth_username": "username", "auth_secret": "password"}
+    if kind == "bearer":
+        names = {"auth_secret": "token"}
+    given: View = {api: texts[name] for name, api in names.items() if name in texts}
+    return {"type": kind} | given if kind else {}
+
+
+def _is_part(name: str) -> bool:
+    return any(name in parts for parts in TOGETHER.values())
+
+
+_NEW, _CHANGE, _NAME = DestinationInput(), DestinationChange(), DestinationName(required=True)
+_SHOWN = {"name", "url", "method", "headers", "auth_type", "auth_username", "auth_secret",
+          "breaker_failures", "breaker_open_seconds", *SETTINGS}  # fmt: skip
+
+
+class DeletionForm(InputSchema):
+    confirmed = fields.String(validate=validate.Equal("yes"))
+
+
+def register_edit_destination(blueprint: Blueprint) -> None:
+    path = "/destinations/<name>"
+    blueprint.add_url_rule("/new-destination", view_func=new_destination, methods=["GET"])
+    blueprint.add_url_rule("/new-destination", view_func=save_destination, methods=["POST"])
+    blueprint.add_url_rule(f"{path}/edit", view_func=edit_destination, methods=["GET"])
+    blueprint.add_url_rule(f"{path}/edit", view_func=save_destination_edit, methods=["POST"])
+    blueprint.add_url_rule(f"{path}/delete", view_func=delete_destination, methods=["POST"])
+
+
+@takes_query(NoFields)
+def new_destination(_: Loaded) -> str:
+    return _form({})
+
+
+@takes_form(DestinationForm)
+def save_destination(form: Loaded) -> Response | str | tuple[str, int]:
+    made = services()
+    try:
+        name = _named(form)
+        draft = _NEW.load(request_of({key: text for key, text in form.items() if key != "name"}))
+        absent = Preconditions(absent=True)
+        saved, _ = made.destinations.put(name, draft, made.now(), tenant=tenant(), conditions=absent)
+    except (ValidationError, InvalidField) as error:
+        return _form(form, problem_of(error)), 422
+    except StaleVersion as error:
+        return _form(form, problem_of(InvalidField("name", str(error)))), 409
+    except Conflict as error:
+        return _form(form, HttpProblem(409, str(error))), 409
+    return _saved(saved, None, "created")
+
+
+@takes_query(NoFields)
+def edit_destination(_: Loaded, name: str) -> str:
+    found = services().destinations.get(name, tenant=tenant())
+    return _form(texts_of(destination_shown(found)) | {"version": found.version}, editing=name)
+
+
+@takes_form(DestinationForm)
+def save_destination_edit(form: Loaded, name: str) -> Response | str | tuple[str, int]:
+    made = services()
+    before = made.destinations.get(name, tenant=tenant())
+    try:
+        draft = _CHANGE.load(changes_of(form, destination_shown(before)))
+        saved = made.destinations.edit(
+            name, draft, made.now(), tenant=tenant(), version=form.get("version", before.version)
+        )
+    except (ValidationError, InvalidField) as error:
+        return _form(form, problem_of(error), editing=name), 422
+    except StaleVersion:
+        stale = "This destination was changed after the page was loaded: load it again, and edit it there"
+        return _form(form, HttpProblem(409, stale), editing=name), 409
+    except Conflict as error:
+        return _form(form, HttpProblem(409, str(error)), editing=name), 409
+    return _saved(saved, before, "saved")
+
+
+@takes_form(DeletionForm)
+def delete_destination(form: Loaded, name: str) -> Response | str | tuple[str, int]:
+    """Asks first; says who still needs one that is in use."""
+    if "confirmed" not in form:
+        return render_template("delete_destination.html", name=name)
+    try:
+        services().destinations.delete(name, tenant=tenant())
+    except Conflict as error:
+        return render_template("delete_destination.html", name=name, refusal=str(error)), 409
+    return redirect(url_for(f"{PAGES}.destinations", done="deleted"), 303)
+
+
+def _named(form: Loaded) -> str:
+    try:
+        name: str = _NAME.deserialize(form.get("name", "").strip())
+    except ValidationError as error:
+        raise ValidationError({"name": error.messages}) from None
+    return name
+
+
+def _saved(saved: Destination, before: Destination | None, done: str) -> Response | str:
+    """The list; a signing secret that was generated is shown first, once."""
+    if saved.signing and not (before and before.signing):
+        return render_template(
+            "signing_secret.html",
+            name=f"Destination {saved.name}",
+            secret=idempotency.shown_once(saved.signing.secret),
+            done=done,
+            onward=url_for(f"{PAGES}.destinations"),
+        )
+    return redirect(url_for(f"{PAGES}.destinations", done=done), 303)
+
+
+def _form(values: Loaded, problem: HttpProblem | None = None, *, editing: str | None = None) -> str:
+    errors = errors_by_field(problem, FORM_NAMES)
+    settings: dict[str, View] = {
+        name: {"choices": choices(field), "meaning": meaning_of(name), "default": ""}
+        for name, field in SETTINGS.items()
+    }
+    return render_template(
+        "edit_destination.html",
+        values=values,
+        errors=errors,
+        others=[text for name in sorted(errors.keys() - _SHOWN) for text in errors[name]],
+        editing=editing,
+        methods=METHODS,
+        settings=settings,
+        own_receiver=own_receiver(),
+    )

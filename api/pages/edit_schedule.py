@@ -1,35 +1,191 @@
-"""The form that edits a schedule, and what the edit would change, before it is saved."""
+"""The pages that make a schedule, with a preview, and edit one, with what the edit would change."""
 
 import hashlib
 import json
+from datetime import datetime
 
 from flask import Blueprint, g, redirect, render_template, url_for
 from marshmallow import ValidationError
 from werkzeug.wrappers import Response
 
-from scheduler_app.api import hop_limit
+from scheduler_app.api import request_limits
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.pages.editor import editor, test_called
-from scheduler_app.api.pages.forms import Nothing, problem_of, takes_form, takes_query
-from scheduler_app.api.pages.new_schedule import when_previewed
-from scheduler_app.api.pages.schedule_form import ScheduleForm, changes_of, texts_of
-from scheduler_app.api.problems import Problem
-from scheduler_app.api.services import services
-from scheduler_app.api.tenancy import tenant
-from scheduler_app.api.wire.presenters import shown
-from scheduler_app.api.wire.schedule_input import ScheduleInput
-from scheduler_app.domain.draft import Draft
+from scheduler_app.api.pages.forms import NoFields, problem_of, seed_of, takes_form, takes_query
+from scheduler_app.api.pages.schedule_form import (
+    ScheduleForm,
+    changes_of,
+    editor,
+    request_of,
+    test_called,
+    texts_of,
+)
+from scheduler_app.api.pages.when import (
+    COMPARED_OCCURRENCES,
+    Fields,
+    NotPicked,
+    picked_recurrence,
+    picker_fields,
+    trigger_fields,
+)
+from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.services import services, tenant
+from scheduler_app.api.wire.preview import Jitter, PreviewInput, preview_shown, unsaved_preview_shown
+from scheduler_app.api.wire.schedule import NewSchedule, ScheduleInput, schedule_shown
 from scheduler_app.domain.errors import Conflict, InvalidField, InvalidRecurrence, StaleVersion
 from scheduler_app.domain.http_action import HttpAction
+from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.usecases.edit_effect import edit_effect
+from scheduler_app.domain.schedule_draft import ScheduleDraft
+from scheduler_app.usecases.questions.change_preview import edit_effect
+
+OCCURRENCES = 5
+_NEW_SCHEDULE, _PREVIEW = NewSchedule(), PreviewInput()
+
+
+def register_new_schedule(blueprint: Blueprint) -> None:
+    blueprint.add_url_rule("/new-schedule", view_func=new_schedule, methods=["GET"])
+    blueprint.add_url_rule("/new-schedule", view_func=save_schedule, methods=["POST"])
+    blueprint.add_url_rule("/new-schedule/preview", view_func=preview_when, methods=["POST"])
+    blueprint.add_url_rule("/new-schedule/pick", view_func=pick, methods=["POST"])
+    blueprint.add_url_rule("/new-schedule/test-call", view_func=test_new, methods=["POST"])
+
+
+@takes_query(NoFields)
+def new_schedule(_: Loaded) -> str:
+    once = services().store.schedules.new_id(tenant=tenant())
+    return _new_form({"once": once, "timezone": "UTC"})
+
+
+@takes_form(ScheduleForm)
+def save_schedule(form: Loaded) -> Response | tuple[str, int]:
+    made = services()
+    try:
+        _, draft = _NEW_SCHEDULE.load(request_of(form))
+        schedule = made.creation.create(
+            draft,
+            made.now(),
+            tenant=tenant(),
+            request_seed=seed_of(form),
+            hops=request_limits.request_hops(),
+        )
+    except (ValidationError, InvalidField) as error:
+        return _new_form(form, problem_of(error)), 422
+    except Conflict as error:
+        return _new_form(form, HttpProblem(409, str(error))), 409
+    return redirect(url_for(f"{PAGES}.schedule", schedule_id=schedule.id, done="created"), 303)
+
+
+@takes_form(ScheduleForm)
+def preview_when(form: Loaded) -> str:
+    return when_previewed(form)
+
+
+def when_previewed(form: Loaded, goes_on: Schedule | None = None) -> str:
+    """What the field "When" means: from now on, or as the schedule `goes_on`, whose times the form keeps."""
+    if not form.get("when"):
+        return render_template("preview.html")
+    # A phrase counts from the second that has begun, `every_seconds` from the next one; the picker compares
+    # both.
+    now = services().now().replace(microsecond=0)
+    try:
+        preview = _preview(form["when"], form, now)
+    except (ValidationError, InvalidField) as error:
+        return render_template("preview.html", problem=problem_of(error))
+    picks = _picks(form, preview, now)
+    if goes_on is not None:
+        given = {"limit": OCCURRENCES}
+        preview = preview_shown(
+            goes_on.trigger, goes_on.calendar, goes_on.recurrence(), now, given, Jitter(0.0, None)
+        )
+    return render_template(
+        "preview.html",
+        preview=preview,
+        most=OCCURRENCES,
+        ways=_other_ways(form["when"], preview),
+        picks=picks,
+    )
+
+
+@takes_form(ScheduleForm)
+def pick(form: Loaded) -> str:
+    """What was picked, as text for the field "When"; the page writes it there."""
+    try:
+        return render_template("picked.html", text=picked_recurrence(form))
+    except NotPicked as error:
+        return render_template("picked.html", wrong=str(error))
+
+
+@takes_form(ScheduleForm)
+def test_new(form: Loaded) -> str:
+    made = services()
+    wanted = {"name": "test", "when": "on demand", **{name: form[name] for name in form if name != "when"}}
+    try:
+        _, draft = _NEW_SCHEDULE.load(request_of(wanted))
+        dry = made.dry_run()
+        schedule = dry.creation.create(draft, made.now(), tenant=tenant(), hops=request_limits.request_hops())
+    except (ValidationError, InvalidField) as error:
+        problem = problem_of(error)
+        return render_template("tested.html", refusal=problem.detail)
+    except Conflict as error:
+        return render_template("tested.html", refusal=str(error))
+    return test_called(schedule)
+
+
+def _preview(text: str, form: Loaded, now: datetime) -> Loaded:
+    """Of the text of the field "When", beside the form's others. Raises ValidationError, InvalidField."""
+    given: View = {"limit": COMPARED_OCCURRENCES, **trigger_fields(text)}
+    given |= {name: form[name] for name in ("timezone", "calendar") if name in form}
+    return unsaved_preview_shown(_PREVIEW.load(given), services().store, now, tenant=tenant())
+
+
+def _picks(form: Loaded, preview: Loaded, now: datetime) -> Fields | None:
+    """The picker's fields that mean the same as the text, as far as the next occurrences tell."""
+    fields = picker_fields(str(preview.get("recurrence", "")), preview["occurrences"])
+    if fields is None:
+        return None
+    try:
+        same = _preview(picked_recurrence(fields), form, now)
+    except (ValidationError, InvalidField):
+        return None
+    times, others = ([each["run_time"] for each in one["occurrences"]] for one in (preview, same))
+    return fields if times == others else None
+
+
+def _other_ways(text: str, preview: View) -> list[tuple[str, str]]:
+    """The same rule in the other notations, each with its name."""
+    # Imported when a rule is first shown, so that the API starts without the modules for cron.
+    from scheduler_app.domain.triggers.cron.as_cron import as_cron
+
+    written = preview.get("recurrence")
+    if not isinstance(written, str):
+        return []
+    ways = [("RRULE", written)]
+    try:
+        found = as_cron(Recurrence.parse(written, created_at=services().now()))
+    except InvalidRecurrence:
+        found = None
+    if found:
+        ways.append(("cron", found))
+    return [(name, way) for name, way in ways if way.split() != text.split()]
+
+
+def _new_form(values: Loaded, problem: HttpProblem | None = None) -> str:
+    """The form, with what is wrong beside the fields that it is about."""
+    return editor(
+        "new_schedule.html",
+        values,
+        problem,
+        preview_when=url_for(f"{PAGES}.preview_when"),
+        test_call=url_for(f"{PAGES}.test_new"),
+    )
+
 
 _SCHEDULE_INPUT = ScheduleInput()
 _REFUSALS = (ValidationError, InvalidField, Conflict, StaleVersion)
 
 
-def register(blueprint: Blueprint) -> None:
+def register_edit_schedule(blueprint: Blueprint) -> None:
     path = "/schedules/<schedule:schedule_id>"
     blueprint.add_url_rule(f"{path}/edit", view_func=edit_schedule, methods=["GET"])
     blueprint.add_url_rule(f"{path}/edit", view_func=save_edit, methods=["POST"])
@@ -38,10 +194,10 @@ def register(blueprint: Blueprint) -> None:
     blueprint.add_url_rule(f"{path}/test-call", view_func=test_edited, methods=["POST"])
 
 
-@takes_query(Nothing)
+@takes_query(NoFields)
 def edit_schedule(_: Loaded, schedule_id: str) -> str:
     found = services().manager.get(schedule_id, tenant=tenant())
-    return _form(found, texts_of(_shown(found)) | {"version": found.version})
+    return _edit_form(found, texts_of(_shown(found)) | {"version": found.version})
 
 
 @takes_form(ScheduleForm)
@@ -52,7 +208,7 @@ def save_edit(form: Loaded, schedule_id: str) -> Response | tuple[str, int]:
     try:
         draft, effect = _draft(form, found), _effect(form, found)
         if effect["moves"] and form.get("reviewed") != effect["reviewed"]:
-            return _form(found, form, effect=effect), 200
+            return _edit_form(found, form, effect=effect), 200
         g.edit_note = form.get("edit_note", "")
         made.manager.edit(
             schedule_id,
@@ -60,17 +216,17 @@ def save_edit(form: Loaded, schedule_id: str) -> Response | tuple[str, int]:
             now,
             tenant=tenant(),
             version=form.get("version"),
-            hops=hop_limit.request_hops(),
+            hops=request_limits.request_hops(),
         )
     except (ValidationError, InvalidField) as error:
-        return _form(found, form, problem_of(error)), 422
+        return _edit_form(found, form, problem_of(error)), 422
     except StaleVersion:
         stale = (
             "This schedule was changed since you opened this page: load the page again and repeat your edit"
         )
-        return _form(found, form, Problem(409, stale)), 409
+        return _edit_form(found, form, HttpProblem(409, stale)), 409
     except Conflict as error:
-        return _form(found, form, Problem(409, str(error))), 409
+        return _edit_form(found, form, HttpProblem(409, str(error))), 409
     return redirect(url_for(f"{PAGES}.schedule", schedule_id=schedule_id, done="saved"), 303)
 
 
@@ -104,17 +260,19 @@ def test_edited(form: Loaded, schedule_id: str) -> str:
         return render_template("tested.html", refusal=_words(error))
 
 
-def _draft(form: Loaded, found: Schedule) -> Draft:
+def _draft(form: Loaded, found: Schedule) -> ScheduleDraft:
     """Raises ValidationError, InvalidField."""
     _, draft = _SCHEDULE_INPUT.load(changes_of(form, _shown(found)))
-    checked: Draft = draft
+    checked: ScheduleDraft = draft
     return checked
 
 
-def _edited(draft: Draft, found: Schedule) -> Schedule:
+def _edited(draft: ScheduleDraft, found: Schedule) -> Schedule:
     """The schedule as the edit would make it. Raises InvalidField, Conflict."""
     dry = services().dry_run()
-    return dry.manager.edit(found.id, draft, services().now(), tenant=tenant(), hops=hop_limit.request_hops())
+    return dry.manager.edit(
+        found.id, draft, services().now(), tenant=tenant(), hops=request_limits.request_hops()
+    )
 
 
 def _effect(form: Loaded, found: Schedule) -> View:
@@ -140,10 +298,12 @@ def _words(error: Exception) -> str:
 
 
 def _shown(found: Schedule) -> View:
-    return shown(found, services().now())
+    return schedule_shown(found, services().now())
 
 
-def _form(found: Schedule, values: Loaded, problem: Problem | None = None, effect: View | None = None) -> str:
+def _edit_form(
+    found: Schedule, values: Loaded, problem: HttpProblem | None = None, effect: View | None = None
+) -> str:
     return editor(
         "edit_schedule.html",
         values,

@@ -10,27 +10,33 @@ from werkzeug.wrappers import Response
 
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.pages.forms import LOOK_SECONDS, Done, Nothing, onward, takes_form, takes_query
-from scheduler_app.api.pages.names import names_of
+from scheduler_app.api.pages.formatting import names_of
+from scheduler_app.api.pages.forms import (
+    LOOK_SECONDS,
+    ActionResultQuery,
+    NoFields,
+    next_page_query,
+    takes_form,
+    takes_query,
+)
 from scheduler_app.api.pages.schedule import curl
-from scheduler_app.api.problems import Problem
-from scheduler_app.api.services import services
-from scheduler_app.api.tenancy import tenant
-from scheduler_app.api.wire.event_filter import EventFilter
-from scheduler_app.api.wire.message_output import message_shown
+from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.services import services, tenant
+from scheduler_app.api.wire.event import EventFilter
+from scheduler_app.api.wire.message import message_shown
 from scheduler_app.api.wire.paging import window
-from scheduler_app.api.wire.presenters import shown
-from scheduler_app.domain.event import LIFE, LIVING, Kind, State
+from scheduler_app.api.wire.schedule import schedule_shown
+from scheduler_app.domain.event import LIVING, STATE_DESCRIPTIONS, Kind, State
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.store.events.record import EventRecord
+from scheduler_app.store.events.events import EventRecord
 
 #: A worker has taken an event in these states, or it is over.
-NOT_CANCELLABLE = frozenset(state for state in State if LIFE[state].final) | {State.RUNNING}
+NOT_CANCELLABLE = frozenset(state for state in State if STATE_DESCRIPTIONS[state].final) | {State.RUNNING}
 #: The steps of an event up to its first attempt, by the state whose line in the history has the time.
 _STEPS = ((State.WORKER_QUEUE, "dispatched"), (State.RUNNING, "claimed"))
 
 
-class Step(NamedTuple):
+class HistoryStep(NamedTuple):
     """A step of an event on its way to its receiver."""
 
     name: str
@@ -46,7 +52,7 @@ def register(blueprint: Blueprint) -> None:
     blueprint.add_url_rule("/events/<event:event_id>/cancel", view_func=cancel, methods=["POST"])
 
 
-def refused_filter(problem: Problem) -> str:
+def refused_filter(problem: HttpProblem) -> str:
     """The page of a filter that cannot be used, with why, and no event."""
     return render_template("events.html", rows=[], names={}, states=list(State), onward=None, problem=problem)
 
@@ -66,11 +72,11 @@ def events(query: Loaded) -> str:
         rows=found.rows,
         names=names_of(found.rows),
         states=list(State),
-        onward=onward(found.next),
+        onward=next_page_query(found.next),
     )
 
 
-@takes_query(Done)
+@takes_query(ActionResultQuery)
 def event(query: Loaded, event_id: str) -> str:
     made = services()
     found = made.events.get(event_id, tenant=tenant())
@@ -79,7 +85,7 @@ def event(query: Loaded, event_id: str) -> str:
         "event.html",
         event=found,
         names={schedule.id: schedule.name} if isinstance(schedule, Schedule) else {},
-        life=LIFE[found.state],
+        life=STATE_DESCRIPTIONS[found.state],
         living=found.state in LIVING,
         cancellable=found.state not in NOT_CANCELLABLE,
         steps=steps(found),
@@ -89,14 +95,14 @@ def event(query: Loaded, event_id: str) -> str:
     )
 
 
-@takes_form(Nothing)
+@takes_form(NoFields)
 def send_again(_: Loaded, event_id: str) -> Response:
     made = services()
     made.events.redrive(event_id, made.now(), tenant=tenant())
     return redirect(url_for(f"{PAGES}.event", event_id=event_id, done="sent again"), 303)
 
 
-@takes_form(Nothing)
+@takes_form(NoFields)
 def cancel(_: Loaded, event_id: str) -> Response:
     made = services()
     made.events.cancel(event_id, made.now(), tenant=tenant())
@@ -111,7 +117,7 @@ def _message(found: EventRecord) -> View | None:
     return message_shown(record) if record else None
 
 
-def steps(found: EventRecord) -> list[Step]:
+def steps(found: EventRecord) -> list[HistoryStep]:
     """How the event came to its first attempt, as far as its history tells, in the order of time."""
     times = [("expanded", found.created_at), ("due", found.run_time)]
     for state, name in _STEPS:
@@ -126,14 +132,14 @@ def steps(found: EventRecord) -> list[Step]:
     times.sort(key=lambda each: each[1])
     made, before = [], None
     for name, at in times:
-        made.append(Step(name, at, (at - before).total_seconds() * 1000 if before else None))
+        made.append(HistoryStep(name, at, (at - before).total_seconds() * 1000 if before else None))
         before = at
     return made
 
 
 def _curl(found: EventRecord, schedule: Schedule) -> str | None:
     """The request of this very event, by which its receiver knows it."""
-    view = shown(schedule, services().now())
+    view = schedule_shown(schedule, services().now())
     if "action" in view:
         return None
     headers = shlex.join(["-H", f"Idempotency-Key: {found.id}"])

@@ -7,15 +7,13 @@ from pathlib import Path
 
 from flask import Blueprint, Response, g, json, render_template, request
 
-from scheduler_app.api.auth import PAGES
-from scheduler_app.api.cross_site import is_own
+from scheduler_app.api.auth import PAGES, is_own_origin
 from scheduler_app.api.json_types import View
-from scheduler_app.api.pages import words
-from scheduler_app.api.services import services
-from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.pages import formatting
+from scheduler_app.api.services import services, tenant
 from scheduler_app.domain.kill_switch import KillSwitch
 from scheduler_app.store import STORE_FAULTS
-from scheduler_app.store.kill_switches import CorruptSwitch
+from scheduler_app.store.kill_switches import CorruptKillSwitch
 
 #: Everything from this host, nothing inline. Pico's arrows and ticks are `data:` images in its stylesheet.
 POLICY = "; ".join(
@@ -47,13 +45,13 @@ def new_blueprint() -> Blueprint:
     made.context_processor(_of_every_page)
     made.after_request(_finish)
     for each in (
-        words.relative,
-        words.instant,
-        words.minute,
-        words.in_zone,
-        words.local_time,
-        words.duration,
-        words.form_words,
+        formatting.relative,
+        formatting.instant,
+        formatting.minute,
+        formatting.in_zone,
+        formatting.local_time,
+        formatting.duration,
+        formatting.form_words,
     ):
         made.add_app_template_filter(each)
     return made
@@ -69,7 +67,7 @@ def _of_every_page() -> View:
     }
 
 
-def _kill_switches_on() -> list[KillSwitch | CorruptSwitch]:
+def _kill_switches_on() -> list[KillSwitch | CorruptKillSwitch]:
     """The kill switches that are on, for people who may see the pages."""
     if not g.get("is_admitted"):
         return []
@@ -119,7 +117,7 @@ def _is_asked_by_people() -> bool:
     """Over plain HTTP from another machine, browsers leave Sec-Fetch-Site out. A page of another site can
     leave the Referer out, too, but it can never send one of ours."""
     site = request.headers.get("Sec-Fetch-Site")
-    return site in ASKED_BY_PEOPLE if site is not None else is_own(request.headers.get("Referer", ""))
+    return site in ASKED_BY_PEOPLE if site is not None else is_own_origin(request.headers.get("Referer", ""))
 
 
 @lru_cache(maxsize=32)

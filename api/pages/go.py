@@ -8,11 +8,10 @@ from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.pages.access import WRITERS_PAGES
 from scheduler_app.api.pages.forms import LOOK_SECONDS, takes_query
-from scheduler_app.api.services import services
-from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.store.paging import Window
+from scheduler_app.store.paging import PageRequest
 
 MOST = 8
 #: The pages by their names; the endpoints are those of the navigation.
@@ -65,7 +64,7 @@ def _places(wanted: str) -> list[tuple[str, str]]:
     if not wanted:
         return pages
     store = services().store
-    page = store.schedules.page(Window(limit=MOST, seconds=LOOK_SECONDS), tenant=tenant(), text=wanted)
+    page = store.schedules.page(PageRequest(limit=MOST, seconds=LOOK_SECONDS), tenant=tenant(), text=wanted)
     schedules = [
         (each.name, url_for(f"{PAGES}.schedule", schedule_id=each.id))
         for each in page.rows

@@ -1,25 +1,142 @@
-"""Messages: one-off deliveries, by their subject, destination and state."""
+"""Messages: their list, the form that makes one, and the form that moves one to another time."""
 
+import json
 from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
 
-from flask import Blueprint, render_template, request
+from flask import Blueprint, redirect, render_template, request, url_for
+from marshmallow import Schema, ValidationError, fields, validate
+from werkzeug.wrappers import Response
 
-from scheduler_app.api.json_types import Loaded
-from scheduler_app.api.pages.forms import LOOK_SECONDS, onward, takes_query
-from scheduler_app.api.problems import Problem
-from scheduler_app.api.services import services
-from scheduler_app.api.tenancy import tenant
+from scheduler_app.api import idempotency, request_limits
+from scheduler_app.api.auth import PAGES
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.pages.forms import (
+    LOOK_SECONDS,
+    ONE_LINE,
+    NoFields,
+    choices,
+    errors_by_field,
+    headers_of,
+    next_page_query,
+    problem_of,
+    seed_of,
+    takes_form,
+    takes_query,
+    value_of,
+)
+from scheduler_app.api.pages.schedule_form import default_of, own_receiver
+from scheduler_app.api.pages.when import trigger_fields
+from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import window
-from scheduler_app.api.wire.message_input import MessageFilter
-from scheduler_app.api.wire.message_output import message_shown
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.message import SHARED, MessageFilter, NewMessage, message_shown
+from scheduler_app.api.wire.preview import PreviewInput
+from scheduler_app.api.wire.schedule_fields.field import AnyField
+from scheduler_app.domain.errors import Conflict, InvalidField, QuotaExceeded
 from scheduler_app.domain.event import State
+from scheduler_app.domain.http_action import METHODS
+from scheduler_app.domain.ids import message_event_id, message_id_of
+from scheduler_app.domain.message import Timing
+from scheduler_app.domain.triggers import BY_NAME, FIELDS, TriggerContext, new_trigger
+from scheduler_app.store.messages import MessageRecord
+
+_TRIGGER = PreviewInput(only=tuple(name for name in PreviewInput().fields if name in FIELDS))
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def register(blueprint: Blueprint) -> None:
+def timing_of(text: str, timezone: str, now: datetime) -> Timing:
+    """At once without a text; a time that has passed means at once, too. `timezone` is that of a local time.
+
+    Raises InvalidField and ValidationError for what is not understood, and for what recurs.
+    """
+    if not text.strip():
+        return Timing()
+    written = _TRIGGER.load(trigger_fields(text))
+    trigger = new_trigger(written, TriggerContext(now, timezone=timezone, active=False))
+    recurrence = trigger.recurrence(now)
+    first = recurrence.after(_EPOCH)
+    if first is None:
+        raise InvalidField("when", "names no time: give one, or leave it empty for at once")
+    if recurrence.after(first) is not None:
+        raise InvalidField("when", "comes again, and a message is delivered once: make a schedule of it")
+    return Timing(scheduled_at=first)
+
+
+_FIELDS = NewMessage().fields
+_TEXTS = ("id", "event_name", "destination", "path", "method")
+#: The fields for retries of a message, and for the destinations that are told how it ended.
+SETTINGS: dict[str, Any] = {
+    name: _FIELDS[name]
+    for name in SHARED
+    if isinstance(_FIELDS[name], ONE_LINE) and name not in (*_TEXTS, "callback_url", "body", "body_base64")
+}
+JSON, TEXT = "json", "text"
+_LENGTHS = {"id": 200, "event_name": 1_000, "when": 2_000, "timezone": 200, "url": 10_000,
+            "destination": 200, "path": 10_000, "method": 20, "headers": 40_000, "metadata": 40_000,
+            "body": 300_000}  # fmt: skip
+#: The fields beside which the form shows errors.
+SHOWN = frozenset((*_LENGTHS, *SETTINGS))
+#: The form's names of what the API's errors are about.
+FORM_NAMES = dict.fromkeys(BY_NAME, "when") | {
+    "callback_url": "url",
+    "payload": "body",
+    "body_base64": "body",
+    "scheduled_at": "when",
+    "delay_seconds": "when",
+}
+
+#: Its fields are checked as the API's: here they are only bounded.
+_TEXT_FIELDS: dict[str, AnyField] = {
+    name: fields.String(validate=validate.Length(max=most))
+    for name, most in (_LENGTHS | dict.fromkeys(SETTINGS, 1_000)).items()
+}
+MessageForm: type[Schema] = InputSchema.from_dict(
+    _TEXT_FIELDS
+    | {
+        "once": fields.String(validate=validate.Regexp(r"[0-9a-f]{24}\Z")),
+        "body_as": fields.String(validate=validate.OneOf([JSON, TEXT]), load_default=JSON),
+    },
+    name="MessageForm",
+)
+
+
+def meaning_of(name: str) -> View:
+    """What the API's specification says of a setting, and what it is unless given."""
+    meaning = str(_FIELDS[name].metadata.get("description", ""))
+    return {"meaning": meaning, "default": default_of(name)}
+
+
+def request_of(form: Loaded) -> View:
+    """The body of the API's request for the message, but for its time. Raises ValidationError."""
+    texts = {name: text for name, text in form.items() if text}
+    given: View = {name: texts[name].strip() for name in _TEXTS if name in texts}
+    if "url" in texts:
+        given["callback_url"] = texts["url"].strip()
+    for name in ("headers", "metadata"):
+        if name in texts:
+            given[name] = headers_of(texts[name], name)
+    if "body" in texts:
+        given |= {"body": texts["body"]} if form["body_as"] == TEXT else {"payload": _payload(texts["body"])}
+    for name in SETTINGS.keys() & texts.keys():
+        given[name] = value_of(SETTINGS[name], texts[name].strip())
+    return given
+
+
+def _payload(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValidationError({"payload": ["is no JSON; choose text to send it as it is"]}) from None
+
+
+def register_messages(blueprint: Blueprint) -> None:
     blueprint.add_url_rule("/messages", view_func=messages, methods=["GET"])
 
 
-def refused_filter(problem: Problem) -> str:
+def refused_filter(problem: HttpProblem) -> str:
     """The page of a filter that cannot be used, with why, and no message."""
     return render_template(
         "messages.html", rows=[], states=list(State), filters=request.args, onward=None, problem=problem
@@ -41,5 +158,104 @@ def messages(query: Loaded) -> str:
         rows=list(map(message_shown, found.rows)),
         states=list(State),
         filters=request.args,
-        onward=onward(found.next),
+        onward=next_page_query(found.next),
+    )
+
+
+_NEW = NewMessage()
+
+
+class TimeForm(InputSchema):
+    when = fields.String(validate=validate.Length(max=2_000))
+    timezone = fields.String(validate=validate.Length(max=200), load_default="UTC")
+
+
+def register_new_message(blueprint: Blueprint) -> None:
+    blueprint.add_url_rule("/new-message", view_func=new_message, methods=["GET"])
+    blueprint.add_url_rule("/new-message", view_func=send_message, methods=["POST"])
+    blueprint.add_url_rule("/new-message/preview", view_func=preview_delivery, methods=["POST"])
+    path = "/events/<event:event_id>/reschedule"
+    blueprint.add_url_rule(path, view_func=reschedule, methods=["POST"])
+
+
+@takes_query(NoFields)
+def new_message(_: Loaded) -> str:
+    once = services().store.schedules.new_id(tenant=tenant())
+    return _form({"once": once, "timezone": "UTC"})
+
+
+@takes_form(MessageForm)
+def send_message(form: Loaded) -> Response | str | tuple[str, int]:
+    made, seed = services(), seed_of(form)
+    try:
+        draft = _NEW.load(request_of(form))
+        timing = timing_of(form.get("when", ""), form.get("timezone", "UTC"), made.now())
+        scheduled = made.messages.schedule(
+            replace(draft, timing=timing),
+            made.now(),
+            tenant=tenant(),
+            request_seed=seed,
+            hops=request_limits.request_hops(),
+        )
+    except (ValidationError, InvalidField) as error:
+        return _form(form, problem_of(error)), 422
+    except Conflict as error:
+        if there := _made_before(form, seed):
+            return _to(there)
+        return _form(form, HttpProblem(409, str(error))), 409
+    except QuotaExceeded as error:
+        return _form(form, HttpProblem(429, str(error))), 429
+    if scheduled.signing_secret:
+        return render_template(
+            "signing_secret.html",
+            name=f"Message {message_id_of(scheduled.record.event.id)}",
+            secret=idempotency.shown_once(scheduled.signing_secret),
+            done="created",
+            onward=url_for(f"{PAGES}.event", event_id=scheduled.record.event.id),
+        )
+    return _to(scheduled.record)
+
+
+@takes_form(MessageForm)
+def preview_delivery(form: Loaded) -> str:
+    now, zone = services().now(), form.get("timezone", "UTC")
+    try:
+        at = timing_of(form.get("when", ""), zone, now).instant(now)
+    except (ValidationError, InvalidField) as error:
+        return render_template("delivery.html", problem=problem_of(error))
+    return render_template("delivery.html", at=at, zone=zone)
+
+
+@takes_form(TimeForm)
+def reschedule(form: Loaded, event_id: str) -> Response:
+    made = services()
+    try:
+        timing = timing_of(form.get("when", ""), form["timezone"], made.now())
+    except (ValidationError, InvalidField) as error:
+        raise problem_of(error) from None
+    made.messages.reschedule(message_id_of(event_id), timing, made.now(), tenant=tenant())
+    return redirect(url_for(f"{PAGES}.event", event_id=event_id, done="rescheduled"), 303)
+
+
+def _made_before(form: Loaded, seed: str | None) -> MessageRecord | None:
+    """The message that the same form has made: a browser may send it twice."""
+    if seed is None or form.get("id"):
+        return None
+    return services().store.messages.get(message_event_id(seed, tenant=tenant()), tenant=tenant())
+
+
+def _to(record: MessageRecord) -> Response:
+    return redirect(url_for(f"{PAGES}.event", event_id=record.event.id, done="created"), 303)
+
+
+def _form(values: Loaded, problem: HttpProblem | None = None) -> str:
+    errors = errors_by_field(problem, FORM_NAMES)
+    return render_template(
+        "new_message.html",
+        values=values,
+        errors=errors,
+        others=[text for name in sorted(errors.keys() - SHOWN) for text in errors[name]],
+        methods=METHODS,
+        settings={name: {"choices": choices(field), **meaning_of(name)} for name, field in SETTINGS.items()},
+        own_receiver=own_receiver(),
     )

@@ -1,41 +1,106 @@
-"""One schedule: its rule, its next occurrences, its history, its request, who edited it."""
+"""One schedule: its rule, its next occurrences, its history as chart and table, its request, its edits."""
 
 import json
 import shlex
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
+from urllib.parse import urlencode
 
 from flask import Blueprint, redirect, render_template, url_for
 from marshmallow import ValidationError, fields, validate
 from werkzeug.wrappers import Response
 
 from scheduler_app.api.auth import PAGES
+from scheduler_app.api.edits import revert
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.pages.forms import Done, Nothing, takes_form, takes_query
-from scheduler_app.api.pages.history import history
+from scheduler_app.api.pages.formatting import Dot, instant, on_log_scale
+from scheduler_app.api.pages.forms import ActionResultQuery, NoFields, takes_form, takes_query
 from scheduler_app.api.pages.when import when_text
-from scheduler_app.api.reverting import revert
-from scheduler_app.api.services import services
-from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.blackout import note_blackouts
-from scheduler_app.api.wire.explanation import WhyQuery, explained
 from scheduler_app.api.wire.field_types import Cursor, LocalOrInstant
-from scheduler_app.api.wire.jittered import Jitter
-from scheduler_app.api.wire.presenters import shown
-from scheduler_app.api.wire.preview import PreviewQuery
-from scheduler_app.api.wire.previewed import previewed
+from scheduler_app.api.wire.preview import Jitter, PreviewQuery, WhyQuery, explanation_shown, preview_shown
+from scheduler_app.api.wire.schedule import schedule_shown
 from scheduler_app.api.wire.schedule_fields import BODY_FIELDS
 from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
-from scheduler_app.domain.event import LIVING
-from scheduler_app.store.paging import Window
-from scheduler_app.usecases.explanation import explain_schedule, zone_of
+from scheduler_app.domain.event import FINAL, LIVING
+from scheduler_app.store.events.figures import EventSummary
+from scheduler_app.store.paging import PageRequest
+from scheduler_app.usecases.questions.explanation import explain_schedule, zone_of
+
+ROWS = 20
+#: Events in the scatter.
+DOTS = 300
+CHART = (600.0, 110.0)
+#: Where the dots begin, right of the scale, and where they end.
+LEFT, RIGHT = 40.0, 596.0
+#: The scale of the scatter, milliseconds.
+LEAST_MS, MOST_MS = 1.0, 100_000.0
+LINES = ((1.0, "1 ms"), (10.0, "10 ms"), (100.0, "100 ms"), (1_000.0, "1 s"), (10_000.0, "10 s"))
+LONGEST_HISTORY = timedelta(days=36_500)
+
+
+def history(schedule_id: str, query: Loaded, now: datetime) -> View:
+    """What `history.html` shows of a schedule, within `since` and `until` of the query where they are given;
+    a time without an offset is one of UTC."""
+    store, since, until = services().store, _in_utc(query.get("since")), _in_utc(query.get("until"))
+    outcomes = store.event_figures.of_schedule(
+        schedule_id, since or now - LONGEST_HISTORY, until or now, tenant=tenant(), most=DOTS
+    )
+    newest, oldest = (outcomes[0].run_time, outcomes[-1].run_time) if outcomes else (now, now)
+    begin, end = since or oldest, until or newest
+    window = PageRequest(limit=ROWS, after=query.get("cursor"), since=since, until=until)
+    found = store.event_lists.page(window, tenant=tenant(), schedule_id=schedule_id, states=FINAL)
+    chosen = {
+        name: _written(moment) for name, moment in (("from", since), ("to", until)) if moment is not None
+    }
+    return {
+        "history": found,
+        "of": query["of"],
+        "dots": dots(outcomes, query["of"], begin, end),
+        "omitted": len(outcomes) == DOTS,
+        "lines": [(round(CHART[1] - _height(value), 1), text) for value, text in LINES],
+        "chart": CHART,
+        "plot": (LEFT, RIGHT),
+        "first": begin,
+        "last": end,
+        "chosen": chosen,
+        "all_events": f"{url_for(f'{PAGES}.events')}?{urlencode({'schedule_id': schedule_id} | chosen)}",
+    }
+
+
+def dots(outcomes: list[EventSummary], of: str, begin: datetime, end: datetime) -> list[Dot]:
+    """Events over time, from `begin` to `end`, by their lag or their duration, on a logarithmic scale."""
+    span, found = (end - begin).total_seconds() or 1.0, []
+    for each in outcomes:
+        value = each.lag_ms if of == "lag" else each.duration_ms
+        if value is None:
+            continue
+        x = (each.run_time - begin).total_seconds() / span * (RIGHT - LEFT) + LEFT
+        title = f"{instant(each.run_time)}: {each.state.value}, {of} {value:.0f} ms"
+        link = url_for(f"{PAGES}.event", event_id=each.id)
+        found.append(Dot(round(x, 1), round(CHART[1] - _height(value), 1), each.state.value, title, link))
+    return found
+
+
+def _height(milliseconds: float) -> float:
+    return 4 + on_log_scale(milliseconds, LEAST_MS, MOST_MS, CHART[1] - 8)
+
+
+def _in_utc(moment: datetime | None) -> datetime | None:
+    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
+
+
+def _written(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
 
 OCCURRENCES = 20
 PENDING = 10
 EDITS = 10
 
 
-class ScheduleQuery(Done):
+class ScheduleQuery(ActionResultQuery):
     cursor = Cursor()
     of = fields.String(validate=validate.OneOf(["lag", "duration"]), load_default="lag")
     since = LocalOrInstant(dates=True, data_key="from")
@@ -55,14 +120,18 @@ def schedule(query: Loaded, schedule_id: str) -> str:
     made = services()
     now, lists = made.now(), made.store.event_lists
     found = made.manager.get(schedule_id, tenant=tenant())
-    view = shown(found, now)
+    view = schedule_shown(found, now)
     pending = lists.page(
-        Window(limit=PENDING), tenant=tenant(), schedule_id=schedule_id, states=LIVING, soonest_first=True
+        PageRequest(limit=PENDING),
+        tenant=tenant(),
+        schedule_id=schedule_id,
+        states=LIVING,
+        soonest_first=True,
     )
     asked, wrong_zone = _asked(query)
     try:
         jitter = Jitter(found.jitter_seconds, found.id)
-        preview = previewed(found.trigger, found.calendar, found.recurrence(), now, asked, jitter)
+        preview = preview_shown(found.trigger, found.calendar, found.recurrence(), now, asked, jitter)
         note_blackouts(cast("list[dict[str, Any]]", preview["occurrences"]), found, made.store, now)
     except InvalidRecurrence:
         preview = {"occurrences": []}  # the reason is among the warnings of the view
@@ -75,7 +144,7 @@ def schedule(query: Loaded, schedule_id: str) -> str:
         curl=curl(view),
         done=query.get("done"),
         **history(schedule_id, query, now),
-        edits=made.store.edits.page(Window(limit=EDITS), schedule_id, tenant=tenant()).rows,
+        edits=made.store.edits.page(PageRequest(limit=EDITS), schedule_id, tenant=tenant()).rows,
         display_timezone=query.get("display_timezone", ""),
         wrong_zone=wrong_zone,
         asked=query.get("why", ""),
@@ -83,7 +152,7 @@ def schedule(query: Loaded, schedule_id: str) -> str:
     )
 
 
-@takes_form(Nothing)
+@takes_form(NoFields)
 def revert_on_page(_: Loaded, schedule_id: str, edit_id: str) -> Response:
     revert(schedule_id, edit_id)
     return redirect(url_for(f"{PAGES}.schedule", schedule_id=schedule_id, done="reverted"), 303)
@@ -123,4 +192,4 @@ def _why(query: Loaded, schedule_id: str, now: datetime) -> View:
     except (InvalidField, InvalidRecurrence) as error:
         return {"why_wrong": str(error)}
     jitter = Jitter(found.jitter_seconds, found.id)
-    return {"why": explained(explanation, event, zone_of(found), jitter)}
+    return {"why": explanation_shown(explanation, event, zone_of(found), jitter)}

@@ -1,16 +1,17 @@
-"""The form of a schedule, made from the table of its fields: what it shows, and what it asks the schemas of
-the API to read.
+"""The form of a schedule, made from the table of its fields, and what making and editing have in common.
 
 An edit gives only what was changed in the form. Masks and what the form does not show stay as they are.
 """
 
+from flask import render_template, request
 from marshmallow import Schema, fields, validate
 
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.pages import picker
-from scheduler_app.api.pages.form_values import (
+from scheduler_app.api.pages import when
+from scheduler_app.api.pages.forms import (
     ONE_LINE,
     changed_names,
+    choices,
     errors_by_field,
     headers_of,
     headers_text,
@@ -19,11 +20,15 @@ from scheduler_app.api.pages.form_values import (
     value_of,
 )
 from scheduler_app.api.pages.when import trigger_fields, when_text
-from scheduler_app.api.problems import Problem
-from scheduler_app.api.services import services
+from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.routes import operations
+from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.schedule_fields import BODY_FIELDS, EDIT_FIELDS, SCHEDULE_FIELDS
 from scheduler_app.api.wire.schedule_fields.field import AnyField
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
+from scheduler_app.domain.http_action import METHODS, HttpAction
+from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.triggers import BY_NAME, FIELDS
 
 #: The form's name for each field of the API that has another one there.
@@ -59,7 +64,7 @@ _LENGTHS = {"name": 1_000, "when": 20_000, "timezone": 200, "url": 10_000, "dest
 ScheduleForm: type[Schema] = InputSchema.from_dict(
     {name: fields.String(validate=validate.Length(max=most)) for name, most in _LENGTHS.items()}
     | {name: fields.String(validate=validate.Length(max=1_000)) for name in POLICIES}
-    | picker.FIELDS
+    | when.PICKER_FIELDS
     | {
         "once": fields.String(validate=validate.Regexp(r"[0-9a-f]{24}\Z")),
         "version": fields.Integer(validate=validate.Range(1)),
@@ -111,7 +116,7 @@ def texts_of(shown: View) -> Loaded:
     return texts
 
 
-def errors_of(problem: Problem | None, values: Loaded) -> dict[str, list[str]]:
+def errors_of(problem: HttpProblem | None, values: Loaded) -> dict[str, list[str]]:
     """What is wrong, by the form's field that it is about; "" for what is about none."""
     errors = errors_by_field(problem, FORM_NAMES)
     if problem is not None and not values.get("when"):
@@ -134,3 +139,51 @@ def _values(texts: dict[str, str]) -> View:
     for name in POLICIES.keys() & texts.keys():
         given[name] = value_of(POLICIES[name], texts[name].strip())
     return given
+
+
+REQUEST = ("destination", "path", "method", "headers", "body")
+_SHOWN = {"name", "when", "timezone", "url", "tags", "calendar", *REQUEST, *POLICIES}
+
+
+def editor(template: str, values: Loaded, problem: HttpProblem | None, **more: object) -> str:
+    """The form, with what is wrong beside the fields that it is about."""
+    errors = errors_of(problem, values)
+    others = [
+        f"{name}: {text}" if name else text
+        for name in sorted(errors.keys() - _SHOWN)
+        for text in errors[name]
+    ]
+    given: dict[str, object] = {
+        "values": values,
+        "errors": errors,
+        "others": others,
+        "methods": METHODS,
+        "problem": problem,
+        "own_receiver": own_receiver(),
+        "has_request": True,
+        "request_given": any(values.get(name) or name in errors for name in REQUEST),
+        "policies": {
+            name: {"choices": choices(field), "meaning": HINTS[name][0], "default": default_of(name)}
+            for name, field in POLICIES.items()
+        },
+        "policy_given": any(name in errors for name in POLICIES),
+    }
+    return render_template(template, **(given | more))
+
+
+def own_receiver() -> str | None:
+    """A URL of this very process for a first schedule, where callbacks may reach this machine."""
+    return f"{request.host_url.rstrip('/')}{operations.ECHO_PATH}" if operations.is_echo_reachable() else None
+
+
+def test_called(schedule: Schedule) -> str:
+    """Calls the receiver of a schedule once, now, as a worker would; what came back, as a part of a page."""
+    if not isinstance(schedule.action, HttpAction):
+        return render_template("tested.html", refusal="Only HTTP requests can be tried from here.")
+    try:
+        verdict = services().destinations.try_out(schedule, services().now(), tenant=tenant()).verdict
+    except (Conflict, InvalidField, NotFound) as error:
+        return render_template("tested.html", refusal=str(error))
+    if verdict is None:
+        return render_template("tested.html", refusal="Nothing was sent: this is a dry run.")
+    return render_template("tested.html", verdict=verdict, ok=verdict.outcome.name == "SUCCESS")

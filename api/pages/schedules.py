@@ -8,32 +8,30 @@ from flask import Blueprint, redirect, render_template, request, url_for
 from marshmallow import fields, validate
 from werkzeug.wrappers import Response
 
-from scheduler_app.api import hop_limit
+from scheduler_app.api import request_limits
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.pages.forms import (
+    ACTION_RESULT_FIELDS,
     LOOK_SECONDS,
-    OF_WHAT_WAS_DONE,
     ROWS,
-    Done,
+    ActionResultQuery,
     cursor,
-    onward,
+    next_page_query,
     takes_form,
     takes_query,
 )
-from scheduler_app.api.problems import Problem
-from scheduler_app.api.services import services
-from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.field_types import BoundedList, Cursor, DestinationName, ScheduleId
-from scheduler_app.api.wire.presenters import shown
+from scheduler_app.api.wire.schedule import ScheduleChoice, schedule_shown
 from scheduler_app.api.wire.schedule_fields import LAST_OUTCOMES, STATES
-from scheduler_app.api.wire.schedule_output import ScheduleChoice
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
+from scheduler_app.domain.ids import whole_id
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.domain.tenants import whole_id
-from scheduler_app.store.paging import Position, Window
+from scheduler_app.domain.schedule_draft import ScheduleDraft
+from scheduler_app.store.paging import PageRequest, Position
 
 #: The actions on a schedule by the word on their button, with the word for what was done.
 VERBS = {"pause": "paused", "resume": "resumed", "trigger": "triggered", "tag": "tagged", "delete": "deleted"}
@@ -60,7 +58,7 @@ class Filter(ScheduleChoice):
     destination = DestinationName()
 
 
-class ListQuery(Filter, Done):
+class SchedulesQuery(Filter, ActionResultQuery):
     cursor = Cursor()
     order = fields.String(validate=validate.OneOf(list(ORDERS)), load_default="newest")
     undo = fields.String(validate=validate.OneOf(list(UNDO.values())))
@@ -83,23 +81,23 @@ def register(blueprint: Blueprint) -> None:
     blueprint.add_url_rule("/schedules/selected", view_func=change_selected, methods=["POST"])
 
 
-@takes_query(ListQuery)
+@takes_query(SchedulesQuery)
 def schedules(query: Loaded) -> str:
     made = services()
     filters = {name: query[name] for name in FILTERS if name in query}
-    window = Window(limit=ROWS, after=query.get("cursor"), seconds=LOOK_SECONDS)
+    window = PageRequest(limit=ROWS, after=query.get("cursor"), seconds=LOOK_SECONDS)
     found = made.store.schedules.page(window, tenant=tenant(), order=query["order"], **_which(filters))
     now = made.now()
     ids = [each.id for each in found.rows if isinstance(each, Schedule)]
     return render_template(
         "schedules.html",
-        rows=[shown(each, now) for each in found.rows],
+        rows=[schedule_shown(each, now) for each in found.rows],
         bars=made.store.event_figures.last_of_each(ids, now, tenant=tenant(), most=OUTCOMES),
         filters=filters,
         states=STATES,
         outcomes=LAST_OUTCOMES,
         verbs=list(VERBS),
-        onward=onward(found.next),
+        onward=next_page_query(found.next),
         more=bool(found.next or "cursor" in query),
         order=query["order"],
         orders=ORDERS,
@@ -116,7 +114,7 @@ def change_selected(form: Loaded) -> Response | str:
     """Does one thing to each schedule that was selected, whatever becomes of the others."""
     verb, selected = form["verb"], form["selected"]
     if verb == "tag" and not form.get("tag_name", "").strip():
-        raise Problem(422, "say which tag: write it in the field beside the button")
+        raise HttpProblem(422, "say which tag: write it in the field beside the button")
     if "every" in form:
         return _change_all(form)
     filters = {name: form[name] for name in FILTERS if name in form}
@@ -144,7 +142,7 @@ def _change_all(form: Loaded) -> Response | str:
         return render_template(
             "confirm_all.html", count=count, more=more, filters=filters, form=form, done=VERBS[verb]
         )
-    window = Window(limit=FILTER_PAGE, after=form.get("cursor"))
+    window = PageRequest(limit=FILTER_PAGE, after=form.get("cursor"))
     page = store.schedules.page(window, tenant=tenant(), **_which(filters))
     end, done, refused = monotonic() + FILTER_SECONDS, 0, list[tuple[str, str]]()
     following = page.next
@@ -183,14 +181,14 @@ def _changed_each(ids: list[str], form: Loaded) -> list[tuple[str, str]]:
 
 
 def _act(form: Loaded) -> Callable[[str, datetime], object]:
-    hops, manager = hop_limit.request_hops(), services().manager
+    hops, manager = request_limits.request_hops(), services().manager
 
     def tag(schedule_id: str, now: datetime) -> object:
         found = manager.get(schedule_id, tenant=tenant())
         word = form["tag_name"].strip()
         if word in found.tags:
             return found
-        draft = replace(Draft(), tags=(*found.tags, word))
+        draft = replace(ScheduleDraft(), tags=(*found.tags, word))
         return manager.edit(schedule_id, draft, now, tenant=tenant(), version=found.version)
 
     acts: dict[str, Callable[[str, datetime], object]] = {
@@ -215,6 +213,6 @@ def _ordered(order: str) -> str:
     kept: Loaded = {
         name: value
         for name, value in request.args.items()
-        if value and name not in ("cursor", "order", *OF_WHAT_WAS_DONE)
+        if value and name not in ("cursor", "order", *ACTION_RESULT_FIELDS)
     }
     return url_for(f"{PAGES}.schedules", **kept, order=order)

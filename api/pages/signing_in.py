@@ -4,13 +4,12 @@ from flask import Blueprint, current_app, g, redirect, render_template, request,
 from marshmallow import fields, validate
 from werkzeug.wrappers import Response
 
-from scheduler_app.api.auth import PAGES
+from scheduler_app.api.auth import PAGES, refuse_beyond_limit
 from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.pages.access import drop_session, keep_session
 from scheduler_app.api.pages.forms import takes_form, takes_query
 from scheduler_app.api.services import real_services
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.api.wrong_keys import refuse_beyond_limit
 from scheduler_app.config.api_keys import matching
 from scheduler_app.telemetry import get_logger
 

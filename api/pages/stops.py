@@ -8,19 +8,24 @@ from werkzeug.wrappers import Response
 
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.pages.form_values import errors_by_field, value_of
-from scheduler_app.api.pages.forms import Done, problem_of, takes_form, takes_query
+from scheduler_app.api.pages.forms import (
+    ActionResultQuery,
+    errors_by_field,
+    problem_of,
+    takes_form,
+    takes_query,
+    value_of,
+)
 from scheduler_app.api.pages.when import trigger_fields
-from scheduler_app.api.problems import Problem
-from scheduler_app.api.services import services
-from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.blackout import BlackoutInput, blackout_of, blackout_shown
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.kill_switch import KillSwitchInput, target_of
 from scheduler_app.domain.blackout import KINDS
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.kill_switch import Scope, Target
-from scheduler_app.usecases.kill_switches import MOST_HELD, Stopped
+from scheduler_app.usecases.stops import MOST_HELD, KillSwitchEffect
 
 _SWITCH, _BLACKOUT = KillSwitchInput(), BlackoutInput()
 _FORM_NAMES = dict.fromkeys(KINDS, "when") | {"duration_seconds": "minutes"}
@@ -62,7 +67,7 @@ def register(blueprint: Blueprint) -> None:
     blueprint.add_url_rule("/stops/blackouts/delete", view_func=delete_blackout, methods=["POST"])
 
 
-class StopsQuery(Done):
+class StopsQuery(ActionResultQuery):
     """After a kill switch was turned on, what it stops."""
 
     scope = fields.String(validate=validate.OneOf(["all", "tag", "destination"]))
@@ -89,7 +94,9 @@ def turn_on(form: Loaded) -> Response | tuple[str, int]:
     except (ValidationError, InvalidField) as error:
         return _page({"timezone": "UTC"}, switch_problem=problem_of(error), switch_values=form), 422
     except Conflict as error:
-        return _page({"timezone": "UTC"}, switch_problem=Problem(409, str(error)), switch_values=form), 409
+        return _page(
+            {"timezone": "UTC"}, switch_problem=HttpProblem(409, str(error)), switch_values=form
+        ), 409
     named: dict[str, Any] = {"scope": target.scope.value} | ({"named": target.name} if target.name else {})
     return redirect(url_for(f"{PAGES}.stops", done="stopped", **named), 303)
 
@@ -117,7 +124,7 @@ def save_blackout(form: Loaded) -> Response | tuple[str, int]:
     except (ValidationError, InvalidField) as error:
         return _page(form, problem_of(error)), 422
     except Conflict as error:
-        return _page(form, Problem(409, str(error))), 409
+        return _page(form, HttpProblem(409, str(error))), 409
     return redirect(url_for(f"{PAGES}.stops", done="saved"), 303)
 
 
@@ -134,12 +141,12 @@ def _target(form: Loaded) -> View:
 
 def _page(
     values: Loaded,
-    problem: Problem | None = None,
+    problem: HttpProblem | None = None,
     *,
-    switch_problem: Problem | None = None,
+    switch_problem: HttpProblem | None = None,
     switch_values: Loaded | None = None,
     done: str | None = None,
-    stopped: Stopped | None = None,
+    stopped: KillSwitchEffect | None = None,
 ) -> str:
     made, now = services(), services().now()
     errors = errors_by_field(problem, _FORM_NAMES)

@@ -1,64 +1,49 @@
-"""The routes, a module for each group: a route reads its arguments, calls a use case and answers."""
+"""The routes, a file for each resource: a route reads its arguments, calls a use case and answers."""
 
 from flask import Flask
 from flask_smorest import Api
 
-from scheduler_app.api import converters
 from scheduler_app.api.routes import (
-    backfills,
     backlog,
-    blackouts,
     bulk,
-    bulk_edits,
-    calendar_feeds,
     calendars,
     destinations,
-    edits,
     events,
-    explanation,
-    export,
-    forecast,
-    ics_import,
-    kill_switch,
     messages,
     preview,
     schedules,
-    signing,
-    zone_check,
+    stops,
+    tasks,
 )
-from scheduler_app.api.tasks_facade import routes as tasks
+from scheduler_app.api.wire import field_types
 
 
 def register(app: Flask) -> Api:
     """Adds every route below /api/v1, and /tasks; this order is the order of the specification."""
-    converters.register(app)
+    field_types.register_converters(app)
     api = Api(app)
-    for module in (
-        *(
-            schedules,
-            bulk,
-            bulk_edits,
-            export,
-            ics_import,
-            preview,
-            explanation,
-            edits,
-            signing,
-            events,
-            messages,
-        ),
-        *(
-            calendars,
-            calendar_feeds,
-            destinations,
-            kill_switch,
-            blackouts,
-            backfills,
-            backlog,
-            forecast,
-            zone_check,
-            tasks,
-        ),
+    for blueprint in (
+        schedules.schedules_blueprint,
+        bulk.bulk_blueprint,
+        bulk.bulk_edits_blueprint,
+        bulk.export_blueprint,
+        bulk.ics_import_blueprint,
+        preview.preview_blueprint,
+        preview.explanation_blueprint,
+        schedules.edits_blueprint,
+        schedules.signing_blueprint,
+        events.blueprint,
+        messages.blueprint,
+        calendars.calendars_blueprint,
+        calendars.calendar_feeds_blueprint,
+        destinations.blueprint,
+        stops.kill_switch_blueprint,
+        stops.blackouts_blueprint,
+        backlog.backfills_blueprint,
+        backlog.backlog_blueprint,
+        preview.forecast_blueprint,
+        calendars.zone_check_blueprint,
+        tasks.blueprint,
     ):
-        api.register_blueprint(module.blueprint)
+        api.register_blueprint(blueprint)
     return api

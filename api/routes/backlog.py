@@ -1,42 +1,93 @@
-"""/api/v1/backlog: what is owed after an outage, and giving it up."""
+"""/api/v1/backlog and /api/v1/schedules/{id}/backfill: what is owed, and past occurrences made up for."""
 
+from scheduler_app.api import idempotency
 from scheduler_app.api.blueprint import ApiBlueprint
-from scheduler_app.api.dry_run import ask, asked
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.services import services
-from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.services import is_dry_run, make_dry_run, services, tenant
 from scheduler_app.api.wire.backlog import (
+    BackfillInput,
+    BackfillOutput,
     BacklogExpired,
     BacklogExpireInput,
     BacklogOutput,
+    backfill_shown,
+    backlog_selection,
     backlog_shown,
-    which_of,
 )
+from scheduler_app.domain.backfill import BackfillOverlap
+from scheduler_app.usecases.duties.backfills import BackfillRequest
 
-blueprint = ApiBlueprint(
+backlog_blueprint = ApiBlueprint(
     "backlog", __name__, url_prefix="/api/v1/backlog", description="What is late, and what becomes of it"
 )
 
 
-@blueprint.route("", methods=["GET"])
-@blueprint.response(200, BacklogOutput)
+@backlog_blueprint.route("", methods=["GET"])
+@backlog_blueprint.response(200, BacklogOutput)
 def get_backlog() -> View:
     """Show what was due before now and waits, by schedule, receiver and policy, and how long it takes"""
     made = services()
     return backlog_shown(made.backlog.backlog(made.now(), tenant=tenant()))
 
 
-@blueprint.route("/expire", methods=["POST"])
-@blueprint.arguments(BacklogExpireInput, example={"origin": "https://example.com", "dry_run": True})
-@blueprint.response(200, BacklogExpired)
+@backlog_blueprint.route("/expire", methods=["POST"])
+@backlog_blueprint.arguments(BacklogExpireInput, example={"origin": "https://example.com", "dry_run": True})
+@backlog_blueprint.response(200, BacklogExpired)
 def expire_backlog(given: Loaded) -> View:
     """Give up the late events that match a filter, some in each call; they are `expired` and never sent"""
     if given["dry_run"]:
-        ask()
+        make_dry_run()
     made = services()
     now = made.now()
-    which = which_of(given, now, tenant())
-    if asked():
+    which = backlog_selection(given, now, tenant())
+    if is_dry_run():
         return {"expired": made.backlog.count(which, tenant=tenant()), "more": False}
     count, more = made.backlog.expire(which, now, tenant=tenant(), limit=given["limit"])
     return {"expired": count, "more": more}
+
+
+backfills_blueprint = ApiBlueprint(
+    "backfills", __name__, url_prefix="/api/v1/schedules", description="Past occurrences, made up for"
+)
+
+
+@backfills_blueprint.route("/<schedule:schedule_id>/backfill", methods=["POST"])
+@backfills_blueprint.arguments(BackfillInput, example={"from": "2026-01-01T00:00:00Z", "rate_per_second": 5})
+@backfills_blueprint.response(202, BackfillOutput)
+def start_backfill(given: Loaded, schedule_id: str) -> View:
+    """Make events for past occurrences of a schedule, at a rate, behind what falls due by itself
+
+    100,000 occurrences at most; one backfill of a schedule and ten in all at a time. Also of a schedule that
+    is paused or finished.
+    """
+    if given["dry_run"]:
+        make_dry_run()
+    made = services()
+    now = made.now()
+    schedule = made.manager.get(schedule_id, tenant=tenant())
+    asked = BackfillRequest(
+        given["since"],
+        given.get("until", now),
+        given["rate_per_second"],
+        BackfillOverlap(given["overlap"]),
+        given["only_missing"],
+    )
+    if is_dry_run():
+        return backfill_shown(made.backfills.plan(schedule, asked, now))
+    seed = idempotency.request_seed()
+    return backfill_shown(made.backfills.start(schedule, asked, now, request_seed=seed))
+
+
+@backfills_blueprint.route("/<schedule:schedule_id>/backfill", methods=["GET"])
+@backfills_blueprint.response(200, BackfillOutput)
+def get_backfill(schedule_id: str) -> View:
+    """Show how far a schedule's newest backfill has come"""
+    return backfill_shown(services().backfills.progress(schedule_id, tenant=tenant()))
+
+
+@backfills_blueprint.route("/<schedule:schedule_id>/backfill", methods=["DELETE"])
+@backfills_blueprint.response(200, BackfillOutput)
+def cancel_backfill(schedule_id: str) -> View:
+    """Cancel a schedule's backfill and withdraw what waits of it"""
+    made = services()
+    return backfill_shown(made.backfills.cancel(schedule_id, made.now(), tenant=tenant()))

@@ -1,34 +1,48 @@
-"""/api/v1/calendars: holidays and weekends under a name, for schedules to observe."""
+"""/api/v1/calendars, their days; iCalendar feeds; /api/v1/tzdata: what new zone or holiday data moves."""
 
 import re
 import zlib
+from hashlib import blake2b
 
 from flask import Response, request
 
+from scheduler_app.api import idempotency
+from scheduler_app.api.auth import FEED_PATH
 from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.edits import unchanged
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.preconditions import unchanged
-from scheduler_app.api.services import services
-from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.services import services, tenant
+from scheduler_app.api.versions import under_requested_name
 from scheduler_app.api.wire import (
     CalendarEdited,
     CalendarInput,
     CalendarOutput,
     CalendarPage,
+    CalendarQuery,
+    CreatedFeed,
     DaysOutput,
     DaysQuery,
+    FeedInput,
+    FeedList,
     Message,
     Paging,
+    ZoneCheckOutput,
+    ZoneCheckQuery,
     examples,
     listed,
     window,
+    zone_check_shown,
 )
 from scheduler_app.api.wire.calendar import calendar_shown
 from scheduler_app.api.wire.field_types import CALENDAR_NAME, CALENDAR_NAME_ERROR
+from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.errors import InvalidField, StaleVersion
+from scheduler_app.store.access_tokens import CorruptFeed
+from scheduler_app.usecases.questions.change_preview import check_zones
 
-blueprint = ApiBlueprint(
+calendars_blueprint = ApiBlueprint(
     "calendars",
     __name__,
     url_prefix="/api/v1/calendars",
@@ -41,9 +55,9 @@ Headers = dict[str, str]
 Tagged = tuple[View, Headers]
 
 
-@blueprint.route("", methods=["GET"])
-@blueprint.arguments(Paging, location="query")
-@blueprint.response(200, CalendarPage)
+@calendars_blueprint.route("", methods=["GET"])
+@calendars_blueprint.arguments(Paging, location="query")
+@calendars_blueprint.response(200, CalendarPage)
 def list_calendars(query: Loaded) -> View:
     """List calendars, newest first"""
     asked = window(query)
@@ -52,18 +66,18 @@ def list_calendars(query: Loaded) -> View:
     return listed("calendars", rows, asked, found)
 
 
-@blueprint.route("/<name:name>", methods=["GET"])
-@blueprint.response(200, CalendarOutput)
+@calendars_blueprint.route("/<name:name>", methods=["GET"])
+@calendars_blueprint.response(200, CalendarOutput)
 def get_calendar(name: str) -> Tagged | Response:
     """Get a calendar, and how many schedules its last change has moved"""
     view, headers = _tagged(services().calendars.get(_checked(name), tenant=tenant()))
     return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
 
 
-@blueprint.route("/<name:name>", methods=["PUT"])
-@blueprint.arguments(CalendarInput, example=examples.CALENDAR)
-@blueprint.response(200, CalendarEdited)
-@blueprint.alt_response(201, schema=CalendarEdited, description="There was none: it is created")
+@calendars_blueprint.route("/<name:name>", methods=["PUT"])
+@calendars_blueprint.arguments(CalendarInput, example=examples.CALENDAR)
+@calendars_blueprint.response(200, CalendarEdited)
+@calendars_blueprint.alt_response(201, schema=CalendarEdited, description="There was none: it is created")
 def put_calendar(calendar: Calendar, name: str) -> tuple[View, int, Headers]:
     """Create a calendar, or replace the whole of one
 
@@ -84,8 +98,8 @@ def put_calendar(calendar: Calendar, name: str) -> tuple[View, int, Headers]:
     return view | {"result": "changed" if named.updated_at == now else "unchanged"}, 200, headers
 
 
-@blueprint.route("/<name:name>", methods=["DELETE"])
-@blueprint.response(200, Message)
+@calendars_blueprint.route("/<name:name>", methods=["DELETE"])
+@calendars_blueprint.response(200, Message)
 def delete_calendar(name: str) -> View:
     """Delete a calendar that no schedule observes"""
     services().calendars.delete(
@@ -94,9 +108,9 @@ def delete_calendar(name: str) -> View:
     return {"message": "Calendar deleted."}
 
 
-@blueprint.route("/<name:name>/days", methods=["GET"])
-@blueprint.arguments(DaysQuery, location="query")
-@blueprint.response(200, DaysOutput)
+@calendars_blueprint.route("/<name:name>/days", methods=["GET"])
+@calendars_blueprint.arguments(DaysQuery, location="query")
+@calendars_blueprint.response(200, DaysOutput)
 def list_calendar_days(query: Loaded, name: str) -> View:
     """List the closed days of a calendar"""
     named = services().calendars.get(_checked(name), tenant=tenant())
@@ -144,3 +158,114 @@ def _version_wanted(name: str) -> int | None:
     if isinstance(there, NamedCalendar) and there.version in versions:
         return there.version
     raise StaleVersion("If-Match does not name the calendar's version: read it again, and give its ETag")
+
+
+CALENDAR = "text/calendar"
+FILE = {"type": "string", "description": "An iCalendar file (RFC 5545)"}
+
+calendar_feeds_blueprint = ApiBlueprint(
+    "calendars_of_schedules",
+    __name__,
+    url_prefix="/api/v1",
+    description="Schedules in calendar programs: what is coming, and what has been",
+)
+
+
+@calendar_feeds_blueprint.route("/calendar.ics", methods=["GET"])
+@calendar_feeds_blueprint.arguments(CalendarQuery, location="query")
+@calendar_feeds_blueprint.response(200, FILE, content_type=CALENDAR)
+def get_calendar_file(query: Loaded) -> Response:
+    """Get the calendar of all active schedules, or of those with a tag
+
+    It takes an API key, or the token of a feed in the URL. What is coming is a rule where that is exact,
+    else the instants of the next year; past events have their outcome. The bounds are in the manual.
+    """
+    owner, tag = tenant(), query.get("tag")
+    if "token" in query:
+        feed = services().calendar_feeds.opened(query["token"])
+        if feed is None:
+            raise HttpProblem(
+                401,
+                "this token opens no calendar: it is mistyped, or its feed was deleted; create"
+                " another feed at /api/v1/calendar-feeds",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        if feed.tag is not None and tag not in (None, feed.tag):
+            raise HttpProblem(403, "this feed shows the schedules with another tag: leave out `tag`")
+        owner, tag = feed.tenant, feed.tag or tag
+    return _file(services().calendar_feeds.of_schedules(services().now(), tenant=owner, tag=tag))
+
+
+@calendar_feeds_blueprint.route("/schedules/<schedule_id>.ics", methods=["GET"])
+@calendar_feeds_blueprint.response(200, FILE, content_type=CALENDAR)
+def get_schedule_calendar_file(schedule_id: str) -> Response:
+    """Get a schedule's calendar: what is coming, and its newest past events"""
+    schedule = services().manager.get(schedule_id, tenant=tenant())
+    return _file(services().calendar_feeds.of_schedule(schedule, services().now()))
+
+
+@calendar_feeds_blueprint.route("/calendar-feeds", methods=["POST"])
+@calendar_feeds_blueprint.arguments(FeedInput, example={"name": "Operations' calendar", "tag": "nightly"})
+@calendar_feeds_blueprint.response(201, CreatedFeed)
+def create_calendar_feed(given: Loaded) -> View:
+    """Create a feed: a URL by which a calendar program reads the schedules' calendar
+
+    Its token is the only key that may stand in a URL: it opens that calendar and nothing else, until the feed
+    is deleted.
+    """
+    feed, token = services().calendar_feeds.create(
+        given["name"], given.get("tag"), services().now(), tenant=tenant()
+    )
+    shown = idempotency.shown_once(token)
+    return _shown(feed) | {"token": shown, "path": f"{under_requested_name(FEED_PATH)}?token={shown}"}
+
+
+@calendar_feeds_blueprint.route("/calendar-feeds", methods=["GET"])
+@calendar_feeds_blueprint.response(200, FeedList)
+def list_calendar_feeds() -> View:
+    """List the feeds, without their tokens"""
+    return {"feeds": [_shown(each) for each in services().calendar_feeds.all(tenant=tenant())]}
+
+
+@calendar_feeds_blueprint.route("/calendar-feeds/<feed_id>", methods=["DELETE"])
+@calendar_feeds_blueprint.response(200, Message)
+def delete_calendar_feed(feed_id: str) -> View:
+    """Delete a feed: its token opens nothing any more"""
+    services().calendar_feeds.delete(feed_id, tenant=tenant())
+    return {"message": "The feed was deleted; its token opens nothing any more."}
+
+
+def _file(content: bytes) -> Response:
+    # The URL may hold a token, and a proxy must not keep what it opened.
+    headers = {"Cache-Control": "private, no-cache", "Referrer-Policy": "no-referrer"}
+    headers["ETag"] = f'"{blake2b(content, digest_size=12).hexdigest()}"'
+    if unchanged(headers["ETag"]):
+        return Response(status=304, headers=headers)
+    return Response(content, content_type=f"{CALENDAR}; charset=utf-8", headers=headers)
+
+
+def _shown(feed: CalendarFeed | CorruptFeed) -> View:
+    if isinstance(feed, CorruptFeed):
+        return {"id": feed.id, "reason": feed.reason}
+    view = {"id": feed.id, "name": feed.name, "tag": feed.tag, "created_at": feed.created_at}
+    return {name: value for name, value in view.items() if value is not None}
+
+
+zone_check_blueprint = ApiBlueprint(
+    "tzdata",
+    __name__,
+    url_prefix="/api/v1/tzdata",
+    description="Zone and holiday data, and what a new release moves",
+)
+
+
+@zone_check_blueprint.route("/check", methods=["GET"])
+@zone_check_blueprint.arguments(ZoneCheckQuery, location="query")
+@zone_check_blueprint.response(200, ZoneCheckOutput)
+def check_tzdata(query: Loaded) -> View:
+    """Show which schedules the installed zone and holiday data would move, a page a call
+
+    Nothing is changed.
+    """
+    made = services()
+    return zone_check_shown(check_zones(made.store, window(query), made.now(), tenant=tenant()))

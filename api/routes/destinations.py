@@ -7,13 +7,13 @@ from flask import Response, g, request
 
 from scheduler_app.api import idempotency
 from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.edits import unchanged
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.preconditions import unchanged
-from scheduler_app.api.services import services
-from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import Message, Paging, PutQuery, examples, listed, window
-from scheduler_app.api.wire.destination_input import DestinationChange, DestinationInput
-from scheduler_app.api.wire.destination_output import (
+from scheduler_app.api.wire.destination import (
+    DestinationChange,
+    DestinationInput,
     DestinationOutput,
     DestinationPage,
     TestOutput,
@@ -21,11 +21,10 @@ from scheduler_app.api.wire.destination_output import (
     flow_shown,
 )
 from scheduler_app.api.wire.field_types import ID
-from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.destination_draft import DestinationDraft
+from scheduler_app.domain.destination import Destination, DestinationDraft
 from scheduler_app.domain.errors import InvalidField, StaleVersion
 from scheduler_app.domain.masking import masked_url
-from scheduler_app.usecases.upsert import Conditions
+from scheduler_app.usecases.deeds.creation import Preconditions
 
 blueprint = ApiBlueprint(
     "destinations",
@@ -77,7 +76,7 @@ def put_destination(draft: DestinationDraft, name: str) -> tuple[View, int, Head
     _check_name(name)
     now = services().now()
     absent = request.if_none_match.star_tag or g.write_query.get("if_absent") is not None
-    conditions = Conditions(
+    conditions = Preconditions(
         version=_version_wanted(name), present=request.if_match.star_tag, absent=bool(absent)
     )
     found, created = services().destinations.put(name, draft, now, tenant=tenant(), conditions=conditions)

@@ -3,10 +3,8 @@
 from flask import request
 
 from scheduler_app.api.blueprint import ApiBlueprint
-from scheduler_app.api.dry_run import ask
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.services import services
-from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.services import make_dry_run, services, tenant
 from scheduler_app.api.wire import (
     EventFilter,
     EventOutput,
@@ -18,9 +16,9 @@ from scheduler_app.api.wire import (
     listed,
     window,
 )
-from scheduler_app.api.wire.presenters import event_shown
-from scheduler_app.domain.errors import Refused
-from scheduler_app.usecases.completions import STRANGER
+from scheduler_app.api.wire.schedule import event_shown
+from scheduler_app.domain.errors import NotAuthorized
+from scheduler_app.usecases.deeds.events import STRANGER
 
 MAX_SKIPPED = 100
 MAX_TOKEN = 200
@@ -91,7 +89,7 @@ def fail_event(given: Loaded, event_id: str) -> View:
 def redrive_events(given: Loaded) -> View:
     """Send events that ended in error again, the newest first, a page a call"""
     if given["dry_run"]:
-        ask()
+        make_dry_run()
     page = services().events.redrive_page(
         window(given),
         services().now(),
@@ -117,5 +115,5 @@ def redrive_events(given: Loaded) -> View:
 def _token() -> str:
     token = request.headers.get("X-Scheduler-Completion-Token", "")
     if not token or len(token) > MAX_TOKEN:
-        raise Refused(STRANGER)
+        raise NotAuthorized(STRANGER)
     return token

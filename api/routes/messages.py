@@ -2,13 +2,12 @@
 
 from marshmallow import ValidationError
 
-from scheduler_app.api import hop_limit, idempotency
+from scheduler_app.api import idempotency, request_limits
 from scheduler_app.api.blueprint import ApiBlueprint
-from scheduler_app.api.bulk_results import bulk_results
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.problems import Problem, of_field, of_validation
-from scheduler_app.api.services import services
-from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.problems import HttpProblem, of_field, of_validation
+from scheduler_app.api.routes.bulk import bulk_results
+from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import (
     MessageBulkInput,
     MessageBulkOutput,
@@ -24,9 +23,9 @@ from scheduler_app.api.wire import (
     window,
 )
 from scheduler_app.domain.errors import Conflict, InvalidField, QuotaExceeded
+from scheduler_app.domain.ids import message_id_of
 from scheduler_app.domain.message import MessageDraft, Timing
-from scheduler_app.domain.message_ids import message_id_of
-from scheduler_app.usecases.messages import Refusal, Scheduled
+from scheduler_app.usecases.deeds.messages import Refusal, ScheduleMessageResult
 
 blueprint = ApiBlueprint(
     "messages", __name__, url_prefix="/api/v1/messages", description="One-off deliveries without a schedule"
@@ -50,7 +49,7 @@ def schedule_message(given: MessageDraft) -> tuple[View, int, Headers]:
         services().now(),
         tenant=tenant(),
         request_seed=idempotency.request_seed(),
-        hops=hop_limit.request_hops(),
+        hops=request_limits.request_hops(),
     )
     view = message_shown(made.record)
     if made.signing_secret:
@@ -65,20 +64,20 @@ def schedule_messages(given: Loaded) -> View:
     """Schedule up to 1,000 messages; each is taken or refused by itself"""
     items = given["messages"]
     drafts = [item for item in items if not isinstance(item, ValidationError)]
-    now, seed, hops = services().now(), idempotency.request_seed(), hop_limit.request_hops()
+    now, seed, hops = services().now(), idempotency.request_seed(), request_limits.request_hops()
     made = iter(services().messages.schedule_many(drafts, now, tenant=tenant(), request_seed=seed, hops=hops))
     return bulk_results(
         [of_validation(item) if isinstance(item, ValidationError) else _outcome(next(made)) for item in items]
     )
 
 
-def _outcome(made: Scheduled | Refusal) -> View | Problem:
+def _outcome(made: ScheduleMessageResult | Refusal) -> View | HttpProblem:
     if isinstance(made, InvalidField):
         return of_field(made)
     if isinstance(made, Conflict):
-        return Problem(409, str(made))
+        return HttpProblem(409, str(made))
     if isinstance(made, QuotaExceeded):
-        return Problem(429, str(made))
+        return HttpProblem(429, str(made))
     event = made.record.event
     result: View = {
         "status": 201 if made.created else 200,

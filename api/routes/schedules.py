@@ -1,16 +1,18 @@
-"""/api/v1/schedules: one schedule, their list, and the events of one."""
+"""/api/v1/schedules: one schedule, their list, the events, edits and signing secret of one."""
+
+from datetime import timedelta
 
 from flask import Response
 
-from scheduler_app.api import hop_limit, idempotency
+from scheduler_app.api import idempotency, request_limits
 from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.edits import etag, put_conditions, revert, unchanged, version_wanted
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.preconditions import etag, put_conditions, unchanged, version_wanted
-from scheduler_app.api.services import services
-from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import (
     Created,
     Edited,
+    EditPage,
     EventPage,
     HistoryFilter,
     Message,
@@ -22,21 +24,23 @@ from scheduler_app.api.wire import (
     ScheduleInput,
     ScheduleOutput,
     SchedulePage,
+    SigningInput,
+    SigningOutput,
     Triggered,
     check_same_id,
     examples,
     listed,
     window,
 )
-from scheduler_app.api.wire.presenters import event_shown, shown
-from scheduler_app.domain.draft import Draft
+from scheduler_app.api.wire.schedule import edit_shown, event_shown, schedule_shown
 from scheduler_app.domain.errors import NotFound
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.store.events.lists import EVERYTHING, Narrowing
-from scheduler_app.usecases.upsert import put
+from scheduler_app.domain.schedule_draft import ScheduleDraft
+from scheduler_app.store.events.lists import NO_FILTER, EventListFilter
+from scheduler_app.usecases.deeds.creation import put_schedule
 
-blueprint = ApiBlueprint(
+schedules_blueprint = ApiBlueprint(
     "schedules", __name__, url_prefix="/api/v1/schedules", description="Rules, callbacks, policies"
 )
 
@@ -44,10 +48,10 @@ Headers = dict[str, str]
 Tagged = tuple[View, Headers]
 
 
-@blueprint.route("", methods=["POST"])
-@blueprint.arguments(NewSchedule, example=examples.SCHEDULE)
-@blueprint.response(201, Created)
-def create_schedule(given: tuple[str | None, Draft]) -> Tagged:
+@schedules_blueprint.route("", methods=["POST"])
+@schedules_blueprint.arguments(NewSchedule, example=examples.SCHEDULE)
+@schedules_blueprint.response(201, Created)
+def create_schedule(given: tuple[str | None, ScheduleDraft]) -> Tagged:
     """Create a schedule"""
     made, now = services(), services().now()
     schedule_id, draft = given
@@ -57,7 +61,7 @@ def create_schedule(given: tuple[str | None, Draft]) -> Tagged:
         tenant=tenant(),
         schedule_id=schedule_id,
         request_seed=idempotency.request_seed(),
-        hops=hop_limit.request_hops(),
+        hops=request_limits.request_hops(),
     )
     view, headers = _tagged(schedule)
     if schedule.signing:
@@ -65,29 +69,29 @@ def create_schedule(given: tuple[str | None, Draft]) -> Tagged:
     return view, headers | {"Location": f"/api/v1/schedules/{schedule.id}"}
 
 
-@blueprint.route("", methods=["GET"])
-@blueprint.arguments(ScheduleFilter, location="query")
-@blueprint.response(200, SchedulePage)
+@schedules_blueprint.route("", methods=["GET"])
+@schedules_blueprint.arguments(ScheduleFilter, location="query")
+@schedules_blueprint.response(200, SchedulePage)
 def list_schedules(query: Loaded) -> View:
     """List schedules, newest first"""
     asked, now = window(query), services().now()
     found = services().store.schedules.page(asked, tenant=tenant(), **query)
-    return listed("schedules", (shown(schedule, now) for schedule in found.rows), asked, found)
+    return listed("schedules", (schedule_shown(schedule, now) for schedule in found.rows), asked, found)
 
 
-@blueprint.route("/<schedule:schedule_id>", methods=["GET"])
-@blueprint.response(200, ScheduleOutput)
+@schedules_blueprint.route("/<schedule:schedule_id>", methods=["GET"])
+@schedules_blueprint.response(200, ScheduleOutput)
 def get_schedule(schedule_id: str) -> Tagged | Response:
     """Get a schedule"""
     view, headers = _tagged(services().manager.get(schedule_id, tenant=tenant()))
     return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
 
 
-@blueprint.route("/<schedule:schedule_id>", methods=["PUT"], query=PutQuery)
-@blueprint.arguments(ScheduleInput, example=examples.CHANGE)
-@blueprint.response(200, Edited)
-@blueprint.alt_response(201, schema=Edited, description="There was none: it is created")
-def update_schedule(given: tuple[str | None, Draft], schedule_id: str) -> tuple[View, int, Headers]:
+@schedules_blueprint.route("/<schedule:schedule_id>", methods=["PUT"], query=PutQuery)
+@schedules_blueprint.arguments(ScheduleInput, example=examples.CHANGE)
+@schedules_blueprint.response(200, Edited)
+@schedules_blueprint.alt_response(201, schema=Edited, description="There was none: it is created")
+def update_schedule(given: tuple[str | None, ScheduleDraft], schedule_id: str) -> tuple[View, int, Headers]:
     """Change a schedule, or create it where there is none
 
     The fields given are set, the others stay. A new schedule needs `name`, a trigger, and `callback_url` or
@@ -98,7 +102,7 @@ def update_schedule(given: tuple[str | None, Draft], schedule_id: str) -> tuple[
     check_same_id(body_id, schedule_id)
     now, made = services().now(), services()
     conditions = put_conditions(schedule_id)
-    schedule, created = put(
+    schedule, created = put_schedule(
         made.creation,
         made.manager,
         schedule_id,
@@ -106,7 +110,7 @@ def update_schedule(given: tuple[str | None, Draft], schedule_id: str) -> tuple[
         now,
         tenant=tenant(),
         conditions=conditions,
-        hops=hop_limit.request_hops(),
+        hops=request_limits.request_hops(),
     )
     view, headers = _tagged(schedule)
     if schedule.signing and schedule.signing.since == now and draft.signing is True:
@@ -118,8 +122,8 @@ def update_schedule(given: tuple[str | None, Draft], schedule_id: str) -> tuple[
     return view | {"message": "Schedule updated successfully.", "result": result}, 200, headers
 
 
-@blueprint.route("/<schedule:schedule_id>", methods=["DELETE"])
-@blueprint.response(200, Message)
+@schedules_blueprint.route("/<schedule:schedule_id>", methods=["DELETE"])
+@schedules_blueprint.response(200, Message)
 def delete_schedule(schedule_id: str) -> View:
     """Delete a schedule; its unsent events are cancelled, its history stays"""
     services().manager.delete(
@@ -128,9 +132,9 @@ def delete_schedule(schedule_id: str) -> View:
     return {"message": "Schedule and associated events deleted."}
 
 
-@blueprint.route("/<schedule:schedule_id>/pause", methods=["POST"])
-@blueprint.arguments(PauseInput, required=False, example=examples.PAUSE)
-@blueprint.response(200, ScheduleOutput)
+@schedules_blueprint.route("/<schedule:schedule_id>/pause", methods=["POST"])
+@schedules_blueprint.arguments(PauseInput, required=False, example=examples.PAUSE)
+@schedules_blueprint.response(200, ScheduleOutput)
 def pause_schedule(given: Loaded, schedule_id: str) -> Tagged:
     """Pause: nothing after this instant is sent, or nothing before `until`
 
@@ -141,20 +145,20 @@ def pause_schedule(given: Loaded, schedule_id: str) -> Tagged:
     return _tagged(services().manager.pause(schedule_id, now, tenant=tenant(), version=version, **given))
 
 
-@blueprint.route("/<schedule:schedule_id>/resume", methods=["POST"])
-@blueprint.response(200, ScheduleOutput)
+@schedules_blueprint.route("/<schedule:schedule_id>/resume", methods=["POST"])
+@schedules_blueprint.response(200, ScheduleOutput)
 def resume_schedule(schedule_id: str) -> Tagged:
     """Resume a paused schedule, or one in error whose document was repaired"""
     now, version = services().now(), version_wanted(schedule_id)
     return _tagged(
         services().manager.resume(
-            schedule_id, now, tenant=tenant(), version=version, hops=hop_limit.request_hops()
+            schedule_id, now, tenant=tenant(), version=version, hops=request_limits.request_hops()
         )
     )
 
 
-@blueprint.route("/<schedule:schedule_id>/trigger", methods=["POST"])
-@blueprint.response(202, Triggered)
+@schedules_blueprint.route("/<schedule:schedule_id>/trigger", methods=["POST"])
+@schedules_blueprint.response(202, Triggered)
 def trigger_schedule(schedule_id: str) -> View:
     """Call the callback at once, whatever the trigger and the state"""
     event = services().manager.trigger(
@@ -162,29 +166,29 @@ def trigger_schedule(schedule_id: str) -> View:
         services().now(),
         tenant=tenant(),
         request_seed=idempotency.request_seed(),
-        hops=hop_limit.request_hops(),
+        hops=request_limits.request_hops(),
     )
     return {"event_id": event.id, "message": "Event triggered."}
 
 
-@blueprint.route("/<schedule:schedule_id>/events/pending", methods=["GET"])
-@blueprint.arguments(Paging, location="query")
-@blueprint.response(200, EventPage)
+@schedules_blueprint.route("/<schedule:schedule_id>/events/pending", methods=["GET"])
+@schedules_blueprint.arguments(Paging, location="query")
+@schedules_blueprint.response(200, EventPage)
 def list_pending_events(query: Loaded, schedule_id: str) -> View:
     """List the events to come, the next one first"""
     return _events(schedule_id, LIVING, query, soonest_first=True)
 
 
-@blueprint.route("/<schedule:schedule_id>/events/history", methods=["GET"])
-@blueprint.arguments(HistoryFilter, location="query")
-@blueprint.response(200, EventPage)
+@schedules_blueprint.route("/<schedule:schedule_id>/events/history", methods=["GET"])
+@schedules_blueprint.arguments(HistoryFilter, location="query")
+@schedules_blueprint.response(200, EventPage)
 def list_archived_events(query: Loaded, schedule_id: str) -> View:
     """List the finished events, newest first; also those of a deleted schedule"""
-    return _events(schedule_id, FINAL, query, narrowing=Narrowing(early_withdrawals="include" in query))
+    return _events(schedule_id, FINAL, query, narrowing=EventListFilter(early_withdrawals="include" in query))
 
 
 def _tagged(schedule: Schedule) -> Tagged:
-    view = shown(schedule, services().now())
+    view = schedule_shown(schedule, services().now())
     return view, {"ETag": etag(view)}
 
 
@@ -193,7 +197,7 @@ def _events(
     states: frozenset[State],
     query: Loaded,
     *,
-    narrowing: Narrowing = EVERYTHING,
+    narrowing: EventListFilter = NO_FILTER,
     soonest_first: bool = False,
 ) -> View:
     store, asked = services().store, window(query)
@@ -208,3 +212,65 @@ def _events(
     if not found.rows and not store.schedules.exists(schedule_id, tenant=tenant()):
         raise NotFound(f"there is no schedule {schedule_id}")
     return listed("events", map(event_shown, found.rows), asked, found)
+
+
+edits_blueprint = ApiBlueprint(
+    "edits_log", __name__, url_prefix="/api/v1/schedules", description="Who changed it?"
+)
+
+
+@edits_blueprint.route("/<schedule:schedule_id>/edits", methods=["GET"])
+@edits_blueprint.arguments(Paging, location="query")
+@edits_blueprint.response(200, EditPage)
+def list_edits(query: Loaded, schedule_id: str) -> View:
+    """List who edited a schedule, when, and what; also a deleted one"""
+    store, asked = services().store, window(query)
+    found = store.edits.page(asked, schedule_id, tenant=tenant())
+    if not found.rows and not store.schedules.exists(schedule_id, tenant=tenant()):
+        raise NotFound(f"there is no schedule {schedule_id}")
+    edits = list(map(edit_shown, found.rows))
+    return listed("edits", edits, asked, found)
+
+
+@edits_blueprint.route("/<schedule:schedule_id>/edits/<edit_id>/revert", methods=["POST"])
+@edits_blueprint.response(200, ScheduleOutput)
+def revert_edit(schedule_id: str, edit_id: str) -> tuple[View, dict[str, str]]:
+    """Take an edit back: its fields become what they were; secrets stay as they are"""
+    view = schedule_shown(revert(schedule_id, edit_id, version_wanted(schedule_id)), services().now())
+    return view, {"ETag": etag(view)}
+
+
+signing_blueprint = ApiBlueprint(
+    "signing",
+    __name__,
+    url_prefix="/api/v1/schedules",
+    description="Standard Webhooks",
+)
+
+
+@signing_blueprint.route("/<schedule:schedule_id>/signing-secret", methods=["POST"])
+@signing_blueprint.arguments(SigningInput, required=False, example=examples.ROTATION)
+@signing_blueprint.response(201, SigningOutput)
+def make_signing_secret(given: Loaded, schedule_id: str) -> View:
+    """Generate a signing secret, or replace the one in force
+
+    The replaced secret signs beside the new one for `overlap_seconds`, so that a receiver can switch to the
+    new one without refusing a callback.
+    """
+    now, version = services().now(), version_wanted(schedule_id)
+    overlap = timedelta(seconds=given["overlap_seconds"])
+    signing = services().manager.sign(schedule_id, now, tenant=tenant(), overlap=overlap, version=version)
+    return {
+        "signing_secret": idempotency.shown_once(signing.secret),
+        "signing_since": signing.since,
+        "signing_overlap_until": signing.overlap_until(now),
+    }
+
+
+@signing_blueprint.route("/<schedule:schedule_id>/signing-secret", methods=["DELETE"])
+@signing_blueprint.response(200, Message)
+def remove_signing_secret(schedule_id: str) -> View:
+    """Stop signing; every secret of the schedule is deleted"""
+    version = version_wanted(schedule_id)
+    services().manager.unsign(schedule_id, services().now(), tenant=tenant(), version=version)
+    return {"message": "Callbacks are no longer signed."}

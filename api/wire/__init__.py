@@ -1,9 +1,12 @@
 """JSON in and out: the schemas of bodies, queries and answers, and what fills the answers."""
 
-from scheduler_app.api.wire.bulk import BulkInput, BulkOutput
-from scheduler_app.api.wire.bulk_edits import (
+from scheduler_app.api.wire.bulk import (
+    BulkInput,
+    BulkOutput,
     DeletedPage,
     EditFilter,
+    ImportInput,
+    ImportOutput,
     PausedPage,
     PauseFilter,
     PauseInput,
@@ -14,39 +17,62 @@ from scheduler_app.api.wire.calendar import (
     CalendarInput,
     CalendarOutput,
     CalendarPage,
+    CalendarQuery,
+    CreatedFeed,
     DaysOutput,
     DaysQuery,
+    FeedInput,
+    FeedList,
+    ZoneCheckOutput,
+    ZoneCheckQuery,
+    zone_check_shown,
 )
-from scheduler_app.api.wire.calendar_feeds import CalendarQuery, CreatedFeed, FeedInput, FeedList
-from scheduler_app.api.wire.completion import FailureInput
-from scheduler_app.api.wire.edits import EditPage
-from scheduler_app.api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
-from scheduler_app.api.wire.event_output import EventOutput, EventPage, Triggered
-from scheduler_app.api.wire.explanation import WhyOutput, WhyQuery, explained
-from scheduler_app.api.wire.ics_import import ImportInput, ImportOutput
-from scheduler_app.api.wire.message_input import MessageBulkInput, MessageFilter, NewMessage, RescheduleInput
-from scheduler_app.api.wire.message_output import (
+from scheduler_app.api.wire.event import (
+    EventFilter,
+    EventOutput,
+    EventPage,
+    FailureInput,
+    HistoryFilter,
+    RedriveInput,
+    RedriveOutput,
+    Triggered,
+)
+from scheduler_app.api.wire.message import (
+    MessageBulkInput,
     MessageBulkOutput,
+    MessageFilter,
     MessageOutput,
     MessagePage,
+    NewMessage,
+    RescheduleInput,
     ScheduledMessage,
     message_shown,
 )
-from scheduler_app.api.wire.output_schema import Message
+from scheduler_app.api.wire.output_schema import Message, Problem
 from scheduler_app.api.wire.paging import Paging, listed, window
-from scheduler_app.api.wire.preview import PreviewInput, PreviewOutput, PreviewQuery
-from scheduler_app.api.wire.problem_output import Problem
-from scheduler_app.api.wire.schedule_input import NewSchedule, PutQuery, ScheduleInput, check_same_id
-from scheduler_app.api.wire.schedule_output import (
+from scheduler_app.api.wire.preview import (
+    PreviewInput,
+    PreviewOutput,
+    PreviewQuery,
+    WhyOutput,
+    WhyQuery,
+    explanation_shown,
+)
+from scheduler_app.api.wire.schedule import (
     Created,
     Edited,
+    EditPage,
+    NewSchedule,
+    PutQuery,
     ScheduleChoice,
     ScheduleFilter,
+    ScheduleInput,
     ScheduleOutput,
     SchedulePage,
+    SigningInput,
+    SigningOutput,
+    check_same_id,
 )
-from scheduler_app.api.wire.signing import SigningInput, SigningOutput
-from scheduler_app.api.wire.zone_check import ZoneCheckOutput, ZoneCheckQuery, zone_check_shown
 
 __all__ = [
     "BulkInput",
@@ -108,7 +134,7 @@ __all__ = [
     "ZoneCheckOutput",
     "ZoneCheckQuery",
     "check_same_id",
-    "explained",
+    "explanation_shown",
     "listed",
     "message_shown",
     "window",

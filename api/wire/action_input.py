@@ -4,11 +4,11 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validate, validates_schema
 
-from scheduler_app.api.wire.action_types import ACTION_TYPES
 from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.schedule_fields.action import ACTION_TYPES
 
 
-class _OfAnyType(InputSchema):
+class _AnyActionInput(InputSchema):
     """What actions of all types have in common."""
 
     type = fields.String(
@@ -36,6 +36,6 @@ class _OfAnyType(InputSchema):
 
 
 #: An action of another kind than an HTTP request.
-ActionInput = _OfAnyType.from_dict(
+ActionInput = _AnyActionInput.from_dict(
     {name: field for its in ACTION_TYPES.values() for name, field in its.input.items()}, name="ActionInput"
 )

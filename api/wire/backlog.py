@@ -1,4 +1,4 @@
-"""The backlog: what is owed, and what to give up."""
+"""The backlog and backfills: what is owed, what to give up, and what past occurrences to make up for."""
 
 from datetime import datetime
 from typing import ClassVar, Final
@@ -7,14 +7,25 @@ from marshmallow import fields, validate
 
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.field_types import DestinationName, Instant, ScheduleId
+from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
-from scheduler_app.api.wire.selection import Selection
+from scheduler_app.api.wire.paging import PageSelection
+from scheduler_app.domain.action import UNKNOWN_ORIGIN, origin_of
+from scheduler_app.domain.backfill import (
+    DEFAULT_RATE,
+    LEAST_RATE,
+    MAX_OCCURRENCES,
+    MAX_RATE,
+    BackfillOverlap,
+    BackfillState,
+)
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import DESTINATION_PREFIX, destination_key
-from scheduler_app.domain.origin import UNKNOWN_ORIGIN, origin_of
-from scheduler_app.domain.tenants import whole_id
-from scheduler_app.store.backlogs import Which
-from scheduler_app.usecases.backlog import MAX_COUNTED, MAX_LOOKED_AT, Backlog
+from scheduler_app.domain.ids import whole_id
+from scheduler_app.json_boolean import JsonBoolean
+from scheduler_app.store.backlogs import BacklogFilter
+from scheduler_app.usecases.duties.backfills import BackfillProgress
+from scheduler_app.usecases.questions.backlog import MAX_COUNTED, MAX_LOOKED_AT, BacklogReport
 
 #: Schedules and receivers in an answer.
 MAX_SHOWN: Final = 20
@@ -95,10 +106,10 @@ class BacklogOutput(OmitNone):
     )
 
 
-class BacklogExpireInput(Selection):
+class BacklogExpireInput(PageSelection):
     """Which late events to give up: they must match every field given."""
 
-    class Meta(Selection.Meta):
+    class Meta(PageSelection.Meta):
         exclude = ("cursor",)
 
     FILTERS: ClassVar = {
@@ -139,7 +150,7 @@ class BacklogExpired(OutputSchema):
     )
 
 
-def which_of(given: Loaded, now: datetime, tenant: str) -> Which:
+def backlog_selection(given: Loaded, now: datetime, tenant: str) -> BacklogFilter:
     """The late events that a BacklogExpireInput means. Raises InvalidField."""
     due_before = given.get("due_before", now)
     if due_before > now:
@@ -154,10 +165,10 @@ def which_of(given: Loaded, now: datetime, tenant: str) -> Which:
         if receiver == UNKNOWN_ORIGIN and given["origin"] != UNKNOWN_ORIGIN:
             raise InvalidField("origin", "must be a scheme, a host and perhaps a port: https://example.com")
     schedule_id = whole_id(tenant, given["schedule_id"]) if "schedule_id" in given else None
-    return Which(due_before, schedule_id, receiver)
+    return BacklogFilter(due_before, schedule_id, receiver)
 
 
-def backlog_shown(found: Backlog) -> View:
+def backlog_shown(found: BacklogReport) -> View:
     """The fields of BacklogOutput."""
     drain = found.seconds_to_drain
     return {
@@ -188,3 +199,100 @@ def _receiver(name: str) -> View:
     if name.startswith(DESTINATION_PREFIX):
         return {"destination": name.removeprefix(DESTINATION_PREFIX).rpartition(":")[2]}
     return {"origin": name}
+
+
+class BackfillInput(InputSchema):
+    """Which past occurrences to make up for, and how fast."""
+
+    since = Instant(
+        required=True, data_key="from", metadata={"description": "The first instant that is looked at"}
+    )
+    until = Instant(data_key="to", metadata={"description": "The last one; default: now"})
+    rate_per_second = fields.Float(
+        load_default=DEFAULT_RATE,
+        validate=validate.Range(LEAST_RATE, MAX_RATE),
+        metadata={"description": "How many callbacks fall due in a second at most"},
+    )
+    overlap = fields.String(
+        load_default=BackfillOverlap.ALLOW.value,
+        validate=validate.OneOf([each.value for each in BackfillOverlap]),
+        metadata={
+            "description": "`allow`: its callbacks run beside each other; `queue`: each waits for the end of"
+            " the one before, retries included"
+        },
+    )
+    only_missing = JsonBoolean(
+        load_default=True,
+        metadata={
+            "description": "Leave out occurrences that have an event that waits, succeeded or ended in"
+            " `error`; `false` makes every one once more"
+        },
+    )
+    dry_run = JsonBoolean(
+        load_default=False,
+        metadata={"description": "Only tell what it would do"},
+    )
+
+
+class BackfillOutput(OmitNone):
+    """A backfill and how far it has come."""
+
+    schedule_id = fields.String(required=True)
+    state = fields.String(
+        required=True,
+        validate=validate.OneOf([*(each.value for each in BackfillState), "done"]),
+        metadata={
+            "description": "`running`: beats make its events; `made`: all are made, and some wait; `done`;"
+            " `cancelled`; `error`, with its `reason`"
+        },
+    )
+    reason = fields.String(metadata={"description": "Why it ended"})
+    since = Instant(required=True, data_key="from")
+    until = Instant(required=True, data_key="to")
+    rate_per_second = fields.Float(required=True)
+    overlap = fields.String(required=True)
+    only_missing = fields.Boolean(required=True)
+    occurrences = fields.Integer(
+        required=True,
+        metadata={"description": f"Occurrences of the rule in that time, {MAX_OCCURRENCES} at most"},
+    )
+    made = fields.Integer(required=True, metadata={"description": "Of these, how many are events by now"})
+    left_out = fields.Integer(
+        required=True, metadata={"description": "How many had an event already; of a dry run all of them"}
+    )
+    waiting = fields.Integer(required=True, metadata={"description": "Its events that are not finished"})
+    completed = fields.Integer(required=True, metadata={"description": "Its events that succeeded"})
+    failed = fields.Integer(required=True, metadata={"description": "Its events that ended in `error`"})
+    seconds_left = fields.Integer(
+        metadata={"description": "How long the rest takes at its rate; absent once all is made"}
+    )
+    started_at = Instant(required=True)
+    ended_at = Instant(metadata={"description": "When all was made, or it was cancelled"})
+
+
+def backfill_shown(progress: BackfillProgress) -> View:
+    """The fields of BackfillOutput."""
+    found, waiting = progress.backfill, progress.waiting
+    left_out = found.left_out or progress.there
+    over = found.state is BackfillState.MADE and not waiting
+    running = found.state is BackfillState.RUNNING
+    rest = max(0, found.occurrences - found.made - left_out)
+    return {
+        "schedule_id": found.schedule_id.rpartition(":")[2],
+        "state": "done" if over else found.state.value,
+        "reason": found.reason,
+        "since": found.since,
+        "until": found.until,
+        "rate_per_second": found.rate_per_second,
+        "overlap": found.overlap.value,
+        "only_missing": found.only_missing,
+        "occurrences": found.occurrences,
+        "made": found.made,
+        "left_out": left_out,
+        "waiting": waiting,
+        "completed": progress.completed,
+        "failed": progress.failed,
+        "seconds_left": round(rest / found.rate_per_second) if running else None,
+        "started_at": found.started_at,
+        "ended_at": found.ended_at,
+    }

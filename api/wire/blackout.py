@@ -21,12 +21,11 @@ from scheduler_app.api.wire.schedule_fields import OUTPUT_FIELDS, PREVIEW_FIELDS
 from scheduler_app.domain.blackout import KINDS, LEAST_DURATION, MAX_DURATION, POLICIES, Blackout, end_of
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.kill_switch import Scope, Target
-from scheduler_app.domain.pause import MAX_NOTE
-from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.schedule import MAX_NOTE, Schedule
 from scheduler_app.json_boolean import JsonBoolean
 from scheduler_app.store import Store
 from scheduler_app.store.blackouts import CorruptBlackout
-from scheduler_app.usecases.blackouts import cover_of
+from scheduler_app.usecases.stops import blackout_cover
 
 _TRIGGERS = (*KINDS, "cron_seconds")
 _TARGETS = tuple(scope.value for scope in Scope)
@@ -163,7 +162,7 @@ def note_blackouts(
     """Adds to each occurrence of a preview the blackout that it falls into."""
     known = store.blackouts.everybodys(now)
     for each in occurrences if known else ():
-        cover = cover_of(known, schedule, each.get("due_at", each["run_time"]))
+        cover = blackout_cover(known, schedule, each.get("due_at", each["run_time"]))
         if cover is not None:
             skips = cover.skips(each["run_time"])
             each["blackout"] = {

@@ -1,4 +1,4 @@
-"""A calendar as it is asked for, and as it is shown."""
+"""Calendars, calendar feeds, and the check of zone data and holiday data: which schedules they would move."""
 
 from datetime import timedelta
 
@@ -6,9 +6,9 @@ from marshmallow import ValidationError, fields, post_load, validate, validates_
 
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services
-from scheduler_app.api.wire.field_types import BoundedList, Instant, check_visible
+from scheduler_app.api.wire.field_types import BoundedList, Cursor, Instant, check_visible
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.api.wire.output_schema import OutputSchema
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.api.wire.paging import Listed
 from scheduler_app.domain.calendars import (
     FIRST_YEAR,
@@ -20,15 +20,17 @@ from scheduler_app.domain.calendars import (
     NamedCalendar,
     NamedDate,
 )
+from scheduler_app.domain.schedule import MAX_NAME
 from scheduler_app.ics import closed_days
 from scheduler_app.ics.calendar_file import MAX_CHARACTERS
-from scheduler_app.ics.closed_days import YEARS_AHEAD
-from scheduler_app.store.calendars.calendars import CorruptCalendar
-from scheduler_app.usecases import ics_import
+from scheduler_app.ics.reading import YEARS_AHEAD
+from scheduler_app.store.calendars import CorruptCalendar
+from scheduler_app.usecases.deeds import ics_import
+from scheduler_app.usecases.questions.change_preview import MovedSchedule, ZoneCheck, holiday_data_of
 
 #: The longest stretch of days in one answer.
 MAX_DAYS = 3_660
-MAX_NAME = 200
+MAX_DATE_NAME = 200
 
 
 class NamedDateField(InputSchema):
@@ -37,9 +39,9 @@ class NamedDateField(InputSchema):
     date = fields.Date(required=True, metadata={"description": "The day", "example": "2027-01-02"})
     name = fields.String(
         load_default="",
-        validate=[validate.Length(max=MAX_NAME), check_visible],
+        validate=[validate.Length(max=MAX_DATE_NAME), check_visible],
         metadata={
-            "description": f"What it is called, up to {MAX_NAME} characters",
+            "description": f"What it is called, up to {MAX_DATE_NAME} characters",
             "example": "Berchtoldstag",
         },
     )
@@ -106,7 +108,7 @@ class CalendarInput(InputSchema):
         dates = list(data.get("dates", ()))
         if text := data.pop("ics", None):
             found = closed_days(
-                text, services().now(), most=MAX_DATES, is_out_of_time=ics_import.reading_time()
+                text, services().now(), most=MAX_DATES, is_out_of_time=ics_import.reading_deadline()
             )
             dates += [NamedDate(day, name) for day, name in found]
         if dates:
@@ -245,3 +247,158 @@ def calendar_shown(named: NamedCalendar | CorruptCalendar) -> View:
 def holiday_data_shown(key: str | None) -> str | None:
     """A release as people know it, 0.109, of the key that sorts, 0000.0109."""
     return None if key is None else ".".join(part.lstrip("0") or "0" for part in key.split("."))
+
+
+_MAX_TAG = 64
+_MAX_TOKEN = 200
+_NAME = {"description": "What people call it, such as who reads it", "example": "Operations' calendar"}
+_TAG = {"description": "Only schedules with this tag are shown; absent: all", "example": "nightly"}
+
+
+class FeedInput(InputSchema):
+    name = fields.String(
+        required=True, validate=[validate.Length(min=1, max=MAX_NAME), check_visible], metadata=_NAME
+    )
+    tag = fields.String(validate=[validate.Length(min=1, max=_MAX_TAG), check_visible], metadata=_TAG)
+
+
+class FeedOutput(OmitNone):
+    """A feed without its token, which only the answer to its creation shows."""
+
+    id = fields.String(required=True, metadata={"description": "The feed's id"})
+    name = fields.String(metadata=_NAME)
+    tag = fields.String(metadata=_TAG)
+    created_at = Instant(metadata={"description": "When it was created"})
+    reason = fields.String(metadata={"description": "Why its stored document cannot be read"})
+
+
+class CreatedFeed(FeedOutput):
+    token = fields.String(
+        required=True,
+        metadata={"description": "Opens this calendar, and nothing else. Shown only in this answer"},
+    )
+    path = fields.String(
+        required=True,
+        metadata={"description": "What to append to the API's host: the URL for a calendar program"},
+    )
+
+
+class FeedList(OutputSchema):
+    feeds = fields.List(fields.Nested(FeedOutput), required=True, metadata={"description": "Newest first"})
+
+
+class CalendarQuery(InputSchema):
+    tag = fields.String(validate=validate.Length(min=1, max=_MAX_TAG), metadata=_TAG)
+    token = fields.String(
+        validate=validate.Length(min=1, max=_MAX_TOKEN),
+        metadata={"description": "A feed's token, instead of an API key. No other path takes one"},
+    )
+
+
+#: Schedules that one call looks at: each may cost a look at its events.
+MAX_CHECKED = 200
+
+
+class ZoneCheckQuery(InputSchema):
+    """Which schedules to look at."""
+
+    limit = fields.Integer(
+        load_default=100,
+        validate=validate.Range(1, MAX_CHECKED),
+        metadata={"description": "How many active schedules to look at in this call"},
+    )
+    cursor = Cursor(
+        metadata={"description": "The `next_cursor` of the previous answer: the check continues after it"}
+    )
+
+
+class MoveOutput(OmitNone):
+    """One occurrence that would move."""
+
+    before = Instant(metadata={"description": "As it is planned; absent for one that would be added"})
+    after = Instant(metadata={"description": "As it would be; absent for one that would be dropped"})
+    seconds = fields.Integer(
+        metadata={"description": "How much later it would be; negative: earlier. Absent where one is absent"}
+    )
+
+
+class MovedScheduleOutput(OmitNone):
+    """A schedule that would move."""
+
+    id = fields.String(required=True, metadata={"description": "The schedule's id"})
+    name = fields.String(required=True, metadata={"description": "Its name"})
+    timezone = fields.String(required=True, metadata={"description": "The zone of its trigger"})
+    zone_data = fields.String(
+        metadata={
+            "description": "The release of the zone data that it was computed with; absent in UTC",
+            "example": "2026a",
+        },
+    )
+    calendar = fields.String(metadata={"description": "The calendar that it observes"})
+    holiday_data = fields.String(
+        metadata={
+            "description": "The release of `holidays` that the calendar's days were computed with",
+            "example": "0.109",
+        }
+    )
+    moves = fields.List(
+        fields.Nested(MoveOutput),
+        required=True,
+        metadata={"description": "The first of its moves, 5 at most"},
+    )
+    error = fields.String(metadata={"description": "Why it cannot be told; absent where it can"})
+
+
+class ZoneCheckOutput(OutputSchema):
+    """What the installed zone data and holiday data would move."""
+
+    zone_data = fields.String(
+        required=True, metadata={"description": "The release of the installed zone data", "example": "2026b"}
+    )
+    holiday_data = fields.String(
+        required=True,
+        metadata={"description": "The release of the installed `holidays` package", "example": "0.110"},
+    )
+    checked = fields.Integer(
+        required=True, metadata={"description": "Schedules of this page that were computed with older data"}
+    )
+    moved = fields.List(
+        fields.Nested(MovedScheduleOutput), required=True, metadata={"description": "Those that would move"}
+    )
+    next_cursor = Cursor(
+        required=True,
+        allow_none=True,
+        metadata={"description": "Give it as `cursor` for the next page; null at the end"},
+    )
+
+
+def zone_check_shown(check: ZoneCheck) -> View:
+    """The fields of ZoneCheckOutput."""
+    return {
+        "zone_data": check.version,
+        "holiday_data": check.holiday_data,
+        "checked": check.checked,
+        "moved": list(map(_moved_shown, check.moved)),
+        "next_cursor": check.next,
+    }
+
+
+def _moved_shown(moved: MovedSchedule) -> View:
+    schedule = moved.schedule
+    return {
+        "id": schedule.id,
+        "name": schedule.name,
+        "timezone": schedule.trigger.timezone,
+        "zone_data": schedule.zone_data,
+        "calendar": schedule.calendar.name if schedule.calendar else None,
+        "holiday_data": holiday_data_shown(holiday_data_of(schedule)),
+        "moves": [
+            {
+                "before": move.before,
+                "after": move.after,
+                "seconds": None if move.by is None else round(move.by.total_seconds()),
+            }
+            for move in moved.moves
+        ],
+        "error": moved.error,
+    }

@@ -1,6 +1,7 @@
-"""Types of JSON fields that marshmallow does not have.
+"""Types of values on the wire: ids and names in paths, and JSON fields that marshmallow does not have.
 
-marshmallow gives no types to what its fields read, write and take as options: those are Any here.
+A word that a route has in an id's place is never an id. marshmallow gives no types to what its fields read,
+write and take as options: those are Any here.
 """
 
 import binascii
@@ -10,12 +11,77 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from flask import Flask
 from marshmallow import ValidationError, fields, validate
+from werkzeug.routing import BaseConverter, Map
 
 from scheduler_app.domain.instants import shown_time, whole_milliseconds
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.text import control_in
 from scheduler_app.store.paging import Position
+
+SCHEDULE_WORDS = ("bulk", "export", "import", "preview")
+EVENT_WORDS = ("redrive",)
+MESSAGE_WORDS = ("bulk",)
+TASK_WORDS = ("scheduled", *SCHEDULE_WORDS)
+
+
+class ScheduleIds(BaseConverter):
+    """`<schedule:…>` in a route. Its calendar is another resource, and no id has a dot."""
+
+    part_isolating = True
+    regex = rf"(?!(?:{'|'.join(SCHEDULE_WORDS)})(?:/|$))(?![^/]*\.ics(?:/|$))[^/]+"
+
+
+class EventIds(BaseConverter):
+    """`<event:…>` in a route."""
+
+    part_isolating = True
+    regex = rf"(?!(?:{'|'.join(EVENT_WORDS)})(?:/|$))[^/]+"
+
+
+class MessageIds(BaseConverter):
+    """`<message:…>` in a route."""
+
+    part_isolating = True
+    regex = rf"(?!(?:{'|'.join(MESSAGE_WORDS)})(?:/|$))[^/]+"
+
+
+class TaskIds(BaseConverter):
+    """`<task:…>` in a route; a task is a schedule."""
+
+    part_isolating = True
+    regex = rf"(?!(?:{'|'.join(TASK_WORDS)})(?:/|$))[^/]+"
+
+
+class Names(BaseConverter):
+    """`<name:…>` in a route: a name that may have dots.
+
+    Clients, browsers and proxies take the segments `.` and `..` for steps in the path, also as `%2E`: in
+    these two names the percent sign is quoted once more.
+    """
+
+    part_isolating = True
+    regex = "[^/]+"
+
+    def to_python(self, value: str) -> str:
+        return value.replace("%2E", ".")
+
+    def to_url(self, value: str) -> str:
+        return "%252E" * len(value) if value in (".", "..") else super().to_url(value)
+
+
+def register_converters(app: Flask) -> None:
+    """Must be called before any route with such an id or name is added."""
+    known: Map = app.url_map
+    known.converters |= {
+        "schedule": ScheduleIds,
+        "event": EventIds,
+        "message": MessageIds,
+        "task": TaskIds,
+        "name": Names,
+    }
+
 
 CALENDAR_NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}\Z")
 CALENDAR_NAME_ERROR = "must be 1 to 64 letters, digits, dots, underscores and hyphens"

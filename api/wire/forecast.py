@@ -12,9 +12,9 @@ from scheduler_app.api.wire.field_types import Instant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.forecast import MAX_BUCKETS, Buckets, Forecast, Source, Withheld
+from scheduler_app.domain.forecast import MAX_BUCKETS, Buckets, Forecast, ForecastSource, Withheld
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
-from scheduler_app.domain.stored_years import check_storable
+from scheduler_app.domain.instants import check_storable
 
 DAY: Final = timedelta(days=1)
 #: How far ahead a forecast may reach.
@@ -179,7 +179,10 @@ def forecast_shown(made: Forecast) -> View:
         "buckets": parts,
         "receivers": [_receiver(name, counts, len(buckets)) for name, counts in most[:MAX_RECEIVERS]],
         "receivers_omitted": max(0, len(most) - MAX_RECEIVERS),
-        "sources": {name: sources[name] for name in (Source.RULES, Source.EVENTS, Source.MESSAGES)},
+        "sources": {
+            name: sources[name]
+            for name in (ForecastSource.RULES, ForecastSource.EVENTS, ForecastSource.MESSAGES)
+        },
         "blackouts": {each.value: made.withheld[each] for each in Withheld},
         "overdue": made.overdue,
         "sampled": bool(made.notes),

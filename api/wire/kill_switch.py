@@ -9,10 +9,10 @@ from scheduler_app.api.wire.field_types import DestinationName, Instant, check_v
 from scheduler_app.api.wire.input_schema import InputSchema, WriteQuery
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
-from scheduler_app.domain.pause import MAX_NOTE
+from scheduler_app.domain.schedule import MAX_NOTE
 from scheduler_app.json_boolean import JsonBoolean
-from scheduler_app.store.kill_switches import CorruptSwitch
-from scheduler_app.usecases.kill_switches import Shown, Stopped
+from scheduler_app.store.kill_switches import CorruptKillSwitch
+from scheduler_app.usecases.stops import HoldingKillSwitch, KillSwitchEffect
 
 _TAG = "What has this tag"
 _DESTINATION = "What goes to this destination"
@@ -127,20 +127,20 @@ def _target_shown(target: Target) -> View:
     return {target.scope.value: True if target.scope is Scope.ALL else target.name}
 
 
-def switch_shown(switch: KillSwitch | CorruptSwitch) -> View:
+def switch_shown(switch: KillSwitch | CorruptKillSwitch) -> View:
     """One that is on, in answers."""
     view = _target_shown(switch.target)
-    if isinstance(switch, CorruptSwitch):
+    if isinstance(switch, CorruptKillSwitch):
         return view | {"corrupt": switch.reason}
     return view | {"since": switch.since, "note": switch.note, "by": switch.by}
 
 
-def shown(found: Shown) -> View:
+def kill_switch_shown(found: HoldingKillSwitch) -> View:
     """One that is on, with what it holds."""
     return switch_shown(found.switch) | {"held": found.held}
 
 
-def stopped_shown(stopped: Stopped) -> View:
+def turned_on_shown(stopped: KillSwitchEffect) -> View:
     """What turning it on has done."""
     return switch_shown(stopped.switch) | {
         "result": "was on" if stopped.was_on else "on",

@@ -1,7 +1,7 @@
-"""Lists: which page to answer, and what every page says."""
+"""Pages of lists, and what bulk edits and redrives share: a filter or all, one page in each call."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields, validate, validates_schema
 
@@ -9,7 +9,8 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.field_types import Cursor
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OutputSchema
-from scheduler_app.store.paging import Page, Window
+from scheduler_app.json_boolean import JsonBoolean
+from scheduler_app.store.paging import Page, PageRequest
 
 MAX_LIMIT = 500
 MAX_PAGE = 10_000
@@ -47,10 +48,10 @@ class Paging(InputSchema):
             raise ValidationError(f"page × limit must not exceed {MAX_WALKED}; go on by cursor", "page")
 
 
-def window(query: Loaded) -> Window:
+def window(query: Loaded) -> PageRequest:
     """The part of a list that a query asks for; takes those parameters out of `query`."""
     limit, page = query.pop("limit"), query.pop("page", 1)
-    return Window(
+    return PageRequest(
         limit=limit,
         skip=(page - 1) * limit,
         after=query.pop("cursor", None),
@@ -59,7 +60,7 @@ def window(query: Loaded) -> Window:
     )
 
 
-def listed(name: str, rows: Iterable[View], asked: Window, found: Page[Any]) -> View:
+def listed(name: str, rows: Iterable[View], asked: PageRequest, found: Page[Any]) -> View:
     """The fields of `Listed`, with the rows under `name`."""
     page = asked.skip // asked.limit + 1
     return {name: list(rows), "page": page, "limit": asked.limit, "next_cursor": found.next}
@@ -78,3 +79,41 @@ class Listed(OutputSchema):
             " be shorter than `limit`, or empty: one call reads at most 100,000 rows to find matching ones"
         },
     )
+
+
+class PageSelection(InputSchema):
+    """Everything that matches a filter, or `all` without one."""
+
+    body_optional = True
+
+    #: The names of the filters in Python and on the wire.
+    FILTERS: ClassVar[dict[str, str]]
+    #: What is selected, in the singular, for error messages.
+    THINGS: ClassVar[str]
+
+    all = JsonBoolean(
+        load_default=False,
+        metadata={"description": "Everything there is, instead of a filter"},
+    )
+    cursor = Cursor(metadata={"description": "The `next_cursor` of the call before"})
+    dry_run = JsonBoolean(
+        load_default=False,
+        metadata={"description": "Count what would be done, and do nothing"},
+    )
+
+    @validates_schema
+    def check_filter(self, data: Loaded, **_: object) -> None:
+        filtered = any(name in data for name in self.FILTERS)
+        if not filtered and not data["all"]:
+            *others, last = self.FILTERS.values()
+            names = f"{', '.join(others)} or {last}"
+            raise ValidationError(f"give {names}, or all: true for every {self.THINGS} there is", "all")
+        if filtered and data["all"]:
+            raise ValidationError("give all, or a filter, not both", "all")
+
+
+class Skipped(OutputSchema):
+    """A schedule or an event that was not changed."""
+
+    id = fields.String(required=True, metadata={"description": "Its id"})
+    reason = fields.String(required=True, metadata={"description": "Why it was not changed"})

@@ -1,18 +1,48 @@
-"""Previews: when a trigger fires, before or after it is saved."""
+"""Previews and explanations: when a trigger fires, before or after it is saved, and why or why not."""
 
-from datetime import datetime
-from typing import Final
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
 
 from marshmallow import ValidationError, fields, validate, validates, validates_schema
 
-from scheduler_app.api.json_types import Loaded
-from scheduler_app.api.wire.field_types import Instant
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.wire.event import EventOutput
+from scheduler_app.api.wire.field_types import Instant, LocalOrInstant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
-from scheduler_app.api.wire.schedule_fields import PREVIEW_FIELDS, TRIGGER_OUTPUT_FIELDS
+from scheduler_app.api.wire.schedule import event_shown, time_shown
+from scheduler_app.api.wire.schedule_fields import PREVIEW_FIELDS, TRIGGER_OUTPUT_FIELDS, warnings_of
 from scheduler_app.api.wire.schedule_fields.trigger import MAX_TIMEZONE
+from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.local_time import timezone_named
+from scheduler_app.domain.event import due
+from scheduler_app.domain.explanation import Explanation
+from scheduler_app.domain.ids import whole_id
+from scheduler_app.domain.local_time import local_in, timezone_named
+from scheduler_app.domain.recurrence import AnyRecurrence, Occurrence, Reason, Recurrence
+from scheduler_app.domain.schedule import TICK
+from scheduler_app.domain.schedule_draft import ScheduleDraft
+from scheduler_app.domain.triggers import FIELDS, Trigger, new_trigger
+from scheduler_app.store import Store
+from scheduler_app.store.events.events import EventRecord
+from scheduler_app.usecases.deeds.calendars import with_calendar
+
+
+class Jitter(NamedTuple):
+    """The jitter of a schedule, or of a trigger that is not saved: that has no id, unless one was given."""
+
+    seconds: float
+    schedule_id: str | None
+
+    def shown(self, instant: datetime) -> View:
+        """The fields that OccurrenceOutput has for it."""
+        if not self.seconds:
+            return {}
+        if self.schedule_id is not None:
+            return {"due_at": due(self.schedule_id, instant, self.seconds)}
+        return {"earliest": instant, "latest": instant + timedelta(seconds=self.seconds)}
+
 
 #: Occurrences in one answer.
 MAX_OCCURRENCES: Final = 1_000
@@ -173,3 +203,192 @@ class PreviewOutput(OutputSchema):
     recurrence = fields.String(
         metadata={"description": "The trigger as an RFC 5545 recurrence with its DTSTART made explicit"}
     )
+
+
+#: Later occurrences are not looked for: Python's calendar ends with this year.
+END = datetime(9999, 12, 31, tzinfo=UTC)
+
+
+def unsaved_preview_shown(given: Loaded, store: Store, now: datetime, *, tenant: str) -> View:
+    """The fields of PreviewOutput for a trigger that is not saved. `given` is what PreviewInput has loaded,
+    and is used up; the trigger is given at `now` unless it says otherwise. Raises InvalidField."""
+    at: datetime = given.pop("at", None) or now
+    query = {name: given.pop(name) for name in PreviewQuery().fields if name in given}
+    written = {name: given.pop(name) for name in FIELDS if name in given}
+    jitter = Jitter(given.pop("jitter_seconds", 0.0), _whole_id(given.pop("id", None), tenant))
+    draft = with_calendar(ScheduleDraft(**given), store, tenant=tenant)
+    trigger = new_trigger(written, draft.context(None, None, at))
+    calendar, recurrence = draft.observed(None, trigger), trigger.recurrence(at)
+    observing = recurrence if calendar is None else calendar.observed_by(recurrence)
+    return preview_shown(trigger, calendar, observing, query.get("after", at), query, jitter)
+
+
+def preview_shown(
+    trigger: Trigger,
+    calendar: CalendarUse | None,
+    recurrence: AnyRecurrence,
+    after: datetime,
+    query: Loaded,
+    jitter: Jitter,
+) -> View:
+    """The fields of PreviewOutput: occurrences of `recurrence`, which is the trigger's as `calendar` leaves
+    it, after `after`, as many and in the zone that the PreviewQuery `query` says. Raises InvalidRecurrence
+    when it takes too long to tell."""
+    # `until` is included.
+    end, limit = min(query.get("until", END), END - TICK) + TICK, query["limit"]
+    found = recurrence.occurrences(after + TICK, end, limit) if after < end else []
+    shown_in = query.get("display_timezone")
+    view: View = {
+        "trigger": dict(trigger.written),
+        "occurrences": [
+            {"run_time": each.instant, "local": _shown(each.local, shown_in), "dst": each.dst}
+            | _rolled(each, calendar, shown_in)
+            | jitter.shown(each.instant)
+            for each in found
+        ],
+        **_skipped(recurrence, calendar, (after, end), found, query),
+        "warnings": warnings_of(trigger, calendar, recurrence, after, found[-1].instant if found else None),
+        "description": recurrence.description,
+    }
+    return view | ({"recurrence": recurrence.text} if isinstance(recurrence, Recurrence) else {})
+
+
+def _whole_id(schedule_id: str | None, tenant: str) -> str | None:
+    return None if schedule_id is None else whole_id(tenant, schedule_id)
+
+
+def _shown(local: datetime, timezone: str | None) -> str:
+    """An aware time, in the zone that is asked for or else its own."""
+    return (local if timezone is None else local_in(local, timezone)).isoformat()
+
+
+def _rolled(each: Occurrence, calendar: CalendarUse | None, timezone: str | None) -> View:
+    if each.rolled_from is None:
+        return {}
+    return {
+        "rolled_from": _shown(each.rolled_from, timezone),
+        "reason": _closed_by(calendar, each.rolled_from),
+    }
+
+
+def _skipped(
+    recurrence: AnyRecurrence,
+    calendar: CalendarUse | None,
+    span: tuple[datetime, datetime],
+    found: Sequence[Occurrence],
+    query: Loaded,
+) -> View:
+    """What a calendar takes away up to the last occurrence that is shown, `limit` at most."""
+    (after, end), limit = span, query["limit"]
+    if not isinstance(recurrence, Recurrence) or after >= end:
+        return {}
+    end = found[-1].instant if len(found) == limit else end
+    skipped = [
+        {"local": _shown(each, query.get("display_timezone")), "reason": _closed_by(calendar, each)}
+        for each in recurrence.left_out(after + TICK, end, limit)
+    ]
+    return {"skipped": skipped} if skipped else {}
+
+
+def _closed_by(calendar: CalendarUse | None, local: datetime) -> str:
+    known = calendar.known if calendar else None
+    day = known.days.day(local.date()) if known else None
+    return day.name if day else ""
+
+
+class WhyQuery(InputSchema):
+    """Which instant is asked about."""
+
+    at = LocalOrInstant(
+        required=True,
+        metadata={
+            "description": "The instant, past or future; without an offset it is read in the schedule's zone",
+            "example": "2030-01-05T12:00:00Z",
+        },
+    )
+
+    @validates("at")
+    def check_at(self, value: datetime, **_: object) -> None:
+        # At the very ends of the calendar an instant has no local time in every zone.
+        if not 1 < value.year < 9999:
+            raise ValidationError("must lie in the years 2 to 9998")
+
+
+class ReasonOutput(OmitNone):
+    """Why it does not fire, or why it does."""
+
+    code = fields.String(
+        required=True,
+        metadata={
+            "description": "The part of RFC 5545 that leaves the instant out (`DTSTART`, `INTERVAL`, `BYDAY`,"
+            " `UNTIL`, `EXDATE`, …), or in small letters what else does: `holiday`, `gap`, `overlap`,"
+            " `run_at`, `on_demand`, `created`, `cut`, `paused`, `blackout`, `error`, `finished`, `deleted`,"
+            " or the state of its event (`cancelled`, `expired`, `skipped`). Of a cause: `RRULE`, `RDATE`,"
+            " `DTSTART` or `run_at` names it; `SKIP`, `gap`, `holiday` or `jitter` moved it; `overlap` chose"
+            " it",
+            "example": "BYDAY",
+        },
+    )
+    message = fields.String(required=True, metadata={"description": "The reason in words"})
+    rule = fields.String(metadata={"description": "The rule of the recurrence that the reason is about"})
+
+
+class WhyOutput(OutputSchema):
+    """Why a schedule fires at an instant, or does not."""
+
+    at = fields.Nested(OccurrenceOutput, required=True, metadata={"description": "The instant asked about"})
+    fires = fields.Boolean(
+        required=True,
+        metadata={"description": "Whether it fires then; for the past, whether its event was not withdrawn"},
+    )
+    reason = fields.Nested(ReasonOutput, metadata={"description": "The first reason; absent where it fires"})
+    further_reasons = fields.List(
+        fields.Nested(ReasonOutput),
+        required=True,
+        metadata={
+            "description": "What else keeps it from firing: of the other rules, or the schedule's state"
+        },
+    )
+    causes = fields.List(
+        fields.Nested(ReasonOutput),
+        required=True,
+        metadata={"description": "Why it fires: what names it, and what moved it; empty where it does not"},
+    )
+    previous = fields.Nested(
+        OccurrenceOutput,
+        metadata={"description": "The last occurrence of the trigger before it, as the trigger is now"},
+    )
+    next = fields.Nested(
+        OccurrenceOutput,
+        metadata={"description": "The first occurrence of the trigger after it, as the trigger is now"},
+    )
+    event = fields.Nested(EventOutput, metadata={"description": "The event at that instant, if there is one"})
+    warnings = fields.List(
+        fields.String(), required=True, metadata={"description": "What this answer could not tell"}
+    )
+
+
+def explanation_shown(
+    explanation: Explanation, event: EventRecord | None, timezone: str, jitter: Jitter
+) -> View:
+    """The fields of WhyOutput."""
+    verdict, reasons = explanation.verdict, [_reason(each) for each in explanation.reasons]
+    view: View = {
+        "at": time_shown(explanation.at, timezone) | (jitter.shown(explanation.at) if verdict.fires else {}),
+        "fires": explanation.fires,
+        "further_reasons": reasons[1:],
+        "causes": [_reason(each) for each in explanation.causes],
+        "warnings": list(explanation.warnings),
+    }
+    if reasons:
+        view["reason"] = reasons[0]
+    for name, instant in (("previous", verdict.previous), ("next", verdict.following)):
+        if instant is not None:
+            view[name] = time_shown(instant, timezone) | jitter.shown(instant)
+    if event is not None:
+        view["event"] = event_shown(event)
+    return view
+
+
+def _reason(reason: Reason) -> View:
+    return {"code": reason.code, "message": reason.message, "rule": reason.rule}

@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from scheduler_app.api.specification import specification
+from scheduler_app.api.factory import specification
 from scheduler_app.config import Settings
 
 Node = dict[str, Any]

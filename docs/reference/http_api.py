@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from scheduler_app.api.apply_schema import apply_schema
-from scheduler_app.api.specification import specification
+from scheduler_app.api.factory import specification
+from scheduler_app.api.routes.documentation import apply_schema
 from scheduler_app.api.wire.schedule_fields import SCHEDULE_FIELDS
 from scheduler_app.config import Settings
 

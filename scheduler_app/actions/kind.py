@@ -1,16 +1,97 @@
-"""What a kind of action has to bring along: how it is stored, how it is checked, who executes it."""
+"""The seam between the scheduler and the kinds of actions.
+
+`ActionKind` is what a kind has to bring along: how it is stored, how it is checked, who executes it. An
+`Executor` is where a worker starts attempts and later gets verdicts; `Executors` are those of one worker, one
+for each kind that it serves.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
-from scheduler_app.actions.executor import Executor
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
+from scheduler_app.domain.deliverable import Deliverable
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.queues import COMMANDS
 
 if TYPE_CHECKING:
     from scheduler_app.actions.fields import ActionFields
+
+
+class Outcome(Enum):
+    """What an attempt means for its event."""
+
+    SUCCESS = auto()
+    RETRY = auto()
+    """Another attempt may succeed: it follows if the schedule's retries are not spent."""
+    PERMANENT = auto()
+    """No attempt can succeed until the schedule is changed."""
+
+
+class Verdict(NamedTuple):
+    """How an attempt ended. Secrets of its action are in none of the fields: the executor removes them.
+
+    `error`, `snippet`, `status_code` and `duration_ms` (milliseconds) are kept in the event's history.
+    `status_code` is the number by which the receiver told how it went: an HTTP status, a process's exit
+    status. `error` says in one sentence why there is none, or what was wrong. `snippet` is the beginning of
+    what came back, on one line. `reason` is what people are told of an attempt that failed; it is not used
+    after a success. `retry_after` is for how many seconds the receiver asked not to be called again.
+    `output` is what a program has printed, its beginning and its end.
+    """
+
+    event_id: str
+    outcome: Outcome
+    status_code: int | None
+    error: str | None
+    snippet: str
+    duration_ms: float
+    reason: str = ""
+    retry_after: float | None = None
+    output: str | None = None
+
+
+class Executor(Protocol):
+    """Runs attempts of one kind of action beside each other, any number of them at once.
+
+    All methods but `wake` are called by one thread, the courier's, which serves every receiver: none of them
+    may block, but for `wait`, which may for its timeout. Whatever has to block belongs into threads or
+    processes of the executor's own.
+
+    `concurrency` is how many attempts with one isolation key a worker may have in flight.
+    """
+
+    @property
+    def concurrency(self) -> int: ...
+
+    def start(self, event: Event, deliverable: Deliverable, now: datetime) -> None:
+        """Begins the attempt that follows `event.attempt`; `now` (UTC) is when it starts.
+
+        It ends after `deliverable.timeout_seconds` at the latest, and yields exactly one verdict. What is
+        wrong with the action is a verdict, too. An exception is an error in our own code: the caller ends the
+        event with it, and no verdict may follow. The event has no other attempt in flight.
+        """
+        ...
+
+    def wait(self, timeout: float) -> Sequence[Verdict]:
+        """Returns the verdicts that there are; waits up to `timeout` seconds while there is none, and less
+        after `wake`."""
+        ...
+
+    def wake(self) -> None:
+        """Ends the present `wait`, or the next one, at once. Any thread may call it."""
+        ...
+
+    def interrupt(self) -> None:
+        """Ends every attempt in flight; none of them yields a verdict. The executor can be used again."""
+        ...
+
+    def close(self) -> None:
+        """Interrupts, and frees what the executor holds: connections, threads, processes."""
+        ...
+
 
 A = TypeVar("A", bound=Action)
 
@@ -70,3 +151,58 @@ class ActionKind(ABC, Generic[A]):
         `ready` is for an executor with threads of its own: they call it when there is a verdict to collect,
         because the courier may be waiting in another executor's `wait`.
         """
+
+
+class Executors:
+    """Waits for all of them at once: in the `wait` of the first one, which the others wake."""
+
+    def __init__(self, executors: Mapping[str, Executor]) -> None:
+        """`executors` by the name of the kind; at least one. All but the first call the `wake` of this object
+        when they have a verdict."""
+        self._executors = dict(executors)
+        self._first, *self._others = self._executors.values()
+
+    @property
+    def concurrency(self) -> Mapping[str, int]:
+        """How many attempts with one isolation key may be in flight, by kind."""
+        return {name: executor.concurrency for name, executor in self._executors.items()}
+
+    def of(self, kind: str) -> Executor:
+        """Raises KeyError for a kind that this worker does not serve."""
+        return self._executors[kind]
+
+    def serves(self, kind: str) -> bool:
+        return kind in self._executors
+
+    def wait(self, timeout: float) -> Sequence[Verdict]:
+        """The verdicts of all; see `Executor.wait`."""
+        verdicts = self._first.wait(timeout)
+        if not self._others:  # mostly: the worker serves one kind
+            return verdicts
+        gathered = list(verdicts)
+        for executor in self._others:
+            gathered += executor.wait(0.0)
+        return gathered
+
+    def wake(self) -> None:
+        self._first.wake()
+
+    def interrupt(self) -> None:
+        for executor in self._executors.values():
+            executor.interrupt()
+
+    def close(self) -> None:
+        for executor in self._executors.values():
+            executor.close()
+
+
+def make_executors(settings: Settings, kinds: Iterable[ActionKind[Any]]) -> Executors:
+    """Makes the executors of these kinds, in their order. Raises InvalidSetting."""
+    made: list[Executors] = []
+
+    def ready() -> None:
+        if made:  # an executor may report before the others are made; the first `wait` finds its verdict
+            made[0].wake()
+
+    made.append(Executors({kind.name: kind.executor(settings, ready) for kind in kinds}))
+    return made[0]

@@ -9,8 +9,8 @@ from kombu.transport import TRANSPORT_ALIASES
 
 from scheduler_app.broker.queues import PRIORITIES, QUEUE
 from scheduler_app.config import Settings
-from scheduler_app.domain.flow import Limiter
-from scheduler_app.domain.lane import Lane, QueueLengths
+from scheduler_app.domain.flow_control import Limiter
+from scheduler_app.domain.queues import Lane, QueueLengths
 from scheduler_app.health.check import Check, fine
 
 

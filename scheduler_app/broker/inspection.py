@@ -12,7 +12,7 @@ Report = dict[str, Any]
 _report: Callable[[], Report] | None = None
 
 
-def answer_with(report: Callable[[], Report]) -> None:
+def set_in_flight_report(report: Callable[[], Report]) -> None:
     """What this process answers; a worker says it when it starts."""
     global _report
     _report = report

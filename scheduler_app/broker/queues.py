@@ -5,8 +5,7 @@ from typing import Any
 
 from kombu.entity import Exchange, Queue
 
-from scheduler_app.domain.lane import Lane
-from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.domain.queues import CALLBACKS, Lane
 
 QUEUE = CALLBACKS
 #: Where tasks of a user's own on this application go, unless they name another queue.

@@ -1,4 +1,4 @@
-"""The command `scheduler`. Each command is a file in `commands/` and a row in the table below."""
+"""The command `scheduler`. Its commands are in `commands/`, a file for each group, rows of a table."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,53 +7,52 @@ from typing import Any
 
 import click
 
-from scheduler_app.cli.command_group import CommandGroup
-from scheduler_app.cli.errors import USAGE
+from scheduler_app.cli.click_extensions import USAGE, CommandGroup
 from scheduler_app.version import __version__
 
 #: The module in `commands/` and the function of each command. A module is imported only when its command is
 #: called: importing the drivers, the tables and the client takes longer than most commands take to run.
 _COMMANDS = {
     "apply": "apply:apply",
-    "backfill": "backfill:backfill",
+    "backfill": "backlog:backfill",
     "backlog": "backlog:backlog",
     "calendar": "calendar:calendar",
-    "cancel": "cancel:cancel_events",
-    "completion": "completion:completion",
-    "create": "create:create_schedule",
-    "delete": "delete:delete_schedules",
-    "demo": "demo:demo",
+    "cancel": "events:cancel_events",
+    "completion": "installation:completion",
+    "create": "schedules:create_schedule",
+    "delete": "schedule_actions:delete_schedules",
+    "demo": "up:demo",
     "destination": "destination:destinations",
-    "doctor": "doctor:doctor",
+    "doctor": "maintenance:doctor",
     "events": "events:list_events",
-    "execute": "trigger:trigger_schedule",
-    "export": "export:export_schedules",
-    "failed": "failed:failed",
-    "forecast": "forecast:forecast",
-    "get": "get:get_schedule",
-    "history": "history:history",
-    "import": "import_:import_schedules",
+    "execute": "schedule_actions:trigger_schedule",
+    "export": "export_import:export_schedules",
+    "failed": "events:failed",
+    "forecast": "occurrences:forecast",
+    "get": "schedules:get_schedule",
+    "history": "events:history",
+    "import": "export_import:import_schedules",
     "import-celery-beat": "import_celery_beat:import_celery_beat",
     "import-crontab": "import_crontab:import_crontab",
-    "blackout": "blackout:blackout",
-    "kill-switch": "kill_switch:kill_switch",
-    "list": "list:list_schedules",
+    "blackout": "stops:blackout",
+    "kill-switch": "stops:kill_switch",
+    "list": "schedules:list_schedules",
     "message": "message:messages",
-    "next": "next:next_runs",
-    "pause": "pause:pause_schedules",
-    "preview": "preview:preview",
-    "profile": "profile:profile",
-    "redrive": "redrive:redrive",
-    "reseal": "reseal:reseal",
-    "resume": "resume:resume_schedules",
-    "schedule": "schedule:schedule_once",
-    "tail": "tail:tail",
-    "trigger": "trigger:trigger_schedule",
-    "tzdata": "tzdata:tzdata",
+    "next": "occurrences:next_runs",
+    "pause": "schedule_actions:pause_schedules",
+    "preview": "occurrences:preview",
+    "profile": "installation:profile",
+    "redrive": "events:redrive",
+    "reseal": "maintenance:reseal",
+    "resume": "schedule_actions:resume_schedules",
+    "schedule": "schedule_actions:schedule_once",
+    "tail": "events:tail",
+    "trigger": "schedule_actions:trigger_schedule",
+    "tzdata": "calendar:tzdata",
     "up": "up:up",
-    "update": "update:update_schedule",
-    "version": "version:version",
-    "why": "why:why",
+    "update": "schedules:update_schedule",
+    "version": "installation:version",
+    "why": "occurrences:why",
 }
 #: Commands that need more than the client, and the extra that brings it.
 _EXTRAS = {"doctor": "server", "reseal": "server", "up": "embedded"}

@@ -23,7 +23,7 @@ GIVE_UP_SECONDS = 8.0
 _DATA = Path("data")
 
 
-class Refused(click.ClickException):
+class RequestFailed(click.ClickException):
     """The API's own sentence, what it says about each field, and in which ways a text can be read.
     `hint` says what of the command's own settings led there."""
 
@@ -112,7 +112,7 @@ def _with_client(command: Callable[..., None], receiver: str | None) -> Callable
                 hint = _address_source(found)
             elif error.status == 401:
                 hint = _key_source(api_key, known is not None)
-            raise Refused(error, hint) from None
+            raise RequestFailed(error, hint) from None
         except ValueError as error:
             raise click.UsageError(str(error)) from None
 
@@ -124,11 +124,11 @@ def _key_of_this_machine() -> str | None:
     if "API_KEYS" not in os.environ:
         return None
     # Reading settings loads a parser of YAML, which most commands do not need.
-    from scheduler_app.config.api_keys import Role, read_key
+    from scheduler_app.config.api_keys import KeyRole, read_key
 
     for entry in os.environ["API_KEYS"].split(","):
         with suppress(ValueError):
-            if (known := read_key(entry.strip())).role is Role.WRITE:
+            if (known := read_key(entry.strip())).role is KeyRole.WRITE:
                 return known.key
     return None
 

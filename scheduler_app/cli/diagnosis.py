@@ -13,23 +13,20 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.celery_task_action import CELERY_TASK
 from scheduler_app.domain.command_action import COMMAND
 from scheduler_app.health import Check
-from scheduler_app.health.agreement import check_settings
-from scheduler_app.health.blackouts import check_blackouts
-from scheduler_app.health.check import fine, note, unknown, wrong
-from scheduler_app.health.destinations import check_destinations
-from scheduler_app.health.driver_errors import error_summary, without_passwords
-from scheduler_app.health.fleet import check_fleet
-from scheduler_app.health.keys import check_keys
-from scheduler_app.health.kill_switches import check_kill_switches
+from scheduler_app.health.check import error_summary, fine, note, unknown, without_passwords, wrong
+from scheduler_app.health.configuration import (
+    MOST_READ,
+    check_keys,
+    check_refused_actions,
+    check_stored_secrets,
+    refused_actions,
+)
 from scheduler_app.health.mongodb import check_mongodb
-from scheduler_app.health.queue import check_queue
-from scheduler_app.health.queues import check_queues, named_queues
-from scheduler_app.health.receivers import check_receivers
-from scheduler_app.health.refused_actions import check_refused_actions, refused_actions
-from scheduler_app.health.releases import check_releases
-from scheduler_app.health.stored_secrets import READ, check_stored_secrets
+from scheduler_app.health.processes import check_fleet, check_receivers, check_releases, check_settings
+from scheduler_app.health.stops import check_blackouts, check_destinations, check_kill_switches
+from scheduler_app.health.work import check_queue, check_queues, named_queues
 from scheduler_app.store import STORE_FAULTS, Store, within
-from scheduler_app.usecases.dispatch import MESSAGES_IN_QUEUE
+from scheduler_app.usecases.duties.dispatch_selection import MESSAGES_IN_QUEUE
 from scheduler_app.version import POLICY_LEVEL, __version__
 
 #: For one step of a connection.
@@ -69,8 +66,10 @@ def _stored(store: Store, settings: Settings, *, asks: bool) -> list[Check]:
     found = unreadable = None
     with suppress(*STORE_FAULTS), within(STORE_SECONDS):
         if asks:
-            unreadable = store.schedules.unreadable(limit=READ) | store.destinations.unreadable(limit=READ)
-            found = store.destinations.stoppable(limit=READ)
+            unreadable = store.schedules.unreadable(limit=MOST_READ) | store.destinations.unreadable(
+                limit=MOST_READ
+            )
+            found = store.destinations.stoppable(limit=MOST_READ)
     limiter = backend_of(settings.broker).limiter(settings, seconds=STEP_SECONDS) if found else None
     try:
         return [check_stored_secrets(unreadable), check_destinations(found, limiter)]

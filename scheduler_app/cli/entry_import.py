@@ -11,8 +11,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from scheduler_app.cli.output import say, table
-from scheduler_app.cli.progress import counted
+from scheduler_app.cli.output import say, table, with_progress
 from scheduler_app.client import Json, Schedule, Scheduler, SchedulerError
 
 _MAX_ID: Final = 64
@@ -23,14 +22,14 @@ _COUNTS: Final = ("created", "changed", "unchanged", "differs", "refused")
 #: How many coming occurrences a dry run shows.
 _SHOWN = 3
 #: What the API answers to one entry that it does not take; anything else concerns all of them.
-_OF_THE_ENTRY = frozenset((400, 409, 413, 422))
+_ENTRY_STATUSES = frozenset((400, 409, 413, 422))
 
 
 class NotImportable(Exception):
     """An entry cannot be taken over: the message says why, and perhaps what to do instead."""
 
 
-class Importable(Protocol):
+class ImportableEntry(Protocol):
     """What another scheduler runs, and when."""
 
     @property
@@ -56,11 +55,11 @@ class Importable(Protocol):
         """What differs from the other scheduler, and is taken over nevertheless."""
 
 
-E = TypeVar("E", bound=Importable)
+E = TypeVar("E", bound=ImportableEntry)
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedEntry:
     """An entry that cannot be taken over."""
 
     name: str
@@ -68,7 +67,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ImportedEntry:
     """What became, or would become, of an entry."""
 
     name: str
@@ -83,7 +82,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Importing(Generic[E]):
+class EntryImporter(Generic[E]):
     """How entries are to be imported."""
 
     scheduler: Scheduler
@@ -95,28 +94,28 @@ class Importing(Generic[E]):
     update: bool
     dry_run: bool
 
-    def take(self, found: Iterator[E | Refused]) -> Iterator[Taken | Refused]:
+    def take(self, found: Iterator[E | RefusedEntry]) -> Iterator[ImportedEntry | RefusedEntry]:
         """Imports one after another. Raises SchedulerError where the API refuses more than one entry."""
         seen: set[str] = set()
         for each in found:
-            if isinstance(each, Refused):
+            if isinstance(each, RefusedEntry):
                 yield each
                 continue
             given = schedule_id(self.id_prefix, each.key)
             if given in seen:
-                yield Refused(each.name, "another entry has the same name; give it one of its own")
+                yield RefusedEntry(each.name, "another entry has the same name; give it one of its own")
                 continue
             seen.add(given)
             try:
                 yield self._take(given, each)
             except NotImportable as refused:
-                yield Refused(each.name, str(refused))
+                yield RefusedEntry(each.name, str(refused))
             except SchedulerError as error:
-                if error.status not in _OF_THE_ENTRY:
+                if error.status not in _ENTRY_STATUSES:
                     raise
-                yield Refused(each.name, _reason(error))
+                yield RefusedEntry(each.name, _reason(error))
 
-    def _take(self, given: str, entry: E) -> Taken:
+    def _take(self, given: str, entry: E) -> ImportedEntry:
         fields = self.fields_of(entry)
         if entry.once_after is not None:
             fields = {name: value for name, value in fields.items() if name not in entry.trigger}
@@ -130,11 +129,11 @@ class Importing(Generic[E]):
             result = "differs"
         if not self.dry_run and result in ("created", "changed"):
             self.scheduler.put(given, fields)
-        return Taken(
+        return ImportedEntry(
             entry.name,
             given,
             result,
-            _shown(planned),
+            _trigger_text(planned),
             self._next(fields) if self.dry_run else (),
             entry.notes,
             not entry.enabled,
@@ -196,17 +195,17 @@ def schedule_id(prefix: str, name: str) -> str:
     return "-".join(filter(None, (prefix, slug[:_SLUG].strip("-"), digest)))
 
 
-def import_entries(importing: Importing[E], found: Iterator[E | Refused]) -> None:
+def import_entries(importing: EntryImporter[E], found: Iterator[E | RefusedEntry]) -> None:
     """Imports them, prints what became of each, and exits with 1 where one was not taken over."""
-    done: list[Taken] = []
-    refused: list[Refused] = []
-    for each in counted(importing.take(found), "entries"):
-        if isinstance(each, Refused):
+    done: list[ImportedEntry] = []
+    refused: list[RefusedEntry] = []
+    for each in with_progress(importing.take(found), "entries"):
+        if isinstance(each, RefusedEntry):
             refused.append(each)
         else:
             done.append(each)
     if importing.dry_run:
-        _show(done)
+        _show_imported(done)
     counts = Counter(each.result for each in done) + Counter(refused=len(refused))
     for taken in done:
         if taken.result == "differs":
@@ -231,7 +230,7 @@ def _reason(error: SchedulerError) -> str:
     return "; ".join(f"{each.get('pointer', '')}: {each.get('detail', '')}" for each in error.errors)
 
 
-def _shown(schedule: Schedule) -> str:
+def _trigger_text(schedule: Schedule) -> str:
     """A trigger on one line."""
     if schedule.get("cron"):
         return f"cron {schedule['cron']} ({schedule['timezone']})"
@@ -242,7 +241,7 @@ def _shown(schedule: Schedule) -> str:
     return " ".join(str(schedule.get("rrule") or schedule.get("recurrence")).split())
 
 
-def _show(done: list[Taken]) -> None:
+def _show_imported(done: list[ImportedEntry]) -> None:
     """One line for each: what it becomes, and when it runs next, in UTC."""
     # Imported here: a command that shows no table need not wait for rich.
     from rich.markup import escape

@@ -1,17 +1,21 @@
-"""Options for the fields of a schedule, made from the client's types: a new field needs no code here."""
+"""The fields of a schedule or a task, as options or as a file of JSON. The options are made from the client's
+types: a new field needs no code here.
+"""
 
+import json
 from collections.abc import Callable, Collection, Sequence
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import IO, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 import click
 
-from scheduler_app.cli.durations import duration
+from scheduler_app.cli.options import duration
+from scheduler_app.client import Json
 
 Command = Callable[..., None]
 
 #: Another option for a field; the one by the field's name means the same.
-_SHORT: Final = {
+_SHORT_OPTIONS: Final = {
     "every_seconds": "--every",
     "delay_seconds": "--in",
     "run_at": "--at",
@@ -19,7 +23,7 @@ _SHORT: Final = {
     "purpose": "--description",
 }
 #: Fields in seconds that are given as durations.
-_DURATIONS: Final = frozenset({"every_seconds", "delay_seconds"})
+_DURATION_FIELDS: Final = frozenset({"every_seconds", "delay_seconds"})
 
 
 def field_options(kind: type, *, without: Collection[str]) -> Callable[[Command], Command]:
@@ -47,7 +51,7 @@ def given_fields(options: dict[str, Any]) -> dict[str, Any]:
 
 def flag(name: str) -> str:
     """The option of a field, the short one where it has two."""
-    return _SHORT.get(name) or _long_flag(name)
+    return _SHORT_OPTIONS.get(name) or _long_flag(name)
 
 
 def _long_flag(name: str) -> str:
@@ -72,8 +76,77 @@ def _option(name: str, kind: Any, meaning: str) -> Callable[[Command], Command]:
         # Each use of the option adds one value, so its name is the singular: `tags` is --tag.
         option = option.removesuffix("s")
         return click.option(option, name, multiple=True, help=f"{help_text} May be repeated.")
-    options = (_SHORT[name], option) if name in _SHORT else (option,)
-    if name in _DURATIONS:
+    options = (_SHORT_OPTIONS[name], option) if name in _SHORT_OPTIONS else (option,)
+    if name in _DURATION_FIELDS:
         help_text = f"{help_text} Such as 90s, 10m, 1h30m, 2d."
         return click.option(*options, name, type=duration, help=help_text)
     return click.option(*options, name, type=kind if kind in (int, float) else str, help=help_text)
+
+
+header_option = click.option("--header", multiple=True, metavar="NAME: VALUE", help="May be repeated.")
+
+
+def json_value(text: str, option: str) -> Any:
+    """What the text of an option says. Raises BadParameter, which does not repeat it: it may be secret."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise click.BadParameter(f"is not JSON: {error}", param_hint=option) from None
+
+
+def name_and_value(text: str, option: str = "--header") -> tuple[str, str]:
+    """The two parts of `NAME: VALUE`. Raises BadParameter."""
+    name, colon, value = text.partition(":")
+    if not colon:
+        raise click.BadParameter(f"{text!r} is not NAME: VALUE", param_hint=option)
+    return name.strip(), value.strip()
+
+
+#: As /tasks makes them: the person who executes a task sees it fail, and executes it again.
+TASK_TAG: Final = "task"
+_TASK_DEFAULTS: Final = {"max_retries": 0, "timeout_seconds": 300}
+#: Fields of a task that say how it stood.
+_READ_ONLY_TASK_FIELDS: Final = ("status", "created_at", "updated_at")
+
+
+def command_action(command: str, *, shell: bool = False) -> Json:
+    """The action that runs a command; without a shell it is split into words as a shell would split it."""
+    action: Json = {"type": "command", "command": command}
+    return action | {"shell": True} if shell else action
+
+
+def as_task(fields: Json) -> Json:
+    """The fields of a schedule that runs only when it is executed by request."""
+    tags = [*(fields.get("tags") or ()), TASK_TAG]
+    return _TASK_DEFAULTS | fields | {"on_demand": True, "tags": list(dict.fromkeys(tags))}
+
+
+def fields_of_task(given: Json) -> Json:
+    """The fields of a schedule, of those of a task as `GET /tasks/{id}` shows it."""
+    fields = {name: value for name, value in given.items() if name not in _READ_ONLY_TASK_FIELDS}
+    fields["action"] = command_action(fields.pop("command"))
+    if "description" in fields:
+        fields["purpose"] = fields.pop("description")
+    at = fields.pop("scheduled_at", None)
+    made = as_task(fields)
+    if at is not None:
+        del made["on_demand"]
+        made["run_at"] = at
+    return made
+
+
+MAX_FILE_CHARACTERS = 1_000_000
+
+
+def read_fields(file: IO[str]) -> Json:
+    """Raises click.BadParameter, which names the file."""
+    text = file.read(MAX_FILE_CHARACTERS + 1)
+    if len(text) > MAX_FILE_CHARACTERS:
+        raise click.BadParameter(f"is larger than {MAX_FILE_CHARACTERS:,} characters", param_hint="--file")
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise click.BadParameter(f"is not JSON: {error}", param_hint="--file") from None
+    if not isinstance(given, dict):
+        raise click.BadParameter("must be a JSON object, in braces", param_hint="--file")
+    return fields_of_task(given) if isinstance(given.get("command"), str) else given

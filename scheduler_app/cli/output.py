@@ -1,12 +1,17 @@
-"""The output of commands: tables for people, JSON for programs. Other people's text is passed through
-`visible`, so that no name or body can send control sequences to the reader's terminal."""
+"""The output of commands: tables for people, JSON for programs, and a progress bar once a command takes
+longer than a second. Other people's text is passed through `visible`, so that no name or body can send
+control sequences to the reader's terminal.
+"""
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Self, TextIO, TypeVar
 
 import click
 
+from scheduler_app.clock import monotonic
 from scheduler_app.domain.text import visible
 
 #: Columns. In a pipe no cell is broken into lines.
@@ -131,3 +136,66 @@ def _as_json(value: object) -> object:
 
 def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+Row = TypeVar("Row")
+
+PROGRESS_AFTER_SECONDS = 1.0
+_BAR_CHARACTERS = 30
+
+
+class ProgressBar:
+    """Writes `label [####    ] 1,200 of 5,000` again and again to one line of a terminal, and clears it at
+    the end; to anything but a terminal it writes nothing."""
+
+    def __init__(
+        self,
+        label: str,
+        total: int | None = None,
+        *,
+        stream: TextIO | None = None,
+        seconds: Callable[[], float] = monotonic,
+    ) -> None:
+        """`total` is None if it is not known."""
+        self._label, self._total = label, total
+        self._stream = stream or sys.stderr
+        self._seconds = seconds
+        self._from = seconds()
+        self._written = 0
+
+    def __call__(self, done: int) -> None:
+        """Says that this many more are done."""
+        if not self._stream.isatty() or self._seconds() - self._from < PROGRESS_AFTER_SECONDS:
+            return
+        line = f"{self._label} {self._bar(done)}{done:,}" + (f" of {self._total:,}" if self._total else "")
+        self._write(line)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._written:
+            self._write("")
+            self._stream.write("\r")
+            self._stream.flush()
+
+    def _bar(self, done: int) -> str:
+        if not self._total:
+            return ""
+        full = min(_BAR_CHARACTERS, _BAR_CHARACTERS * done // self._total)
+        return f"[{'#' * full}{' ' * (_BAR_CHARACTERS - full)}] "
+
+    def _write(self, line: str) -> None:
+        self._stream.write(f"\r{line.ljust(self._written)}")
+        self._stream.flush()
+        self._written = len(line)
+
+
+def with_progress(rows: Iterable[Row], label: str) -> Iterator[Row]:
+    """Passes rows on that come page by page, and says how many there are so far."""
+    with ProgressBar(label) as progress:
+        for number, row in enumerate(rows, 1):
+            progress(number)
+            yield row

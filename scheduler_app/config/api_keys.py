@@ -11,7 +11,7 @@ SHORTEST = 16
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 
 
-class Role(StrEnum):
+class KeyRole(StrEnum):
     """What a key may do: `write` everything, `read` nothing that changes anything."""
 
     READ = "read"
@@ -24,7 +24,7 @@ class ApiKey:
 
     name: str
     """Empty for a key without one."""
-    role: Role
+    role: KeyRole
     key: str = field(repr=False)
 
     @property
@@ -36,7 +36,7 @@ class ApiKey:
 def read_key(entry: str) -> ApiKey:
     """The key that an entry of API_KEYS stands for. Raises ValueError, whose words hold no key."""
     parts = entry.split(":")
-    name, key, role = "", entry, Role.WRITE
+    name, key, role = "", entry, KeyRole.WRITE
     if len(parts) > 1:
         if len(parts) > 3 or not _NAME.fullmatch(parts[0]):
             raise ValueError(
@@ -44,9 +44,9 @@ def read_key(entry: str) -> ApiKey:
             )
         name, key = parts[0], parts[1]
         if len(parts) == 3:
-            if parts[2] not in set(Role):
+            if parts[2] not in set(KeyRole):
                 raise ValueError(f"the role of the key {name} must be read or write")
-            role = Role(parts[2])
+            role = KeyRole(parts[2])
     if len(key) < SHORTEST:
         raise ValueError(
             f"each key must have at least {SHORTEST} characters (openssl rand -hex 24 makes one)"

@@ -1,23 +1,69 @@
-"""The settings: their names, kinds, defaults and meanings, and which combinations are impossible."""
+"""The settings: their names, kinds, defaults and meanings, and which combinations are impossible.
+
+The times at the top are no settings: all processes must agree on them.
+"""
 
 import dataclasses
 import ipaddress
 import json
 import os
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from scheduler_app.config import parsers as parse
 from scheduler_app.config.api_keys import ApiKey, read_key
-from scheduler_app.config.parsers import LogFormat, LogLevel
-from scheduler_app.domain.broker_tls import BrokerTls
-from scheduler_app.domain.celery_task_patterns import TaskPattern, parse_task_patterns
-from scheduler_app.domain.command_patterns import opening_patterns, parse_patterns
+from scheduler_app.config.parsers import DENIED_PORTS, LogFormat, LogLevel
+from scheduler_app.domain.celery_task_action import (
+    NamedUrls,
+    TaskPattern,
+    parse_brokers,
+    parse_result_backends,
+    parse_task_patterns,
+)
+from scheduler_app.domain.command_action import opening_patterns, parse_patterns
 from scheduler_app.domain.errors import SchedulerError
-from scheduler_app.domain.named_urls import NamedUrls, parse_brokers, parse_result_backends
-from scheduler_app.domain.ports import DENIED
 from scheduler_app.domain.retry import DEFAULT_MAX_RETRIES, MAX_RETRIES
+
+#: A beat that died holds the schedules it was expanding for this long.
+EXPAND_LEASE_SECONDS = 30
+#: A dispatcher that died holds the events it was publishing for this long.
+DISPATCH_LEASE_SECONDS = 2
+#: Redis delivers a message again that no worker has acknowledged for this long.
+VISIBILITY_TIMEOUT_SECONDS = 420
+#: The longest timeout of a callback.
+MAX_TIMEOUT_SECONDS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerTls:
+    """The server's certificate is always verified, by authority and by name: kombu does neither for Redis,
+    and not the second for RabbitMQ, unless it is told to."""
+
+    ca_bundle: str = ""
+    """A file of certificate authorities; empty: the system's."""
+    client_certificate: str = ""
+    """A PEM file with this side's certificate and its key; empty: none is shown."""
+
+    def options(self, url: str) -> dict[str, Any] | None:
+        """What kombu and redis-py take for the broker at `url`; None if it is spoken to without TLS."""
+        scheme = url.partition(":")[0]
+        if scheme == "amqps":
+            # The name to verify is the transport's to add: it knows which of several hosts it connects to.
+            return {"cert_reqs": ssl.CERT_REQUIRED, **self._files("")}
+        if scheme == "rediss":
+            return {"ssl_cert_reqs": ssl.CERT_REQUIRED, "ssl_check_hostname": True, **self._files("ssl_")}
+        return None
+
+    def _files(self, prefix: str) -> dict[str, str]:
+        named = {"ca_certs": self.ca_bundle, "certfile": self.client_certificate}
+        return {f"{prefix}{name}": path for name, path in named.items() if path}
+
+
+#: The system's authorities, and no certificate of our own.
+PLAIN_TLS = BrokerTls()
+
 
 Value = TypeVar("Value")
 
@@ -139,7 +185,7 @@ class Settings:
         list_text=parse.comma_list,
     )
     callback_denied_ports: str = _setting(
-        DENIED,
+        DENIED_PORTS,
         parse.ports,
         "ports that callbacks must not call, separated by commas, ranges too; or none",
         list_text=parse.comma_list,

@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from scheduler_app.domain.action import UNKNOWN_ORIGIN
 from scheduler_app.domain.event import Event, Kind
-from scheduler_app.domain.event_ids import backfill_event_id
-from scheduler_app.domain.origin import UNKNOWN_ORIGIN
-from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.ids import backfill_event_id, tenant_of
 from scheduler_app.domain.queues import CALLBACKS
-from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.domain.schedule import OwedRange
 
 MAX_OCCURRENCES = 100_000
 MAX_RATE = 1_000.0
@@ -31,7 +30,7 @@ class BackfillState(StrEnum):
     ERROR = "error"
 
 
-class RunOverlap(StrEnum):
+class BackfillOverlap(StrEnum):
     """`allow`: its events run beside each other. `queue`: one after the other."""
 
     ALLOW = "allow"
@@ -52,7 +51,7 @@ class Backfill:
     """What is left to make, by the rule that the schedule had when it was asked for."""
     schedule_created_at: datetime
     rate_per_second: float
-    overlap: RunOverlap = RunOverlap.ALLOW
+    overlap: BackfillOverlap = BackfillOverlap.ALLOW
     only_missing: bool = True
     occurrences: int = 0
     origin: str = UNKNOWN_ORIGIN
@@ -81,7 +80,7 @@ class Backfill:
         """How many events may be made now: those that fall due within `ahead`, while `waiting` of them are
         not finished. Those that are `overdue` and not begun take the place of others: after an outage no more
         come at once than that."""
-        if self.overlap is RunOverlap.QUEUE:
+        if self.overlap is BackfillOverlap.QUEUE:
             return 0 if waiting else 1
         seconds = (now + ahead - max(self.next_due_at, now)).total_seconds()
         return max(0, min(MAX_WAITING - waiting, math.ceil(seconds * self.rate_per_second) - overdue))

@@ -6,7 +6,7 @@ import secrets
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.domain.ids import tenant_of
 
 #: In an id no dot is allowed, so that a token is split at its only one.
 _SEPARATOR = "."

@@ -37,7 +37,7 @@ class Conflict(SchedulerError):
     """The thing is not in a state that allows this; the message says which state it is in."""
 
 
-class Refused(SchedulerError):
+class NotAuthorized(SchedulerError):
     """The request does not show that its sender may do this."""
 
 

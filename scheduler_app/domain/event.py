@@ -1,18 +1,41 @@
-"""An event: an occurrence made durable. Its states and the moves between them are written here, once."""
+"""An event: an occurrence made durable. Its states and the moves between them are written here, once.
 
+Who says that an event's work is done is its `completion`: the response to its request, or its receiver,
+which calls back with a token. Jitter is how much later than its occurrence a callback falls due, the same
+each time it is asked: an event's id and run time stay those of its occurrence; only `due_at` carries the
+jitter.
+"""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from scheduler_app.domain.completion_token import CompletionToken
-from scheduler_app.domain.event_ids import event_id, instant_of, manual_event_id
-from scheduler_app.domain.origin import UNKNOWN_ORIGIN
+from scheduler_app.domain.action import UNKNOWN_ORIGIN
+from scheduler_app.domain.ids import compact, event_id, instant_of, manual_event_id, tenant_of
 from scheduler_app.domain.queues import CALLBACKS
-from scheduler_app.domain.tenants import tenant_of
 
 if TYPE_CHECKING:
     from scheduler_app.domain.message import Message, UnreadableMessage
+
+
+class CompletionToken(str):
+    """What a receiver shows to say how its work went. It is shown in no log: its `repr` is a mask."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "CompletionToken('***')"
+
+
+def new_completion_token() -> CompletionToken:
+    """192 random bits."""
+    return CompletionToken(secrets.token_urlsafe(24))
 
 
 class State(StrEnum):
@@ -40,7 +63,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class StateDescription:
     """A state explained: what it means, who moves an event out of it, what a crash leaves behind."""
 
     meaning: str
@@ -51,29 +74,33 @@ class Life:
     """Whether no request is made for the event any more, so that lists show that it did not happen."""
 
 
-LIFE: dict[State, Life] = {
-    State.READY_QUEUE: Life("expanded, waits in MongoDB for its time", "dispatch", "nothing to repair"),
-    State.WORKER_QUEUE: Life(
+STATE_DESCRIPTIONS: dict[State, StateDescription] = {
+    State.READY_QUEUE: StateDescription(
+        "expanded, waits in MongoDB for its time", "dispatch", "nothing to repair"
+    ),
+    State.WORKER_QUEUE: StateDescription(
         "a message for it is in the broker or in a worker's memory, or will be in a moment",
         "deliver",
         "its page's lease, or its own grace after it was due, is over: recover puts it back",
     ),
-    State.RUNNING: Life(
+    State.RUNNING: StateDescription(
         "claimed by one worker: its request is in flight, or about to be",
         "deliver",
         "lease over: recover makes it retrying and leaves owner; a lost lease is no attempt. After two it is"
         " tried alone, and three leases lost while its own request was being made are error",
     ),
-    State.RETRYING: Life("the last attempt failed, the next has its time", "dispatch", "nothing to repair"),
-    State.COMPLETED: Life("the callback answered with success", "retention", "", final=True),
-    State.ERROR: Life(
+    State.RETRYING: StateDescription(
+        "the last attempt failed, the next has its time", "dispatch", "nothing to repair"
+    ),
+    State.COMPLETED: StateDescription("the callback answered with success", "retention", "", final=True),
+    State.ERROR: StateDescription(
         "attempts spent, or a permanent failure: the dead letters", "redrive, retention", "", final=True
     ),
-    State.CANCELLED: Life(
+    State.CANCELLED: StateDescription(
         "withdrawn by an edit, a deletion, a pause or a person", "retention", "", final=True, unsent=True
     ),
-    State.EXPIRED: Life("too late to be worth sending", "retention", "", final=True, unsent=True),
-    State.SKIPPED: Life(
+    State.EXPIRED: StateDescription("too late to be worth sending", "retention", "", final=True, unsent=True),
+    State.SKIPPED: StateDescription(
         "an earlier event was not finished, or a blackout lasted, and its policy said no",
         "retention",
         "",
@@ -82,9 +109,9 @@ LIFE: dict[State, Life] = {
     ),
 }
 
-FINAL = frozenset(state for state, life in LIFE.items() if life.final)
-LIVING = frozenset(LIFE) - FINAL
-UNSENT = frozenset(state for state, life in LIFE.items() if life.unsent)
+FINAL = frozenset(state for state, life in STATE_DESCRIPTIONS.items() if life.final)
+LIVING = frozenset(STATE_DESCRIPTIONS) - FINAL
+UNSENT = frozenset(state for state, life in STATE_DESCRIPTIONS.items() if life.unsent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,3 +275,102 @@ def manual(
         queue=queue,
         hops=hops,
     )
+
+
+Completion = Literal["response", "callback"]
+
+DEFAULT_COMPLETION_TIMEOUT = 3_600.0
+LEAST_COMPLETION_TIMEOUT = 1.0
+MAX_COMPLETION_TIMEOUT = 604_800.0
+#: The tokens of this many attempts are known: a receiver may keep the one that it was sent first.
+KEPT_TOKENS = 10
+MAX_REASON = 500
+
+
+def token_digest(token: str) -> str:
+    """What is stored of a token."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def is_known_token(token: str, digests: Iterable[str]) -> bool:
+    """Whether it is one of the tokens; the time that it takes says nothing of them."""
+    given = token_digest(token)
+    # All of them are compared, whichever fits.
+    return sum(hmac.compare_digest(given, each) for each in digests) > 0
+
+
+class CompletionReport(NamedTuple):
+    """What was said of an attempt, or that its time was over."""
+
+    how: Literal["completed", "failed", "timed_out"]
+    attempt: int
+    at: datetime
+
+
+class AwaitedEvent(NamedTuple):
+    """What is known of an event whose receiver says how its work went."""
+
+    event_id: str
+    schedule_id: str
+    run_time: datetime
+    state: State
+    owner: str | None
+    """The claim's token, while a worker has it, or may still record."""
+    attempt: int
+    """Attempts recorded so far."""
+    number: int
+    """The attempt that the newest token was made for."""
+    digests: tuple[str, ...]
+    seconds: float
+    """For how long it is waited for."""
+    retry_in: timedelta | None
+    """What follows that attempt's failure; None: it is the last one."""
+    awaiting: bool
+    """The request was answered, and the work goes on."""
+    told: CompletionReport | None
+    last_message: str
+    """Of its history."""
+
+
+def why_report_is_too_late(awaited: AwaitedEvent, how: Literal["completed", "failed"]) -> str | None:
+    """Why it is too late to say so; None if it is not. It is empty where the same was said before."""
+    told = awaited.told
+    said_before = told is not None and told.attempt == awaited.attempt and told.how == how
+    if awaited.state is State.RUNNING:
+        return None
+    if awaited.state in FINAL:
+        again = said_before or (awaited.state is State.COMPLETED and how == "completed")
+        return "" if again else f"the event is {awaited.state}: {awaited.last_message}"
+    if told is None or told.attempt != awaited.attempt:
+        # Its worker was lost, or did not get the answer; the receiver knows better.
+        return None
+    return "" if said_before else f"this attempt is over: {awaited.last_message}"
+
+
+#: A day: more than that is another rule.
+MAX_JITTER_SECONDS = 86_400.0
+_FRACTIONS = 2**64
+
+
+def jitter_of(schedule_id: str, run_time: datetime, seconds: float) -> timedelta:
+    """The jitter of one occurrence: from zero up to but not including `seconds`, in whole milliseconds.
+
+    A hash of the schedule's id, with its tenant, and of the instant: neither a preview nor an edit of
+    something else moves it, and the occurrences of many schedules at one instant spread evenly.
+    """
+    if not seconds:
+        return timedelta()
+    drawn = blake2b(f"{schedule_id} {compact(run_time)}".encode(), digest_size=8).digest()
+    return timedelta(milliseconds=int.from_bytes(drawn) * round(seconds * 1000) // _FRACTIONS)
+
+
+def due(schedule_id: str, run_time: datetime, seconds: float) -> datetime:
+    """When the callback of an occurrence falls due."""
+    return run_time + jitter_of(schedule_id, run_time, seconds)
+
+
+def jittered(events: Sequence[Event], seconds: float) -> list[Event]:
+    """The events of occurrences, due with their jitter."""
+    if not seconds:
+        return list(events)
+    return [each._replace(due_at=due(each.schedule_id, each.run_time, seconds)) for each in events]

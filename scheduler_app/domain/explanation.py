@@ -5,9 +5,8 @@ from datetime import datetime
 
 from scheduler_app.domain.event import UNSENT, State
 from scheduler_app.domain.instants import shown_instant
-from scheduler_app.domain.pause import Pause
-from scheduler_app.domain.recurrence import Reason, Verdict
-from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.recurrence import Reason, RecurrenceVerdict
+from scheduler_app.domain.schedule import Pause, Schedule, ScheduleState
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ class Explanation:
 
     at: datetime
     fires: bool
-    verdict: Verdict
+    verdict: RecurrenceVerdict
     """Of the recurrence alone."""
     reasons: tuple[Reason, ...]
     """The first one first; empty where it fires."""
@@ -36,7 +35,7 @@ class Explanation:
 
 
 def explain(
-    schedule: Schedule, verdict: Verdict, at: datetime, event: EventFacts | None, now: datetime
+    schedule: Schedule, verdict: RecurrenceVerdict, at: datetime, event: EventFacts | None, now: datetime
 ) -> Explanation:
     """Why `schedule` fires at the aware instant `at`, or does not. `verdict` is that of its recurrence.
 
@@ -98,7 +97,7 @@ def _paused(schedule: Schedule, since: str) -> str:
 
 
 def _warnings(
-    verdict: Verdict, schedule: Schedule, at: datetime, event: EventFacts | None, now: datetime
+    verdict: RecurrenceVerdict, schedule: Schedule, at: datetime, event: EventFacts | None, now: datetime
 ) -> list[str]:
     found = []
     if not verdict.previous_searched:

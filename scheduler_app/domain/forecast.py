@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from scheduler_app.domain.blackout_outlook import Outlook
-from scheduler_app.domain.jitter import due, jitter_of
+from scheduler_app.domain.blackout import BlackoutOutlook
+from scheduler_app.domain.event import due, jitter_of
 from scheduler_app.domain.schedule import Schedule
 
 MAX_BUCKETS = 500
@@ -18,7 +18,7 @@ JUDGED_BY = 100
 PARTS_JUDGED = 60
 
 
-class Source:
+class ForecastSource:
     """Where a callback to come is known from."""
 
     RULES = "rules"
@@ -87,7 +87,7 @@ class Counts:
     """How many callbacks of one schedule, or of what waits, are sent in each bucket."""
 
     buckets: Buckets
-    outlook: Outlook | None = None
+    outlook: BlackoutOutlook | None = None
     """What blackouts say of them; None if no blackout is of them."""
     sent: Counter[int] = field(default_factory=Counter)
     withheld: Counter[Withheld] = field(default_factory=Counter)
@@ -117,7 +117,10 @@ class Counts:
 
 
 def occurrences_by_bucket(
-    schedule: Schedule, buckets: Buckets, outlook: Outlook | None = None, since: datetime | None = None
+    schedule: Schedule,
+    buckets: Buckets,
+    outlook: BlackoutOutlook | None = None,
+    since: datetime | None = None,
 ) -> Counts:
     """How many callbacks of an active schedule, which are no events yet, are sent in each bucket. What falls
     due from `since` on, which is before the buckets, may be postponed into them. Raises InvalidRecurrence."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.domain.ids import tenant_of
 
 _SEPARATOR = "/"
 

@@ -26,7 +26,7 @@ class CatchUp(StrEnum):
     NONE = "none"
 
 
-class Policy(StrEnum):
+class ExpiryPolicy(StrEnum):
     """By what an event expired, as metrics count it."""
 
     NONE = "catch_up_none"
@@ -38,7 +38,7 @@ class Policy(StrEnum):
 class Expiry(NamedTuple):
     """Why an event expired."""
 
-    policy: Policy
+    policy: ExpiryPolicy
     message: str
     """A sentence for its history."""
 
@@ -81,7 +81,7 @@ class Lateness:
         late = now - since
         if self.expire_after_seconds is not None and late > timedelta(seconds=self.expire_after_seconds):
             return Expiry(
-                Policy.EXPIRE_AFTER,
+                ExpiryPolicy.EXPIRE_AFTER,
                 f"Expired: {_length(late)} after it was due, which is more than expire_after_seconds"
                 f" ({self.expire_after_seconds:g})",
             )
@@ -93,10 +93,10 @@ class Lateness:
             f"Expired: {_length(late)} late, more than late_after_seconds ({self.late_after_seconds:g}), and"
         )
         if self.catch_up is CatchUp.NONE:
-            return Expiry(Policy.NONE, f"{said} catch_up is none")
+            return Expiry(ExpiryPolicy.NONE, f"{said} catch_up is none")
         if late > timedelta(seconds=self.window_seconds):
             return Expiry(
-                Policy.WINDOW,
+                ExpiryPolicy.WINDOW,
                 f"{said} catch_up is latest, which sends nothing later than catch_up_window_seconds"
                 f" ({self.window_seconds:g})",
             )
@@ -104,7 +104,7 @@ class Lateness:
         if following is None:
             return None
         return Expiry(
-            Policy.LATEST,
+            ExpiryPolicy.LATEST,
             f"{said} catch_up is latest: a later occurrence, of {shown_instant(following)}, is due too",
         )
 

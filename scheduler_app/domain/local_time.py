@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Overlap
 from scheduler_app.domain.recurrence.timeline import FIRST_SECOND, LAST_SECOND, local_second, to_datetime
-from scheduler_app.domain.recurrence.zones.zone import Reading, UnknownZone, Zone, find_zone
-from scheduler_app.domain.recurrence.zones.zone_hint import better_zone
+from scheduler_app.domain.recurrence.zones import UnknownZone, WallClockReading, Zone, better_zone, find_zone
 
 
 def timezone_named(name: str) -> Zone:
@@ -19,7 +18,7 @@ def timezone_named(name: str) -> Zone:
         ) from None
 
 
-def read_local(local: datetime, timezone: str) -> Reading:
+def read_local(local: datetime, timezone: str) -> WallClockReading:
     """The instants that a naive `local` may mean in an IANA zone. Raises InvalidField("timezone")."""
     return timezone_named(timezone).read(local_second(local))
 

@@ -4,21 +4,21 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from scheduler_app.domain.draft import Draft
+from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.http_action import MAX_HEADERS, Body, BodyKind, HttpAction
+from scheduler_app.domain.http_action import MAX_HEADERS, BodyKind, HttpAction, RequestBody
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.instants import whole_milliseconds
 from scheduler_app.domain.lateness import Lateness
 from scheduler_app.domain.masking import MASK, MASKED_BODY, split_query
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
 from scheduler_app.domain.schedule import DEFAULT_LATENESS, DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS
-from scheduler_app.domain.signing import Signing
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.triggers.delay_seconds import MAX_DELAY_SECONDS
 
 #: A message is something that its receiver is told.
-DEFAULT_METHOD = "POST"
+DEFAULT_MESSAGE_METHOD = "POST"
 MAX_EVENT_NAME = 200
 #: Before the name of each item of metadata, in the header that carries it.
 METADATA_PREFIX = "X-Scheduler-Metadata-"
@@ -126,10 +126,10 @@ class MessageDraft:
     event_name: str | None = None
     metadata: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     timing: Timing = Timing()
-    draft: Draft = field(default_factory=Draft)
+    draft: ScheduleDraft = field(default_factory=ScheduleDraft)
     """The request and how it is delivered, as for a schedule; its other fields are not used. Drafts of one
     request may share it."""
-    body: Body | None = field(default=None, repr=False)
+    body: RequestBody | None = field(default=None, repr=False)
     """In place of the draft's."""
 
     def message(self, *, max_retries: int, tenant: str = TENANT) -> Message:
@@ -140,7 +140,7 @@ class MessageDraft:
         """The message without what is its own: what all drafts that share `draft` have in common. Raises
         InvalidField."""
         try:
-            action = self.draft.new_action(default_method=DEFAULT_METHOD, tenant=tenant)
+            action = self.draft.new_action(default_method=DEFAULT_MESSAGE_METHOD, tenant=tenant)
         except InvalidField as error:
             raise InvalidField(_wire_name(error.field), error.message) from None
         return Message(

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from scheduler_app.domain.event import Event, scheduled
-from scheduler_app.domain.event_ids import compact
+from scheduler_app.domain.event import Event, due, scheduled
+from scheduler_app.domain.ids import compact
 from scheduler_app.domain.instants import shown_instant
-from scheduler_app.domain.jitter import due
 from scheduler_app.domain.lateness import Expiry, Lateness
 from scheduler_app.domain.recurrence import AnyRecurrence
 
@@ -48,7 +47,7 @@ class Missed:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class MissedRange:
     """Occurrences of one revision of a schedule that are not expanded yet."""
 
     schedule_id: str
@@ -96,7 +95,7 @@ class MissedStep:
         return len(self.expired) + (self.record is not None)
 
 
-def missed_step(of: Range, now: datetime, spent: Callable[[], bool]) -> MissedStep | None:
+def missed_step(of: MissedRange, now: datetime, spent: Callable[[], bool]) -> MissedStep | None:
     """The next step for what was missed of a range; None if nothing was.
 
     Looks at up to OCCURRENCES_A_STEP occurrences, and at fewer once `spent`: then what is left are later
@@ -131,12 +130,14 @@ def missed_step(of: Range, now: datetime, spent: Callable[[], bool]) -> MissedSt
     return _record(of, found[:-MAX_SINGLES], found[-MAX_SINGLES], now)
 
 
-def _expiry(of: Range, instant: datetime, following: datetime | None, now: datetime) -> Expiry | None:
+def _expiry(of: MissedRange, instant: datetime, following: datetime | None, now: datetime) -> Expiry | None:
     later = following if following is not None and of.due(following) <= now else None
     return of.lateness.expiry(of.event(instant), now, lambda: later)
 
 
-def _singles(of: Range, found: Sequence[datetime], following: datetime | None, now: datetime) -> MissedStep:
+def _singles(
+    of: MissedRange, found: Sequence[datetime], following: datetime | None, now: datetime
+) -> MissedStep:
     after = (*found[1:], following)
     judged = [
         (of.event(each), _expiry(of, each, later, now)) for each, later in zip(found, after, strict=True)
@@ -145,13 +146,13 @@ def _singles(of: Range, found: Sequence[datetime], following: datetime | None, n
     return _step(of, expired, None, None, found[-1], following)
 
 
-def _record(of: Range, found: Sequence[datetime], following: datetime, now: datetime) -> MissedStep:
+def _record(of: MissedRange, found: Sequence[datetime], following: datetime, now: datetime) -> MissedStep:
     record = Missed(found[0], found[-1], len(found))
     return _step(of, (), record, _expiry(of, found[-1], following, now), found[-1], following)
 
 
 def _step(
-    of: Range,
+    of: MissedRange,
     expired: tuple[tuple[Event, Expiry], ...],
     record: Missed | None,
     expiry: Expiry | None,

@@ -10,11 +10,10 @@ from enum import StrEnum
 from typing import Any
 
 from scheduler_app.domain.event import Event, Kind, State
-from scheduler_app.domain.http_action import Body, HttpAction, destination_key
+from scheduler_app.domain.http_action import HttpAction, RequestBody, destination_key
+from scheduler_app.domain.ids import message_event_id, notification_id, tenant_of, whole_id
 from scheduler_app.domain.message import Message
-from scheduler_app.domain.message_ids import message_event_id, notification_id
 from scheduler_app.domain.retry import RetryPolicy
-from scheduler_app.domain.tenants import tenant_of, whole_id
 
 
 class Notifying(StrEnum):
@@ -73,7 +72,7 @@ def notification(
     """
     tenant = tenant_of(about)
     named = whole_id(tenant, destination)
-    action = HttpAction(url="", destination=named, method="", body=Body.from_json(dict(told)))
+    action = HttpAction(url="", destination=named, method="", body=RequestBody.from_json(dict(told)))
     return Event(
         id=message_event_id(notification_id(about, suffix), tenant=tenant),
         schedule_id="",

@@ -1,26 +1,141 @@
-"""A schedule: a rule, a callback, policies."""
+"""A schedule: a rule, a callback, policies; its pause, its edits, and what an edit leaves to beats.
+
+Overlap is what an event does while an earlier one of its schedule is not finished. The earlier one of two
+events is the one with the earlier run time; at the same run time it is the one whose id sorts first. An
+event looks at earlier ones only, so that two workers that judge two events at the same moment cannot both
+hold back the other's.
+
+What an edit leaves to beats are the occurrences that a revision still owes up to the cut that ended it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final, Literal
 
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.calendars import CalendarUse
-from scheduler_app.domain.completion import DEFAULT_TIMEOUT_SECONDS as DEFAULT_COMPLETION_TIMEOUT
-from scheduler_app.domain.completion import Completion
+from scheduler_app.domain.deliverable import Signing
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.event import DEFAULT_COMPLETION_TIMEOUT, Completion, Event
+from scheduler_app.domain.ids import tenant_of
+from scheduler_app.domain.instants import check_storable
 from scheduler_app.domain.lateness import Lateness
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
-from scheduler_app.domain.overlap import DEFAULT_QUEUE_LIMIT, OverlapScope, RunOverlap
-from scheduler_app.domain.owed import OwedRange
-from scheduler_app.domain.pause import Pause
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.recurrence import AnyRecurrence
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
-from scheduler_app.domain.signing import Signing
-from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.domain.triggers import Trigger
+
+RunOverlap = Literal["allow", "skip", "queue", "cancel_earlier"]
+#: Which earlier events count: those that are not finished, or those with an attempt running.
+OverlapScope = Literal["event", "attempt"]
+
+DEFAULT_QUEUE_LIMIT = 100
+#: What is looked up to judge one event is bounded by it.
+MAX_QUEUE_LIMIT = 1_000
+
+#: A waiting event is woken when the earlier one ends. Where that is lost with a worker, it looks by itself,
+#: within a part of the time that it has waited.
+WAITED_SHARE = 4
+SHORTEST_WAIT, LONGEST_WAIT = timedelta(seconds=10), timedelta(seconds=60)
+#: Only the first in the line can be the next; those behind it look up as much less often.
+MOST_PLACES = 10
+
+
+def next_look(waited: timedelta, place: int) -> timedelta:
+    """After how long an event that has `waited` looks again whether it may run, where nobody wakes it.
+
+    `place` counts those that wait, from 1.
+    """
+    return min(max(waited / WAITED_SHARE, SHORTEST_WAIT), LONGEST_WAIT) * min(place, MOST_PLACES)
+
+
+_PAUSED: Final = "paused"
+
+#: A person or a program asked for it.
+PAUSED_BY_REQUEST: Final = "by request"
+#: So many events in a row ended in `error` as `pause_after_failures` says.
+PAUSED_BY_FAILURES: Final = "failures"
+MAX_NOTE: Final = 500
+#: How many failures in a row `pause_after_failures` may ask for.
+MAX_FAILURES: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """What is kept of a pause while it lasts."""
+
+    reason: str = PAUSED_BY_REQUEST
+    """Why, in words that programs may compare."""
+    note: str | None = None
+    """What a person wrote beside it, or what led to it."""
+    until: datetime | None = None
+    """When it ends by itself; None: it lasts until the schedule is resumed."""
+
+
+def pause_after_edit(
+    old: Pause | None,
+    before: str | None,
+    state: str,
+    *,
+    note: str | NotGiven | None,
+    until: datetime | NotGiven | None,
+) -> Pause | None:
+    """What is kept of a pause when an edit leads from the state `before` to `state`; `before` is None for a
+    new schedule. Raises InvalidField for a note or an end of a schedule that is not paused."""
+    if state != _PAUSED:
+        for name, value in (("note", note), ("paused_until", until)):
+            if not isinstance(value, NotGiven | None):
+                raise InvalidField(name, f"is of a pause, and the schedule is {state}: give state paused")
+        return None
+    if isinstance(until, datetime):
+        check_storable(until, "paused_until")
+    if before == _PAUSED and isinstance(note, NotGiven) and isinstance(until, NotGiven):
+        return old
+    known = old or Pause()
+    return replace(
+        known,
+        note=known.note if isinstance(note, NotGiven) else note,
+        until=known.until if isinstance(until, NotGiven) else until,
+    )
+
+
+#: A schedule keeps no more of them; an edit that would add another is refused until beats have made up some.
+MAX_OWED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class OwedRange:
+    """A stretch of time that belongs to a revision which an edit has ended, and that is not expanded yet."""
+
+    revision: int
+    trigger: Trigger
+    """The rule of that revision: the schedule may have another one by now."""
+    next_run_at: datetime
+    """The first occurrence that is not an event yet."""
+    until: datetime
+    """The cut, inclusive."""
+    checkpoint: Mapping[str, Any] | None = None
+    calendar: CalendarUse | None = None
+    """What that revision observed; its days are those that the calendar has by now."""
+    jitter_seconds: float = 0.0
+
+    def recurrence(self, created_at: datetime) -> AnyRecurrence:
+        """As `Schedule.recurrence`; `created_at` is the schedule's. Raises InvalidRecurrence."""
+        found = self.trigger.recurrence(created_at, self.checkpoint)
+        return found if self.calendar is None else self.calendar.observed_by(found)
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeCut:
+    """What an old rule still owed before an edit: the events that were made of it, and what is left to beats
+    because it is too much for a request."""
+
+    events: tuple[Event, ...] = ()
+    left: OwedRange | None = None
+
 
 MAX_NAME = 200
 MAX_TAGS = 20
@@ -168,7 +283,7 @@ class Schedule:
     on_failure: str | None = None
     """The same for each event that ended in error."""
     jitter_seconds: float = 0.0
-    """How long after its occurrence an event falls due at the latest; `domain/jitter.py` says when."""
+    """How long after its occurrence an event falls due at the latest; `domain/event.py` says when."""
 
     @property
     def tenant(self) -> str:
@@ -252,3 +367,29 @@ class Schedule:
         if following is None and revised.trigger.fires_by_itself:
             return replace(revised, state=ScheduleState.FINISHED)
         return replace(revised, next_run_at=following)
+
+
+MAX_EDIT_NOTE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class EditRecord:
+    """`before` and `after` are fields of the API with their values, masks in place of secrets: of those that
+    were changed, and no others."""
+
+    id: str
+    schedule_id: str
+    at: datetime
+    what: str
+    """`edited`, `paused`, `resumed`, `deleted`, …"""
+    version: int
+    """The schedule's, after it."""
+    by: str
+    """The name of the API key; empty for a key without one, and without keys."""
+    note: str
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+    secrets_changed: bool = False
+    """Whether values were changed that masks stand for."""
+    corrupt: str | None = None
+    """Why the stored document cannot be read; the other fields are empty then."""

@@ -5,12 +5,10 @@ with Mongod(Path("data/mongo")) as mongod, Redis(Path("data/redis")) as redis:
 """
 
 from scheduler_app.embedded.binaries import NoBinary, find_mongod, find_rabbitmq_server, find_redis_server
+from scheduler_app.embedded.brokers import RabbitMQ, Redis
 from scheduler_app.embedded.mongod import Mongod
 from scheduler_app.embedded.parent_death import with_parent_death_signal
-from scheduler_app.embedded.ports import free_port, is_free
-from scheduler_app.embedded.rabbitmq_server import RabbitMQ
-from scheduler_app.embedded.redis_server import Redis
-from scheduler_app.embedded.server import DidNotStart, Server, write_private
+from scheduler_app.embedded.server import DidNotStart, Server, free_port, is_free, write_private
 
 __all__ = [
     "DidNotStart",

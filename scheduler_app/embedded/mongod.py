@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 
 from scheduler_app.embedded.binaries import find_mongod
-from scheduler_app.embedded.ports import LOOPBACK, listens
-from scheduler_app.embedded.server import Server, write_private
+from scheduler_app.embedded.server import LOOPBACK, Server, listens, write_private
 
 REPLICA_SET = "rs0"
 USER = "scheduler"

@@ -7,7 +7,7 @@ from typing import Any, Self
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure, PyMongoError
 
-from scheduler_app.embedded.ports import LOOPBACK
+from scheduler_app.embedded.server import LOOPBACK
 
 _USER_NOT_FOUND = 11
 _AUTHENTICATION_FAILED = 18

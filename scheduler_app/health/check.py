@@ -1,5 +1,10 @@
-"""The result of a check: what was looked at, its status, and the remedy when something is wrong."""
+"""The result of a check: what was looked at, its status, and the remedy when something is wrong.
 
+It holds what several checks share, too: whether MongoDB is a replica set, without which writes are neither
+retried nor safe from a failover, and the texts of drivers' errors, made short and free of passwords.
+"""
+
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -44,3 +49,34 @@ def wrong(name: str, found: str, remedy: str, **facts: object) -> Check:
 
 def unknown(name: str, why: str) -> Check:
     return Check(name, Status.UNKNOWN, f"cannot be told: {why}")
+
+
+#: What to do about a mongod that is not part of a replica set.
+REPLICA_SET_REMEDY = "start it with --replSet rs0 and run rs.initiate() once; a set of one is enough"
+
+
+def is_replica_set(hello: Mapping[str, object]) -> bool:
+    """Whether the answer to `hello` comes from a member of an initiated set, or from a mongos."""
+    return "setName" in hello or is_mongos(hello)
+
+
+def is_mongos(hello: Mapping[str, object]) -> bool:
+    return hello.get("msg") == "isdbgrid"
+
+
+_SECRET_OPTION = re.compile(r"([?&][^=&\s]*(?:pass|secret|token|propert)[^=&\s]*)=[^&;\s]*", re.IGNORECASE)
+_DRIVER_STATE = re.compile(r" \(configured timeouts|, Timeout: |, full error: ")
+
+
+def without_passwords(text: str) -> str:
+    """Returns `text` with every password in its URLs masked: in front of the host, escaped or not, and in
+    the query."""
+    text = re.sub(r"//([^/@:\s]*):\S*@", r"//\1:***@", text)
+    return _SECRET_OPTION.sub(r"\1=***", text)
+
+
+def error_summary(error: Exception) -> str:
+    """Returns the driver's sentence on one line, without its internal state, passwords and final full stop;
+    the error's class where it says nothing."""
+    text = without_passwords(" ".join(str(error).split())) or type(error).__name__
+    return _DRIVER_STATE.split(text)[0].rstrip(".")

@@ -8,12 +8,19 @@ from pymongo import IndexModel
 from pymongo.errors import PyMongoError
 
 from scheduler_app.config import Settings
-from scheduler_app.health.check import Check, fine, note, unknown, wrong
-from scheduler_app.health.driver_errors import error_summary
-from scheduler_app.health.replica_set import REMEDY, is_mongos, is_replica_set
+from scheduler_app.health.check import (
+    REPLICA_SET_REMEDY,
+    Check,
+    error_summary,
+    fine,
+    is_mongos,
+    is_replica_set,
+    note,
+    unknown,
+    wrong,
+)
 from scheduler_app.store import Store
-from scheduler_app.store.index_building import index_builds
-from scheduler_app.store.indexes import DAY_SECONDS, EVENTS, SCHEDULES
+from scheduler_app.store.indexes import DAY_SECONDS, EVENTS, SCHEDULES, index_builds
 
 #: The oldest and the newest tested release, major and minor.
 OLDEST, NEWEST = (6, 0), (8, 0)
@@ -66,7 +73,7 @@ def _replication(hello: Mapping[str, Any]) -> Check:
         return wrong(
             REPLICATION,
             "a mongod that is no replica set: its writes cannot be retried, and a failover can lose them",
-            REMEDY,
+            REPLICA_SET_REMEDY,
         )
     members = len(hello.get("hosts", ()))
     return fine(

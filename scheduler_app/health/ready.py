@@ -6,8 +6,8 @@ from typing import Protocol
 from scheduler_app.broker_faults import TakesNoMessages
 from scheduler_app.clock import monotonic
 from scheduler_app.health.check import Check, fine, wrong
-from scheduler_app.health.fleet import check_fleet
-from scheduler_app.health.queues import check_queues, named_queues
+from scheduler_app.health.processes import check_fleet
+from scheduler_app.health.work import check_queues, named_queues
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.store.processes import ProcessRecord
 

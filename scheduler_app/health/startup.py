@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.health.replica_set import REMEDY, is_replica_set
+from scheduler_app.health.check import REPLICA_SET_REMEDY, is_replica_set
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.store.mongo import PyMongoError
 from scheduler_app.telemetry import get_logger, serve_metrics
@@ -86,4 +86,6 @@ def check_replica_set(store: Store) -> None:
     # `isreplicaset`: the replica set is configured, but not initiated yet.
     if is_replica_set(hello) or hello.get("isreplicaset"):
         return
-    raise InvalidSetting(f"MONGO_URI leads to a mongod that is no replica set, which is needed: {REMEDY}")
+    raise InvalidSetting(
+        f"MONGO_URI leads to a mongod that is no replica set, which is needed: {REPLICA_SET_REMEDY}"
+    )

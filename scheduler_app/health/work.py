@@ -1,17 +1,72 @@
-"""Work that fails while the machinery runs: dead letters, failing receivers, schedules without a future."""
+"""Work that waits or fails while the machinery runs.
+
+The queue of callbacks by its length, queues that nobody serves, dead letters, failing receivers, schedules
+without a future.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from scheduler_app.health.check import Check, wrong
-from scheduler_app.store.events.lists import Cause
-from scheduler_app.store.events.record import EventRecord
+from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.health.check import Check, fine, note, unknown, wrong
+from scheduler_app.store import Store
+from scheduler_app.store.events.events import EventRecord
+from scheduler_app.store.events.lists import DeadLetterCause
+from scheduler_app.store.processes import ProcessRecord
+
+
+def check_queue(length: int, *, most: int) -> Check:
+    """Beats stop publishing at `most` messages."""
+    if length >= most:
+        return note(
+            "queue",
+            f"{length} messages wait: dispatch pauses, and the rest of the backlog waits in MongoDB",
+            "start more workers, or see why those that run take nothing",
+            length=length,
+        )
+    return fine("queue", f"{length} messages wait", length=length)
+
+
+#: How many queues a sentence names.
+NAMED = 5
+#: Destinations whose queues are looked at.
+MOST_DESTINATIONS = 1_000
+
+
+def named_queues(store: Store) -> list[str]:
+    """The queues beside CALLBACKS that events are in, or that destinations name. Raises a STORE_FAULT."""
+    return [*store.outbox.named_queues(), *store.destinations.queues(limit=MOST_DESTINATIONS)]
+
+
+def unserved(nodes: Sequence[ProcessRecord], named: Sequence[str]) -> dict[str, bool]:
+    """For each queue whether no worker takes its messages; `named` are those beside CALLBACKS."""
+    served = {queue for node in nodes if node.role == "worker" and node.consuming for queue in node.queues}
+    return {queue: queue not in served for queue in (CALLBACKS, *named)}
+
+
+def check_queues(nodes: Sequence[ProcessRecord] | None, named: Sequence[str] = ()) -> Check:
+    """`nodes` is None when MongoDB did not answer."""
+    if nodes is None:
+        return unknown("queues", "MongoDB does not answer")
+    judged = unserved(nodes, named)
+    alone = [queue for queue, nobody in judged.items() if nobody]
+    if not alone:
+        return fine("queues", f"{len(judged)} in use, each with a worker", unserved=[])
+    more = f" and {len(alone) - NAMED} more" if len(alone) > NAMED else ""
+    return note(
+        "queues",
+        f"no worker serves {', '.join(alone[:NAMED])}{more}: their events wait",
+        f"start one: celery -A scheduler_app worker -Q {alone[0]}, or name another queue in their schedules,"
+        " messages and destinations",
+        unserved=alone,
+    )
+
 
 #: One failed attempt is no news: most of them succeed at the second.
 FAILED_ATTEMPTS = 2
 
 
-def check_dead_letters(causes: Sequence[Cause], since: datetime) -> Check | None:
+def check_dead_letters(causes: Sequence[DeadLetterCause], since: datetime) -> Check | None:
     """What ended in error for good since then; `causes` are those of dead letters, older ones too. None for
     nothing."""
     recent = [cause for cause in causes if cause.last is not None and cause.last >= since]
@@ -21,7 +76,7 @@ def check_dead_letters(causes: Sequence[Cause], since: datetime) -> Check | None
     of = "one cause" if len(recent) == 1 else f"{len(recent)} causes"
     return wrong(
         "dead letters",
-        f"{_events(count)} failed for good, of {of}; some within a day",
+        f"{_event_count(count)} failed for good, of {of}; some within a day",
         "remove the cause, then send them again or dismiss them on the page of dead letters",
         count=count,
     )
@@ -38,7 +93,8 @@ def check_receivers_answer(retrying: Sequence[EventRecord], *, is_whole: bool) -
     of = f" of {len(schedules)} schedule{'s' if len(schedules) > 1 else ''}" if schedules else ""
     return wrong(
         "failing receivers",
-        f"{more}{_events(len(failing))}{of} failed {FAILED_ATTEMPTS} times or more; another attempt follows",
+        f"{more}{_event_count(len(failing))}{of} failed {FAILED_ATTEMPTS} times or more; another attempt"
+        " follows",
         "see in their histories what the receivers answer; after the last attempt they are dead letters",
         events=len(failing),
     )
@@ -57,5 +113,5 @@ def check_schedules(counts: Mapping[str, int]) -> Check | None:
     )
 
 
-def _events(count: int) -> str:
+def _event_count(count: int) -> str:
     return "1 event" if count == 1 else f"{count:,} events"

@@ -4,19 +4,19 @@
 events. Only `library` knows the icalendar package.
 """
 
+from scheduler_app.ics.reading import MAX_ITEMS, MAX_PARTS, CalendarItem, Series, closed_days, read_items
+from scheduler_app.ics.writing import CalendarEntry, EntryTime, write_calendar
+
 from .calendar_file import TooLarge
-from .closed_days import closed_days
-from .reading import MAX_ITEMS, MAX_PARTS, Item, Series, read_items
-from .writing import Entry, When, write_calendar
 
 __all__ = [
     "MAX_ITEMS",
     "MAX_PARTS",
-    "Entry",
-    "Item",
+    "CalendarEntry",
+    "CalendarItem",
+    "EntryTime",
     "Series",
     "TooLarge",
-    "When",
     "closed_days",
     "read_items",
     "write_calendar",

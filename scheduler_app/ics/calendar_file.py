@@ -1,14 +1,119 @@
-"""Reads an iCalendar file into components, within bounds."""
+"""The text of an iCalendar file: reads it into components, within bounds, and writes content lines. Only this
+file knows the icalendar package.
+
+Of the package only the lines and the Windows names of zones are used, and not its tree of values: while it
+builds that tree it evaluates each VTIMEZONE with dateutil, and a rule such as FREQ=SECONDLY there would
+never end.
+"""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
 
-from .component import Component, Property
-from .library import line_reader, unfolded
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One content line: its name and those of its parameters in upper case, and its value."""
+
+    name: str
+    parameters: Mapping[str, str]
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """What stands between BEGIN and END: an event, a time zone, an alarm."""
+
+    name: str
+    properties: tuple[Property, ...]
+    """Those that an import reads."""
+    unread: tuple[str, ...] = ()
+    """The names of the others, in order, without repeats."""
+    components: tuple["Component", ...] = ()
+    problem: str | None = None
+    """Why one of its lines could not be read."""
+
+    def all(self, name: str) -> Iterator[Property]:
+        """The properties of that name."""
+        return (each for each in self.properties if each.name == name)
+
+    def first(self, name: str) -> Property | None:
+        """The first property of that name."""
+        return next(self.all(name), None)
+
+    def text(self, name: str) -> str | None:
+        """The value of the first property of that name, without the spaces around it."""
+        found = self.first(name)
+        return found.value.strip() if found else None
+
+
+#: A property to be written: its name, its value and its parameters.
+Line = tuple[str, str, dict[str, str]]
+TEXTS = frozenset(("UID", "SUMMARY"))
+
+
+def unfolded(text: str) -> list[str]:
+    """The content lines of a text, folded lines joined, empty ones left out."""
+    from icalendar.parser import Contentlines
+
+    return [str(line) for line in Contentlines.from_ical(text) if line]  # type: ignore[no-untyped-call]
+
+
+def line_reader() -> Callable[[str], Property]:
+    """What reads a content line into its property; it raises ValueError for a malformed one."""
+    from icalendar.parser import Contentline
+    from icalendar.prop import vText
+
+    def read(line: str) -> Property:
+        name, parameters, value = Contentline(line).parts()  # type: ignore[no-untyped-call]
+        upper = name.upper()
+        named = {each.upper(): _one(given) for each, given in parameters.items()}
+        return Property(upper, named, str(vText.from_ical(value)) if upper in TEXTS else value)
+
+    return read
+
+
+def _one(given: object) -> str:
+    """A parameter's value; of several, as they stand."""
+    return given if isinstance(given, str) else ",".join(map(str, given)) if isinstance(given, list) else ""
+
+
+@lru_cache(maxsize=1)
+def windows_zones() -> dict[str, str]:
+    """The IANA zone of each Windows zone name, in lower case."""
+    from icalendar.timezone.windows_to_olson import WINDOWS_TO_OLSON
+
+    return {name.lower(): zone for name, zone in WINDOWS_TO_OLSON.items()}
+
+
+def written(name: str, properties: Iterable[Line]) -> Sequence[str]:
+    """The content lines of a component's own properties, folded; texts must be escaped already."""
+    from icalendar.parser import Contentline, Parameters
+
+    lines = [f"BEGIN:{name}"]
+    for key, value, parameters in properties:
+        line = Contentline.from_parts(key, Parameters(parameters), _Raw(value), sorted=False)
+        lines.append(line.to_ical().decode())
+    return [*lines, f"END:{name}"]
+
+
+def escaped(text: str) -> str:
+    """A TEXT value as a content line holds it."""
+    from icalendar.prop import vText
+
+    return vText(text).to_ical().decode()
+
+
+class _Raw(str):
+    """A value that is written as it stands."""
+
+    def to_ical(self) -> bytes:
+        return self.encode()
+
 
 #: The file's text, in characters, and its lines before folded ones are joined. Reading takes some half a
 #: second for a million characters.

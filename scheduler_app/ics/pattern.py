@@ -8,10 +8,10 @@ from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.recurrence.rule_text import write_date, write_time
 from scheduler_app.domain.recurrence.rules.rule import Frequency, Rule, Until
-from scheduler_app.domain.recurrence.text.time_text import write_date, write_time
 from scheduler_app.domain.recurrence.timeline import floor_second, local_second, to_datetime
-from scheduler_app.domain.recurrence.zones.zone import find_zone
+from scheduler_app.domain.recurrence.zones import find_zone
 
 from .times import CalendarTime
 
@@ -22,7 +22,7 @@ COMPARED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class SeriesPattern:
     """When a series happens. The UNTIL of each rule is in UTC. Dates without a time have become midnights,
     but for `exception_days`, which take away whole days of a series that has times."""
 
@@ -42,23 +42,23 @@ class Pattern:
         days = {each.local.date() for each in self.exception_days}
         if self.start.local.date() in days or any(each.instant == start for each in self.exceptions):
             return True
-        alone = Pattern(self.start, self.rules).recurrence(start)
+        alone = SeriesPattern(self.start, self.rules).recurrence(start)
         return alone.after(start, inclusive=True) == start
 
-    def with_its_start(self) -> "Pattern":
+    def with_its_start(self) -> "SeriesPattern":
         """The pattern whose start occurs although no rule gives it: COUNT counts it as the first instance."""
         counted = [rule if rule.count is None else replace(rule, count=rule.count - 1) for rule in self.rules]
         rules = tuple(rule for rule in counted if rule.count != 0)
         return replace(self, rules=rules, dates=(self.start, *self.dates))
 
-    def overridden(self, original: CalendarTime, moved_to: CalendarTime | None) -> "Pattern":
+    def overridden(self, original: CalendarTime, moved_to: CalendarTime | None) -> "SeriesPattern":
         """The pattern with the occurrence `original` moved, or cancelled where `moved_to` is None."""
         if moved_to is not None and moved_to.instant == original.instant:
             return self
         dates = self.dates if moved_to is None else (*self.dates, moved_to)
         return replace(self, dates=dates, exceptions=(*self.exceptions, original))
 
-    def until(self, original: CalendarTime) -> "Pattern":
+    def until(self, original: CalendarTime) -> "SeriesPattern":
         """The part before the occurrence `original`. Raises InvalidField."""
         end = original.instant - _SECOND
         return replace(
@@ -68,7 +68,7 @@ class Pattern:
             dates=tuple(each for each in self.dates if each.instant <= end),
         )
 
-    def since(self, original: CalendarTime, moved_to: CalendarTime) -> "Pattern":
+    def since(self, original: CalendarTime, moved_to: CalendarTime) -> "SeriesPattern":
         """The part from the occurrence `original` on, moved as this one is. Raises InvalidField where no rule
         says that."""
         shift = moved_to.local - original.local
@@ -92,7 +92,7 @@ class Pattern:
             later = (each for each in times if each.instant >= original.instant)
             return tuple(each.moved(shift, zone) for each in later)
 
-        found = Pattern(
+        found = SeriesPattern(
             moved_to, rules, (), after(self.dates), after(self.exceptions), after(self.exception_days)
         )
         self._check_same(found, original, shift)
@@ -125,16 +125,16 @@ class Pattern:
         for rule in self.rules:
             done = [0]
             if rule.count is not None:
-                alone = Pattern(self.start, (rule,)).recurrence(self.start.instant)
+                alone = SeriesPattern(self.start, (rule,)).recurrence(self.start.instant)
                 done = (alone.checkpoint(instant) or {}).get("done", [0])
             found.append(int(done[0]))
         return found
 
-    def _check_same(self, found: "Pattern", original: CalendarTime, shift: timedelta) -> None:
+    def _check_same(self, found: "SeriesPattern", original: CalendarTime, shift: timedelta) -> None:
         if not self.rules:
             return
-        old = Pattern(self.start, self.rules).recurrence(self.start.instant)
-        new = Pattern(found.start, found.rules).recurrence(self.start.instant)
+        old = SeriesPattern(self.start, self.rules).recurrence(self.start.instant)
+        new = SeriesPattern(found.start, found.rules).recurrence(self.start.instant)
         expected = [
             each.local.replace(tzinfo=None) + shift
             for each in old.occurrences(original.instant, _END, COMPARED)

@@ -1,22 +1,22 @@
-"""What an import makes of an iCalendar file: the recurrences of each event and to-do, or why it has none."""
+"""What an import makes of an iCalendar file: the recurrences of each event and to-do, or why it has none; and
+the days of a file of holidays.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Final, Literal
 
 from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
 from scheduler_app.domain.local_time import timezone_named
+from scheduler_app.domain.recurrence.rule_text import read_rule
 from scheduler_app.domain.recurrence.rules.rule import Rule
-from scheduler_app.domain.recurrence.text.rule_text import read_rule
 from scheduler_app.domain.recurrence.timeline import local_datetime
+from scheduler_app.domain.recurrence.zones import find_zone
 from scheduler_app.domain.text import one_line
-
-from .calendar_file import check_time, read_calendars
-from .component import Component
-from .pattern import Pattern, in_utc
-from .times import CalendarTime, read_one, read_times
-from .zones import CalendarZones
+from scheduler_app.ics.calendar_file import Component, TooLarge, check_time, read_calendars
+from scheduler_app.ics.pattern import SeriesPattern, in_utc
+from scheduler_app.ics.times import CalendarTime, CalendarZones, read_one, read_times
 
 #: Events, to-dos and what else a file may hold beside zones; each comes to one schedule at most.
 MAX_ITEMS: Final = 1_000
@@ -28,7 +28,7 @@ _BOOKKEEPING: Final = frozenset(("DTSTAMP", "CREATED", "LAST-MODIFIED", "SEQUENC
 #: The values of STATUS that need no word.
 _PLAIN: Final = ("", "CONFIRMED", "NEEDS-ACTION", "IN-PROCESS", "CANCELLED", "COMPLETED")
 _MAX_SHOWN: Final = 200
-Outcome = Literal["schedules", "over", "ignored", "refused"]
+ImportOutcome = Literal["schedules", "over", "ignored", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class CalendarItem:
     """An event, with all that overrides its occurrences, or another component of the file."""
 
     component: str
     uid: str
     name: str
-    outcome: Outcome
+    outcome: ImportOutcome
     series: tuple[Series, ...] = ()
     """More than one where the series was changed from some occurrence on. Those without a coming occurrence
     are left out, unless the outcome is "over"."""
@@ -63,12 +63,12 @@ class Item:
 
 def read_items(
     text: str, *, timezone: str, now: datetime, is_out_of_time: Callable[[], bool] = lambda: False
-) -> list[Item]:
+) -> list[CalendarItem]:
     """The items of a file, in its order. `timezone` is the zone of times that name none; `is_out_of_time` is
     asked before each item. Raises InvalidField where the file as a whole cannot be read, and TooLarge where
     it exceeds a bound."""
     timezone = timezone_named(timezone).name
-    found: list[Item] = []
+    found: list[CalendarItem] = []
     for calendar in read_calendars(text, max_items=MAX_ITEMS):
         zones = CalendarZones(calendar, given=timezone, now=now)
         cancelled = (calendar.text("METHOD") or "").upper() == "CANCEL"
@@ -93,12 +93,14 @@ def groups_of(calendar: Component) -> list[list[Component]]:
     ]
 
 
-def _item(group: Sequence[Component], zones: CalendarZones, now: datetime, reason: str | None) -> Item:
+def _item(
+    group: Sequence[Component], zones: CalendarZones, now: datetime, reason: str | None
+) -> CalendarItem:
     first = group[0]
     uid, name = (one_line(first.text(each) or "")[:_MAX_SHOWN].strip() for each in ("UID", "SUMMARY"))
     name = name or uid or first.name
     ignored = tuple(dict.fromkeys(name for each in group for name in _ignored(each)))
-    item = Item(first.name, uid, name, "ignored", ignored=ignored)
+    item = CalendarItem(first.name, uid, name, "ignored", ignored=ignored)
     if reason is None and first.name not in _KINDS:
         reason = f"{first.name} says nothing that could be called"
     status = (first.text("STATUS") or "").upper()
@@ -132,7 +134,7 @@ def _ignored(component: Component) -> list[str]:
     return [name for name in (*component.unread, *ends, *inner) if name not in _BOOKKEEPING]
 
 
-def patterns_of(group: Sequence[Component], zones: CalendarZones, notes: list[str]) -> list[Pattern]:
+def patterns_of(group: Sequence[Component], zones: CalendarZones, notes: list[str]) -> list[SeriesPattern]:
     """When the events of an item are; `notes` collects how that was read. Raises InvalidField."""
     for each in group:
         if each.problem:
@@ -149,12 +151,12 @@ def patterns_of(group: Sequence[Component], zones: CalendarZones, notes: list[st
     return _overridden(_read_pattern(masters[0], zones, notes), masters[0], overrides, zones, notes)
 
 
-def _single(overrides: Iterable[Component], zones: CalendarZones, notes: list[str]) -> list[Pattern]:
+def _single(overrides: Iterable[Component], zones: CalendarZones, notes: list[str]) -> list[SeriesPattern]:
     times = [_start(each, zones, notes) for each in overrides if not _is_cancelled(each)]
     if not times:
         raise InvalidField("STATUS", "every occurrence is cancelled")
     first, *others = sorted(times, key=lambda time: time.instant)
-    return [Pattern(first, dates=tuple(others))]
+    return [SeriesPattern(first, dates=tuple(others))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +168,12 @@ class _Override:
 
 
 def _overridden(
-    pattern: Pattern,
+    pattern: SeriesPattern,
     master: Component,
     components: Sequence[Component],
     zones: CalendarZones,
     notes: list[str],
-) -> list[Pattern]:
+) -> list[SeriesPattern]:
     """The pattern with its overrides; one more for each change from some occurrence on."""
     overrides = [_read_override(each, pattern.start, zones, notes) for each in components]
     names = {each.component.text("SUMMARY") for each in overrides if each.moved_to is not None}
@@ -199,7 +201,7 @@ def _overridden(
         # Every RECURRENCE-ID names an occurrence of the series as it began.
         own = [read_rule(each.value) for each in change.component.all("RRULE")]
         if own:
-            part = Pattern(change.moved_to, tuple(_until_in_utc(rule, change.moved_to) for rule in own))
+            part = SeriesPattern(change.moved_to, tuple(_until_in_utc(rule, change.moved_to) for rule in own))
             done.append(part.until(following.original) if following else part)
         else:
             part = pattern.until(following.original) if following else pattern
@@ -227,14 +229,14 @@ def _read_override(
     return _Override(original, moved_to, range_ == "THISANDFUTURE", component)
 
 
-def _read_pattern(component: Component, zones: CalendarZones, notes: list[str]) -> Pattern:
+def _read_pattern(component: Component, zones: CalendarZones, notes: list[str]) -> SeriesPattern:
     start = _start(component, zones, notes)
     rules = tuple(_until_in_utc(read_rule(each.value), start) for each in component.all("RRULE"))
     exceptions = tuple(_until_in_utc(read_rule(each.value), start) for each in component.all("EXRULE"))
     dates = _times("RDATE", component, start, zones, notes)
     removed = _times("EXDATE", component, start, zones, notes)
     whole_days = [each for each in removed if each.date_only and not start.date_only]
-    found = Pattern(
+    found = SeriesPattern(
         start,
         rules,
         exceptions,
@@ -289,3 +291,64 @@ def _until_in_utc(rule: Rule, start: CalendarTime) -> Rule:
 
 def _is_cancelled(component: Component) -> bool:
     return (component.text("STATUS") or "").upper() == "CANCELLED"
+
+
+#: Recurring events are read from last year on for this many years.
+YEARS_AHEAD: Final = 20
+#: Days of one event, such as school holidays.
+MAX_LENGTH: Final = 366
+_MAX_NAME: Final = 200
+_YEAR: Final = timedelta(days=366)
+
+
+def closed_days(
+    text: str, now: datetime, *, most: int, is_out_of_time: Callable[[], bool] = lambda: False
+) -> list[tuple[date, str]]:
+    """The days of the file's events without a time, each with the event's name; cancelled ones are left out.
+
+    Raises InvalidField("ics") for an event that has a time or cannot be read, and TooLarge beyond `most`
+    days. `is_out_of_time` is asked before each event.
+    """
+    found: dict[tuple[date, str], None] = {}
+    for calendar in read_calendars(text, max_items=MAX_ITEMS):
+        zones = CalendarZones(calendar, given="UTC", now=now)
+        for number, group in enumerate(groups_of(calendar)):
+            check_time(is_out_of_time, number)
+            first = group[0]
+            if first.name != "VEVENT" or (first.text("STATUS") or "").upper() == "CANCELLED":
+                continue
+            name = one_line(first.text("SUMMARY") or "").strip()[:_MAX_NAME]
+            try:
+                days = _days(group, zones, now, most)
+            except InvalidField as error:
+                raise InvalidField("ics", f"{name or first.text('UID')!r}: {error.message}") from None
+            found |= dict.fromkeys((day, name) for day in days)
+            if len(found) > most:
+                raise TooLarge("ics", f"comes to more than {most:,} days; give a file with fewer")
+    return list(found)
+
+
+def _days(group: Sequence[Component], zones: CalendarZones, now: datetime, most: int) -> list[date]:
+    patterns = patterns_of(group, zones, [])
+    length = _length(group[0], zones, patterns[0])
+    found: list[date] = []
+    for pattern in patterns:
+        if not pattern.start.date_only:
+            raise InvalidField("ics", "has a time; a closed day is an event without one")
+        since = now - _YEAR if pattern.rules else datetime(1970, 1, 1, tzinfo=UTC)
+        zone = find_zone(pattern.start.zone).info
+        for start in pattern.recurrence(now).between(since, now + YEARS_AHEAD * _YEAR, most + 1):
+            first = start.astimezone(zone).date()
+            found += [first + timedelta(days=number) for number in range(length)]
+    return found
+
+
+def _length(component: Component, zones: CalendarZones, pattern: SeriesPattern) -> int:
+    """How many days an event has; DTEND is the day after the last."""
+    end = component.first("DTEND")
+    if end is None:
+        return 1
+    days = (read_one(end, zones)[0].local - pattern.start.local).days
+    if not 1 <= days <= MAX_LENGTH:
+        raise InvalidField("DTEND", f"must be 1 to {MAX_LENGTH} days after DTSTART")
+    return days

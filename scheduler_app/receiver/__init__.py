@@ -12,11 +12,7 @@ thin adapters, each imported by itself.
 ...     print(delivery.key, delivery.json())
 """
 
-from scheduler_app.receiver.delivery import Answer, Delivery
-from scheduler_app.receiver.keys import Keys, Seen
-from scheduler_app.receiver.lookup_keys import LookupKeys
-from scheduler_app.receiver.memory_keys import MemoryKeys
-from scheduler_app.receiver.receiver import Receiver
-from scheduler_app.receiver.redis_keys import RedisKeys
+from scheduler_app.receiver.keys import Keys, LookupKeys, MemoryKeys, RedisKeys, Seen
+from scheduler_app.receiver.receiver import Answer, Delivery, Receiver
 
 __all__ = ["Answer", "Delivery", "Keys", "LookupKeys", "MemoryKeys", "Receiver", "RedisKeys", "Seen"]

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from scheduler_app.receiver.delivery import Answer, Delivery
-from scheduler_app.receiver.receiver import Receiver
+from scheduler_app.receiver.receiver import Answer, Delivery, Receiver
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

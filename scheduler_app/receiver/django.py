@@ -16,8 +16,7 @@ from django.db.transaction import non_atomic_requests
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
-from scheduler_app.receiver.delivery import Answer, Delivery
-from scheduler_app.receiver.receiver import Receiver
+from scheduler_app.receiver.receiver import Answer, Delivery, Receiver
 
 View = Callable[..., HttpResponseBase]
 

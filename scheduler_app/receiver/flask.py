@@ -14,8 +14,7 @@ from typing import Any
 from flask import Response, current_app, request
 from werkzeug.exceptions import RequestEntityTooLarge
 
-from scheduler_app.receiver.delivery import Answer, Delivery
-from scheduler_app.receiver.receiver import Receiver
+from scheduler_app.receiver.receiver import Answer, Delivery, Receiver
 
 
 def receives(receiver: Receiver) -> Callable[[Callable[..., Any]], Callable[..., Response]]:

@@ -1,18 +1,103 @@
-"""From headers and a body to a verdict, and to work that is done once."""
+"""From headers and a body to a verdict, and to work that is done once.
+
+Signatures are as Standard Webhooks describes them (https://www.standardwebhooks.com).
+"""
 
 import asyncio
+import base64
+import binascii
+import hmac
+import json
 import logging
 import re
 import secrets as random
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from scheduler_app.receiver.delivery import Answer, Delivery
-from scheduler_app.receiver.keys import Keys, Seen
-from scheduler_app.receiver.lookup_keys import LookupKeys
-from scheduler_app.receiver.memory_keys import MemoryKeys
-from scheduler_app.receiver.signature import is_signed, signing_keys
+from scheduler_app.receiver.keys import Keys, LookupKeys, MemoryKeys, Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A callback whose signature is right. The signature covers `key`, `sent_at` and `body`, nothing else."""
+
+    #: The event's id, the same on every attempt.
+    key: str
+    #: When this attempt was made.
+    sent_at: datetime
+    body: bytes = field(repr=False)
+    #: All headers; their names are in lower case.
+    headers: Mapping[str, str] = field(repr=False)
+    #: The schedule, None for a message without one.
+    schedule_id: str | None = None
+    #: The occurrence that the event stands for.
+    run_time: datetime | None = None
+    #: 1 for the first attempt.
+    attempt: int = 1
+    #: How many callbacks, one after another, led to this one.
+    hops: int = 0
+    #: What shows that you may complete the event, where its schedule has `completion: "callback"`.
+    completion_token: str | None = field(default=None, repr=False)
+
+    def json(self) -> Any:
+        """The body as a JSON value. Raises ValueError for a body that is not JSON."""
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer with a text of one sentence; a 204 has none."""
+
+    status: int
+    text: str = ""
+
+    @property
+    def body(self) -> bytes:
+        return f"{self.text}\n".encode() if self.text else b""
+
+
+_PREFIX = "whsec_"
+_SECRET_BYTES = (24, 64)
+#: A sender that rotates its secrets sends two or three signatures.
+_MAX_SIGNATURES = 16
+
+
+def signing_keys(secrets: str | Sequence[str]) -> tuple[bytes, ...]:
+    """The bytes of one secret or of several, "whsec_" and base64 each.
+
+    Raises ValueError, which never repeats a secret, for one that is malformed and for none at all.
+    """
+    texts = [secrets] if isinstance(secrets, str) else [*secrets]
+    if not texts:
+        raise ValueError("secrets: give at least one; POST /api/v1/schedules/{id}/signing-secret makes one")
+    return tuple(_signing_key(text, place) for place, text in enumerate(texts, 1))
+
+
+def is_signed(keys: Iterable[bytes], message_id: str, timestamp: str, body: bytes, signatures: str) -> bool:
+    """Whether one of `signatures` is valid for one of `keys`.
+
+    Spaces separate signatures; each is "v1," and the base64 of HMAC-SHA256 over `message_id.timestamp.body`.
+    """
+    content = f"{message_id}.{timestamp}.".encode("latin-1", "replace") + body
+    valid = [b"v1," + base64.b64encode(hmac.digest(key, content, "sha256")) for key in keys]
+    given = [text.encode("latin-1", "replace") for text in signatures.split(maxsplit=_MAX_SIGNATURES)]
+    return any(hmac.compare_digest(ours, theirs) for ours in valid for theirs in given[:_MAX_SIGNATURES])
+
+
+def _signing_key(secret: str, place: int) -> bytes:
+    key = b""
+    if secret.startswith(_PREFIX):
+        try:
+            key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
+        except (binascii.Error, ValueError):
+            key = b""
+    low, high = _SECRET_BYTES
+    if not low <= len(key) <= high:
+        raise ValueError(f"secrets: number {place} must be {_PREFIX} and the base64 of {low} to {high} bytes")
+    return key
+
 
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 T = TypeVar("T")

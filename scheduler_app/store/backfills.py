@@ -7,9 +7,12 @@ from typing import Any
 
 from pymongo.errors import DuplicateKeyError
 
-from scheduler_app.domain.backfill import MAX_RATE, Backfill, BackfillState, RunOverlap
+from scheduler_app.domain.action import UNKNOWN_ORIGIN
+from scheduler_app.domain.backfill import MAX_RATE, Backfill, BackfillOverlap, BackfillState
 from scheduler_app.domain.event import LIVING, Kind, State
-from scheduler_app.domain.field_types import (
+from scheduler_app.domain.ids import tenant_of
+from scheduler_app.domain.queues import CALLBACKS, is_queue
+from scheduler_app.domain.stored_fields import (
     Corrupt,
     fields,
     flag,
@@ -22,18 +25,14 @@ from scheduler_app.domain.field_types import (
     version,
     whole,
 )
-from scheduler_app.domain.origin import UNKNOWN_ORIGIN
-from scheduler_app.domain.queues import CALLBACKS, is_queue
-from scheduler_app.domain.tenants import tenant_of
-from scheduler_app.store.calendars.calendars import Calendars
-from scheduler_app.store.documents.leases import lease, unclaimed
-from scheduler_app.store.events.documents import finish, sources
-from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token, written_by_token
-from scheduler_app.store.schedules.owed_documents import from_owed_document, to_owed_document
+from scheduler_app.store.calendars import Calendars
+from scheduler_app.store.events.documents import finish_events, source_states
+from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease, new_token, unclaimed, written_by_token
+from scheduler_app.store.schedules.trigger_documents import from_owed_document, to_owed_document
 
 DOCUMENT_VERSION = 1
 #: Of an occurrence that one of these events stands for, nothing is missing.
-_THERE = sorted(LIVING | {State.COMPLETED, State.ERROR})
+_EXISTING_STATES = sorted(LIVING | {State.COMPLETED, State.ERROR})
 
 
 class Backfills:
@@ -121,23 +120,23 @@ class Backfills:
 
     def sweep(self, backfill: Backfill, now: datetime, message: str) -> int:
         """Cancels its events that no worker has claimed. Returns how many."""
-        which = _own(backfill) | {"state": sources("cancel")}
-        return finish(self._events, which, State.CANCELLED, now, message)
+        which = _events_of(backfill) | {"state": source_states("cancel")}
+        return finish_events(self._events, which, State.CANCELLED, now, message)
 
     def waiting(self, backfill: Backfill, *, most: int) -> int:
         """How many of its events are not finished; no more than `most` are counted."""
-        which = _own(backfill) | {"due_at": {"$exists": True}}
+        which = _events_of(backfill) | {"due_at": {"$exists": True}}
         return self._events.count_documents(which, hint="pending_v1", limit=most)
 
     def overdue(self, backfill: Backfill, now: datetime, *, most: int) -> int:
         """How many of its events were due and no worker has begun; no more than `most` are counted."""
         states = {"$in": [State.READY_QUEUE.value, State.WORKER_QUEUE.value]}
-        which = _own(backfill) | {"due_at": {"$lt": now}, "state": states}
+        which = _events_of(backfill) | {"due_at": {"$lt": now}, "state": states}
         return self._events.count_documents(which, hint="pending_v1", limit=most)
 
     def ended(self, backfill: Backfill, state: State, *, most: int) -> int:
         """How many of its events are in a final state; no more than `most` are counted."""
-        which = _own(backfill) | {"state": state.value}
+        which = _events_of(backfill) | {"state": state.value}
         return self._events.count_documents(which, hint="schedule_v1", limit=most)
 
     def there(
@@ -148,7 +147,7 @@ class Backfills:
         which = {
             "schedule_id": schedule_id,
             "run_time": {"$gte": since, "$lte": until},
-            "state": {"$in": _THERE},
+            "state": {"$in": _EXISTING_STATES},
             "kind": {"$in": [Kind.SCHEDULED.value, Kind.BACKFILL.value]},
         }
         own = f"{schedule_id}-backfill{number}-"
@@ -170,7 +169,7 @@ class Backfills:
         return found
 
 
-def _own(backfill: Backfill) -> Document:
+def _events_of(backfill: Backfill) -> Document:
     """Its events: by the times of its occurrences, which an index has."""
     first = f"{backfill.schedule_id}-backfill{backfill.number}-"
     return {
@@ -229,7 +228,7 @@ def _from_document(row: Mapping[str, Any]) -> Backfill:
         rest=None if rest is None else from_owed_document(rest),
         schedule_created_at=instant(get("schedule_created_at"), "schedule_created_at"),
         rate_per_second=_rate(get("rate_per_second")),
-        overlap=RunOverlap(one_of(get("overlap"), "overlap", _values(RunOverlap))),
+        overlap=BackfillOverlap(one_of(get("overlap"), "overlap", _values(BackfillOverlap))),
         only_missing=flag(get("only_missing"), "only_missing"),
         occurrences=whole(get("occurrences"), "occurrences"),
         origin=text(get("origin") or UNKNOWN_ORIGIN, "origin"),
@@ -252,6 +251,6 @@ def _rate(value: Any) -> float:
     return found
 
 
-def _values(choices: type[BackfillState] | type[RunOverlap]) -> Collection[str]:
+def _values(choices: type[BackfillState] | type[BackfillOverlap]) -> Collection[str]:
     found: Sequence[str] = [each.value for each in choices]
     return found

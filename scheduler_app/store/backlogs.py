@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from scheduler_app.domain.action import UNKNOWN_ORIGIN
 from scheduler_app.domain.event import UNCLAIMED, Kind, State
-from scheduler_app.domain.field_types import EARLIEST
+from scheduler_app.domain.ids import is_message, tenant_of
 from scheduler_app.domain.lateness import CatchUp
-from scheduler_app.domain.message_ids import is_message
-from scheduler_app.domain.origin import UNKNOWN_ORIGIN
-from scheduler_app.domain.tenants import tenant_of
-from scheduler_app.store.events.documents import finish, sources
-from scheduler_app.store.events.message_documents import WIPED
+from scheduler_app.domain.stored_fields import EARLIEST
+from scheduler_app.store.events.documents import finish_events, source_states
+from scheduler_app.store.messages import WIPED
 from scheduler_app.store.mongo import Document, Mongo
 
 _ORIGIN: Document = {"$cond": [{"$eq": [{"$type": "$origin"}, "string"]}, "$origin", UNKNOWN_ORIGIN]}
@@ -23,7 +22,7 @@ _SCHEDULE: Document = {"$cond": [{"$eq": [{"$type": "$schedule_id"}, "string"]},
 
 
 @dataclass(frozen=True, slots=True)
-class Which:
+class BacklogFilter:
     """Which late events are meant; what is None does not narrow."""
 
     due_before: datetime
@@ -33,7 +32,7 @@ class Which:
     """An origin, or a destination with its prefix."""
 
 
-class Owed(NamedTuple):
+class LateEventCount(NamedTuple):
     """How many late events of one kind one schedule has for one receiver."""
 
     schedule_id: str
@@ -46,7 +45,7 @@ class Owed(NamedTuple):
     """Whether they are messages that are given up some time after they were due."""
 
 
-class Policies(NamedTuple):
+class LatenessPolicies(NamedTuple):
     """What a schedule says of its late occurrences."""
 
     catch_up: str = CatchUp.ALL
@@ -60,13 +59,13 @@ class Backlogs:
         self._events = mongo.collection("events")
         self._schedules = mongo.collection("schedules")
 
-    def owed(self, now: datetime, *, tenant: str, limit: int) -> list[Owed]:
+    def owed(self, now: datetime, *, tenant: str, limit: int) -> list[LateEventCount]:
         """The tenant's late events by schedule, receiver and kind; `limit` of them are looked at, in the
         order of their states and then of their times."""
-        which = Which(now)
+        which = BacklogFilter(now)
         rows = self._events.aggregate(
             [
-                {"$match": _late(which, tenant)},
+                {"$match": _late_events(which, tenant)},
                 {"$limit": limit},
                 {
                     "$group": {
@@ -84,7 +83,7 @@ class Backlogs:
             hint="due_v2",
         )
         return [
-            Owed(
+            LateEventCount(
                 row["_id"]["schedule"],
                 row["_id"]["receiver"],
                 row["number"],
@@ -95,7 +94,7 @@ class Backlogs:
             for row in rows
         ]
 
-    def policies(self, schedule_ids: Sequence[str], *, tenant: str) -> dict[str, Policies]:
+    def policies(self, schedule_ids: Sequence[str], *, tenant: str) -> dict[str, LatenessPolicies]:
         """Those of the tenant's schedules among these."""
         found = {}
         for first in range(0, len(schedule_ids), _SCHEDULES_A_READ):
@@ -103,16 +102,16 @@ class Backlogs:
             for row in self._schedules.find(which, _POLICIES):
                 written = row.get("lateness")
                 late = written if isinstance(written, dict) else {}
-                found[row["_id"]] = Policies(
-                    _word(late.get("catch_up"), CatchUp.ALL),
+                found[row["_id"]] = LatenessPolicies(
+                    _policy_word(late.get("catch_up"), CatchUp.ALL),
                     late.get("expire_after_seconds") is not None,
-                    _word(row.get("run_overlap"), "allow"),
+                    _policy_word(row.get("run_overlap"), "allow"),
                 )
         return found
 
-    def count(self, which: Which, *, tenant: str, most: int) -> int:
+    def count(self, which: BacklogFilter, *, tenant: str, most: int) -> int:
         """How many late events there are; no more than `most` are counted."""
-        return self._events.count_documents(_late(which, tenant), hint=_index(which), limit=most)
+        return self._events.count_documents(_late_events(which, tenant), hint=_index(which), limit=most)
 
     def finished_since(self, since: datetime, *, tenant: str, most: int) -> int:
         """How many of the tenant's events have ended since then; no more than `most` of each kind are
@@ -124,12 +123,14 @@ class Backlogs:
             occurrences, hint="retention_v2", limit=most
         ) + self._events.count_documents(messages, hint="message_retention_v1", limit=most)
 
-    def page(self, which: Which, *, tenant: str, limit: int) -> list[str]:
+    def page(self, which: BacklogFilter, *, tenant: str, limit: int) -> list[str]:
         """The ids of some late events."""
-        rows = self._events.find(_late(which, tenant), {"_id": 1}, hint=_index(which)).limit(limit)
+        rows = self._events.find(_late_events(which, tenant), {"_id": 1}, hint=_index(which)).limit(limit)
         return [row["_id"] for row in rows if isinstance(row["_id"], str)]
 
-    def expire(self, ids: Sequence[str], which: Which, now: datetime, message: str, *, tenant: str) -> int:
+    def expire(
+        self, ids: Sequence[str], which: BacklogFilter, now: datetime, message: str, *, tenant: str
+    ) -> int:
         """Gives the tenant's events among these up, unless a worker has claimed them; of messages nothing
         secret is left. Returns how many."""
         own = [each for each in ids if tenant_of(each) == tenant]
@@ -141,19 +142,19 @@ class Backlogs:
             if some:
                 late = {
                     "_id": {"$in": some},
-                    "state": sources("expire"),
+                    "state": source_states("expire"),
                     "due_at": {"$lt": which.due_before},
                 }
-                count += finish(self._events, late, State.EXPIRED, now, message, wiped)
+                count += finish_events(self._events, late, State.EXPIRED, now, message, wiped)
         return count
 
 
-def _word(written: object, usual: str) -> str:
+def _policy_word(written: object, usual: str) -> str:
     """`usual` also for a corrupt one: its schedule says so elsewhere."""
     return written if isinstance(written, str) else usual
 
 
-def _late(which: Which, tenant: str) -> Document:
+def _late_events(which: BacklogFilter, tenant: str) -> Document:
     # What is an array is found like a date, until an inspection sets its event aside.
     late = {"$gte": EARLIEST, "$lt": which.due_before, "$not": {"$type": "array"}}
     found: Document = {"state": {"$in": sorted(UNCLAIMED)}, "due_at": late, "tenant": tenant}
@@ -166,5 +167,5 @@ def _late(which: Which, tenant: str) -> Document:
     return found
 
 
-def _index(which: Which) -> str:
+def _index(which: BacklogFilter) -> str:
     return "due_v2" if which.schedule_id is None else "pending_v1"

@@ -8,10 +8,17 @@ from typing import Any, cast
 from pymongo import ReplaceOne
 from pymongo.errors import BulkWriteError
 
-from scheduler_app.domain.blackout import MAX_BLACKOUTS, MAX_DURATION, POLICIES, Blackout, Blackouts, Policy
-from scheduler_app.domain.field_types import Corrupt, instant, number, one_of, optional, text, version
+from scheduler_app.domain.blackout import (
+    MAX_BLACKOUTS,
+    MAX_DURATION,
+    POLICIES,
+    Blackout,
+    BlackoutPolicy,
+    Blackouts,
+)
 from scheduler_app.domain.kill_switch import Target
-from scheduler_app.store.corrupt_reports import CorruptReports
+from scheduler_app.domain.stored_fields import Corrupt, instant, number, one_of, optional, text, version
+from scheduler_app.store.decoded_cache import CorruptReports
 from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
@@ -117,7 +124,7 @@ def _decoded(row: Mapping[str, Any], name: str) -> Blackout:
                 most=MAX_DURATION.total_seconds(),
             )
         ),
-        policy=cast(Policy, one_of(row.get("policy"), "policy", POLICIES)),
+        policy=cast(BlackoutPolicy, one_of(row.get("policy"), "policy", POLICIES)),
         created_at=instant(row.get("created_at"), "created_at"),
         note=optional(text, row.get("note"), "note"),
     )

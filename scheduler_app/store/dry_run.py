@@ -16,9 +16,8 @@ from pymongo.collection import Collection
 from pymongo.errors import BulkWriteError
 from pymongo.results import BulkWriteResult, DeleteResult, InsertManyResult, UpdateResult
 
-from scheduler_app.store.collection import Document, Documents
-from scheduler_app.store.faults import DUPLICATE_KEY, told_apart
-from scheduler_app.store.mongo import Mongo
+from scheduler_app.store.faults import DUPLICATE_KEY, raising_store_faults
+from scheduler_app.store.mongo import Document, Documents, Mongo
 
 #: Verbs of a collection that are neither here nor in `DryRunDocuments` are refused.
 READS = frozenset(
@@ -97,7 +96,7 @@ class DryRunDocuments(Documents):
     def _matching(self, made: Sequence[Document], which: Any, fields: Any = None) -> list[Document]:
         """Those that match, judged by mongod itself."""
         stages: list[Document] = [{"$documents": list(made)}, {"$match": which}]
-        with told_apart():
+        with raising_store_faults():
             return list(self.database.aggregate([*stages, {"$project": fields}] if fields else stages))
 
     # -- writes --------------------------------------------------------------------------------------------
@@ -169,7 +168,7 @@ class DryRunDocuments(Documents):
         before = list(self.find(which))
         if before:
             stages = [{"$documents": before}, *pipeline]
-            with told_apart():
+            with raising_store_faults():
                 self._made |= {row["_id"]: row for row in self.database.aggregate(stages)}
         return len(before)
 

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from bson import ObjectId
 from pymongo import DESCENDING
 
-from scheduler_app.domain.edit_record import EditRecord
-from scheduler_app.domain.field_types import Corrupt, fields, flag, instant, text, version, whole
-from scheduler_app.domain.field_types import tenant as check_tenant
-from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.domain.ids import tenant_of
+from scheduler_app.domain.schedule import EditRecord
+from scheduler_app.domain.stored_fields import Corrupt, fields, flag, instant, text, version, whole
+from scheduler_app.domain.stored_fields import tenant as check_tenant
 from scheduler_app.store.mongo import Document, Mongo
-from scheduler_app.store.paging import Page, PagedQuery, Window
+from scheduler_app.store.paging import Page, PagedQuery, PageRequest
 
 DOCUMENT_VERSION = 1
 BY_SCHEDULE = "schedule_v1"
@@ -54,7 +54,7 @@ class Edits:
         if beyond := [row["_id"] for row in rows.skip(MOST_KEPT).limit(MOST_DROPPED)]:
             self._edits.delete_many({"_id": {"$in": beyond}})
 
-    def page(self, window: Window, schedule_id: str, *, tenant: str) -> Page[EditRecord]:
+    def page(self, window: PageRequest, schedule_id: str, *, tenant: str) -> Page[EditRecord]:
         """The edits of a tenant's schedule, newest first."""
         if tenant_of(schedule_id) != tenant:
             return Page([], None)

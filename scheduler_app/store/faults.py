@@ -1,16 +1,17 @@
-"""Errors of MongoDB, told apart by what helps against them.
+"""Errors of MongoDB, sorted by what helps against them.
 
-*Transient*: MongoDB is away, electing, full, slow, or does not let this process in. The same command succeeds
-later: these are `STORE_FAULTS`, after which callers try again.
+*Transient*: MongoDB is away, electing, full, slow, or does not let this process in. The same command
+succeeds later: these are `STORE_FAULTS`, after which callers try again.
 
-*Rejected*: MongoDB, or the encoder in front of it, will never do this command on this document: an expression
-over a wrong type, a document that grew too large, failed validation. Trying again is in vain, and holds up
-whatever shares the command. These are `REJECTED`; `isolation` finds the document.
+*Rejected*: MongoDB, or the encoder in front of it, will never do this command on this document: an
+expression over a wrong type, a document that grew too large, failed validation. Trying again is in vain,
+and holds up whatever shares the command. These are `REJECTED`; `bulk_writes.write_isolated` finds the
+document.
 
 pymongo has one class, `OperationFailure`, for both. An `except` chooses by class alone, so the collections
 that `Mongo.collection` gives (`Documents`) raise a transient one as `Unavailable` and leave the others as
-they are. That is a `try` around each command, which costs nothing where nothing is raised; and no verb of the
-store has to remember it.
+they are. That is a `try` around each command, which costs nothing where nothing is raised; and no verb of
+the store has to remember it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -64,7 +65,7 @@ _NO_SUCH_INDEX = "hint provided does not correspond to an existing index"
 _OF_ONE_DOCUMENT = frozenset({121, 10334, 17280, 17419, 17420})
 
 
-def judged(error: OperationFailure) -> PyMongoError:
+def classified(error: OperationFailure) -> PyMongoError:
     """`Unavailable` where a retry helps; the error itself where MongoDB rejects the command as such."""
     # A write concern that was not met counts as not written.
     if isinstance(error, ExecutionTimeout | WriteConcernError):
@@ -86,21 +87,21 @@ def judged(error: OperationFailure) -> PyMongoError:
     return error
 
 
-def raise_judged(error: OperationFailure) -> NoReturn:
+def raise_classified(error: OperationFailure) -> NoReturn:
     """Raises what `judged` makes of it."""
-    told = judged(error)
+    told = classified(error)
     if told is error:
         raise error
     raise told from error
 
 
 @contextmanager
-def told_apart() -> Iterator[None]:
+def raising_store_faults() -> Iterator[None]:
     """Raises transient errors as STORE_FAULTS, around commands that are no verb of a collection."""
     try:
         yield
     except OperationFailure as error:
-        raise_judged(error)
+        raise_classified(error)
 
 
 def of_one_document(error: Exception) -> bool:

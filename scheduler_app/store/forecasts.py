@@ -4,24 +4,23 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from scheduler_app.domain.action import UNKNOWN_ORIGIN
 from scheduler_app.domain.event import LIVING, Kind
 from scheduler_app.domain.forecast import Buckets
-from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.store.calendars.calendars import Calendars
+from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.documents import stored_origin
 from scheduler_app.store.mongo import Document, Mongo
-from scheduler_app.store.schedules.corrupt import CorruptSchedule, read
-from scheduler_app.store.schedules.cursors import UNREAD, without_request
-from scheduler_app.store.schedules.documents import READABLE
+from scheduler_app.store.schedules.cursors import WITHOUT_REQUEST, without_request
+from scheduler_app.store.schedules.documents import READABLE, CorruptSchedule, read_schedule
 
 _LIVING: Document = {"$in": sorted(LIVING)}
 _ORIGIN: Document = {"$cond": [{"$eq": [{"$type": "$origin"}, "string"]}, "$origin", UNKNOWN_ORIGIN]}
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-class Waiting(NamedTuple):
+class WaitingCount(NamedTuple):
     """How many events wait for one receiver in one bucket."""
 
     bucket: int
@@ -30,7 +29,7 @@ class Waiting(NamedTuple):
     number: int
 
 
-class Made(NamedTuple):
+class RecentOccurrence(NamedTuple):
     """An occurrence that became an event a moment ago."""
 
     schedule_id: str
@@ -39,7 +38,7 @@ class Made(NamedTuple):
     receiver: str
 
 
-class ToCome(NamedTuple):
+class WaitingEvent(NamedTuple):
     """One event that waits."""
 
     id: str
@@ -69,12 +68,12 @@ class Forecasts:
     def read(self, ids: Sequence[str], *, tenant: str) -> list[Schedule | CorruptSchedule]:
         """The schedules of these ids, without what they send."""
         which: Document = {"_id": {"$in": list(ids)}, "tenant": tenant} | READABLE
-        rows = self._schedules.find(which, UNREAD).batch_size(max(1, len(ids)))
-        return self._calendars.attach([read(without_request(row), self._secret_box) for row in rows])
+        rows = self._schedules.find(which, WITHOUT_REQUEST).batch_size(max(1, len(ids)))
+        return self._calendars.attach([read_schedule(without_request(row), self._secret_box) for row in rows])
 
     def waiting(
         self, buckets: Buckets, made_before: datetime, *, limit: int, tenant: str
-    ) -> tuple[list[Waiting], int]:
+    ) -> tuple[list[WaitingCount], int]:
         """The tenant's events that fall due in the buckets, without occurrences that became events since
         `made_before`; and how many were looked at, `limit` at most."""
         rows = list(
@@ -107,7 +106,7 @@ class Forecasts:
             )
         )
         found = [
-            Waiting(
+            WaitingCount(
                 int(row["_id"]["bucket"]), row["_id"]["origin"], bool(row["_id"]["message"]), row["count"]
             )
             for row in rows
@@ -116,7 +115,7 @@ class Forecasts:
 
     def each_waiting(
         self, since: datetime, until: datetime, made_before: datetime, *, limit: int, tenant: str
-    ) -> list[ToCome]:
+    ) -> list[WaitingEvent]:
         """As `waiting`, one by one."""
         which = _due(since, until, tenant) | {"$nor": [_made_since(made_before)]}
         fields = {"due_at": 1, "origin": 1, "run_time": 1, "kind": 1, "attempt": 1}
@@ -125,7 +124,7 @@ class Forecasts:
             planned = row.get("kind") == Kind.SCHEDULED and row.get("attempt") == 0
             run_time = row.get("run_time") if planned else None
             found.append(
-                ToCome(
+                WaitingEvent(
                     row["_id"],
                     row["due_at"],
                     stored_origin(row),
@@ -135,13 +134,15 @@ class Forecasts:
             )
         return found
 
-    def made_since(self, since: datetime, buckets: Buckets, *, limit: int, tenant: str) -> list[Made]:
+    def made_since(
+        self, since: datetime, buckets: Buckets, *, limit: int, tenant: str
+    ) -> list[RecentOccurrence]:
         """Occurrences that fall due in the buckets and became events since then, `limit` at most."""
         which = _due(buckets.start, buckets.end, tenant) | _made_since(since)
         fields = {"schedule_id": 1, "run_time": 1, "due_at": 1, "origin": 1}
         rows = self._events.find(which, fields, hint="due_v2").limit(limit)
         return [
-            Made(row["schedule_id"], row["run_time"], row["due_at"], stored_origin(row))
+            RecentOccurrence(row["schedule_id"], row["run_time"], row["due_at"], stored_origin(row))
             for row in rows
             if isinstance(row.get("schedule_id"), str) and isinstance(row.get("run_time"), datetime)
         ]

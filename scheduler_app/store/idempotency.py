@@ -6,10 +6,9 @@ from bson import ObjectId
 from pymongo.errors import DuplicateKeyError
 
 from scheduler_app.domain.errors import Conflict
-from scheduler_app.domain.field_types import Corrupt, fields, text, whole, wrong
-from scheduler_app.domain.tenants import TENANT
-from scheduler_app.store.documents.leases import lease, lease_over
-from scheduler_app.store.mongo import Document, Mongo, new_token
+from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.stored_fields import Corrupt, fields, text, whole, wrong
+from scheduler_app.store.mongo import Document, Mongo, lease, lease_over, new_token
 
 DOCUMENT_VERSION = 1
 BY_OWNER = "owner_v1"
@@ -46,7 +45,7 @@ class InFlight:
 
 
 @dataclass(frozen=True, slots=True)
-class Different:
+class KeyReused:
     """The key was used for another request."""
 
 
@@ -59,10 +58,10 @@ class Answered:
     body: bytes
 
 
-def _read(record: Document, request: str, token: str, owner: str) -> Begun | InFlight | Different | Answered:
+def _read(record: Document, request: str, token: str, owner: str) -> Begun | InFlight | KeyReused | Answered:
     """Raises Corrupt."""
     if text(record.get("request"), "request") != request:
-        return Different()
+        return KeyReused()
     if record.get("token") == token:
         return Begun(record["_id"], token, text(record.get("seed"), "seed"), owner)
     if record.get("answer") is None:
@@ -87,7 +86,7 @@ class Idempotency:
 
     def begin(
         self, owner: str, key: str, request: str, *, tenant: str
-    ) -> Begun | InFlight | Different | Answered:
+    ) -> Begun | InFlight | KeyReused | Answered:
         """`owner` is a digest of who asks, `request` one of what is asked for. Raises Conflict where the
         record can no longer be read."""
         # Not by a colon, as in other ids: keys have colons, and one that an owner of `default` chose must not
@@ -125,7 +124,7 @@ class Idempotency:
     @staticmethod
     def _judge(
         record: Document | None, request: str, token: str, owner: str
-    ) -> Begun | InFlight | Different | Answered:
+    ) -> Begun | InFlight | KeyReused | Answered:
         if record is None:
             return (
                 InFlight()

@@ -7,12 +7,12 @@ from typing import Final
 from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.event import UNCLAIMED
-from scheduler_app.domain.field_types import Corrupt, instant, optional, text, version
 from scheduler_app.domain.http_action import destination_key
+from scheduler_app.domain.ids import whole_id
 from scheduler_app.domain.kill_switch import KillSwitch, KillSwitches, Scope, Target
 from scheduler_app.domain.schedule import ScheduleState
-from scheduler_app.domain.tenants import whole_id
-from scheduler_app.store.corrupt_reports import CorruptReports
+from scheduler_app.domain.stored_fields import Corrupt, instant, optional, text, version
+from scheduler_app.store.decoded_cache import CorruptReports
 from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 
@@ -34,7 +34,7 @@ PENDING: Final = "pending_v1"
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class BoundedCount:
     """How many there are; with `at_least`, there may be more."""
 
     count: int
@@ -42,7 +42,7 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class CorruptSwitch:
+class CorruptKillSwitch:
     """A kill switch of which no more can be read than what it stops. It stops that all the same."""
 
     target: Target
@@ -84,11 +84,11 @@ class KillSwitchDocuments:
         """Turns it off; False where it was not on."""
         return self._switches.delete_one({"_id": target.key}).deleted_count == 1
 
-    def of(self, *, tenant: str) -> list[KillSwitch | CorruptSwitch]:
+    def of(self, *, tenant: str) -> list[KillSwitch | CorruptKillSwitch]:
         """A tenant's that are on, by their names."""
         prefix = f"{tenant}/"
         rows = self._majority.find({"_id": {"$gte": prefix, "$lt": f"{tenant}0"}}).sort("_id", 1)
-        found = [_read(row) for row in rows.limit(MAX_SWITCHES + 1)]
+        found = [_read_kill_switch(row) for row in rows.limit(MAX_SWITCHES + 1)]
         return [each for each in found if each is not None]
 
     def everybodys(self) -> KillSwitches:
@@ -124,14 +124,14 @@ class KillSwitchDocuments:
             )
         return found
 
-    def stopped_schedules(self, target: Target) -> Counted:
+    def stopped_schedules(self, target: Target) -> BoundedCount:
         """How many active schedules it stops; `MOST_COUNTED` schedules are looked at."""
         which, hint = self._schedules_of(target)
         rows = self._schedules.find(which, {"state": 1, "_id": 0}, hint=hint).limit(MOST_COUNTED)
         states = [row.get("state") for row in rows.batch_size(MOST_COUNTED)]
-        return Counted(states.count(ScheduleState.ACTIVE.value), len(states) == MOST_COUNTED)
+        return BoundedCount(states.count(ScheduleState.ACTIVE.value), len(states) == MOST_COUNTED)
 
-    def stopped_events(self, target: Target) -> Counted:
+    def stopped_events(self, target: Target) -> BoundedCount:
         """How many events that wait it stops, `MOST_COUNTED` at most; of a tag, those of the first
         `SCHEDULES_COUNTED` schedules."""
         which: Document = {"due_at": {"$exists": True}, "state": {"$in": sorted(UNCLAIMED)}}
@@ -147,7 +147,7 @@ class KillSwitchDocuments:
         else:
             which["tenant"], hint = target.tenant, DUE
         count = self._events.count_documents(which, hint=hint, limit=MOST_COUNTED)
-        return Counted(count, more or count == MOST_COUNTED)
+        return BoundedCount(count, more or count == MOST_COUNTED)
 
     def tags(self, *, tenant: str) -> list[str]:
         """Tags that schedules have, `MOST_TAGS` at most, in their order."""
@@ -178,7 +178,7 @@ class KillSwitchDocuments:
         return which, hint
 
 
-def _read(row: Document) -> KillSwitch | CorruptSwitch | None:
+def _read_kill_switch(row: Document) -> KillSwitch | CorruptKillSwitch | None:
     target = Target.of(str(row["_id"]))
     if target is None:
         return None
@@ -193,4 +193,4 @@ def _read(row: Document) -> KillSwitch | CorruptSwitch | None:
             optional(text, row.get("by"), "by"),
         )
     except Corrupt as error:
-        return CorruptSwitch(target, str(error))
+        return CorruptKillSwitch(target, str(error))

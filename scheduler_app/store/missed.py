@@ -16,22 +16,21 @@ from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
 from scheduler_app.domain.event import Kind, State
+from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.missed import Missed, MissedStep, missed_id
-from scheduler_app.domain.tenants import tenant_of
-from scheduler_app.store.events.documents import to_expired_document
+from scheduler_app.store.events.documents import history_line, to_expired_event_document
 from scheduler_app.store.events.fields import DOCUMENT_VERSION, read_missed
-from scheduler_app.store.events.history import line
-from scheduler_app.store.faults import STORE_FAULTS, only_duplicates, told_apart
+from scheduler_app.store.faults import STORE_FAULTS, only_duplicates, raising_store_faults
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
 #: Moves the cursor within the session's transaction; False when the claim was lost.
-Move = Callable[[ClientSession], bool]
+MoveCursor = Callable[[ClientSession], bool]
 
 
-class _Lost(Exception):
+class _ClaimLost(Exception):
     """The claim was lost: the transaction is undone."""
 
 
@@ -40,7 +39,7 @@ class MissedOccurrences:
         self._client = mongo.client
         self._events = mongo.collection("events")
 
-    def settle(self, step: MissedStep, move: Move, now: datetime) -> int | None:
+    def settle(self, step: MissedStep, move: MoveCursor, now: datetime) -> int | None:
         """Writes a step and moves its cursor by `move`, in one transaction.
 
         Returns how many occurrences expired by it: those that are events already are left to their workers.
@@ -48,12 +47,12 @@ class MissedOccurrences:
         the next beat that claims it begins again.
         """
         try:
-            with told_apart(), self._client.start_session() as session, _transaction(session):
+            with raising_store_faults(), self._client.start_session() as session, _transaction(session):
                 # The cursor first: of two beats, the second one is refused before it has written anything.
                 if not move(session):
-                    raise _Lost
+                    raise _ClaimLost
                 return self._write(step, now, session)
-        except _Lost:
+        except _ClaimLost:
             return None
         except STORE_FAULTS as error:
             log.warning(
@@ -89,7 +88,7 @@ class MissedOccurrences:
         ids = [event.id for event, _ in step.expired]
         there = {row["_id"] for row in self._events.find({"_id": {"$in": ids}}, {"_id": 1}, session=session)}
         documents = [
-            to_expired_document(event, now, expiry.message)
+            to_expired_event_document(event, now, expiry.message)
             for event, expiry in step.expired
             if event.id not in there
         ]
@@ -162,7 +161,7 @@ def _document(step: MissedStep, record: Missed, now: datetime) -> Document:
         "attempt": 0,
         "dispatches": 0,
         "lost_leases": 0,
-        "status": [line(now, State.EXPIRED, told)],
+        "status": [history_line(now, State.EXPIRED, told)],
         "attempts": [],
         "created_at": now,
         "archived_at": now,

@@ -1,21 +1,174 @@
-"""The connection to MongoDB: durable by default, and its clock measured."""
+"""The connection to MongoDB: durable by default, its clock measured, its errors sorted, its answers waited
+for within a limit.
+
+The limit on waiting begins anew with each answer. So it ends a request whose MongoDB accepts connections
+and does not answer, and none that has much to do. It leaves out the time in which a replica set elects a
+primary: its members answer, and a primary comes. Leases say until when a claim holds; they are written and
+judged by mongod's own clock and by no other.
+"""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from datetime import UTC, datetime
+from functools import wraps
 from typing import Any, TypeVar
 
+import pymongo
 from bson.codec_options import CodecOptions, DatetimeConversion
 from pymongo import MongoClient
+from pymongo.collection import Collection
+from pymongo.cursor import Cursor
 from pymongo.database import Database
-from pymongo.errors import AutoReconnect, ConfigurationError, PyMongoError
+from pymongo.errors import AutoReconnect, ConfigurationError, ExecutionTimeout, OperationFailure, PyMongoError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
+from scheduler_app.clock import monotonic
 from scheduler_app.config import InvalidSetting
-from scheduler_app.store.answer_limit import limited
-from scheduler_app.store.collection import Document, Documents, documents
-from scheduler_app.store.faults import STORE_FAULTS, only_duplicates, told_apart
+from scheduler_app.store.faults import (
+    STORE_FAULTS,
+    Unavailable,
+    only_duplicates,
+    raise_classified,
+    raising_store_faults,
+)
+
+_UNLIMITED = nullcontext()
+
+
+class _AnswerLimit:
+    """What one thread waits for an answer; `command` bounds one command."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._until = monotonic() + seconds
+
+    @contextmanager
+    def command(self, client: MongoClient[Any]) -> Iterator[None]:
+        """Raises a STORE_FAULT where the answer does not come in time, or no primary is elected."""
+        if _is_electing(client):
+            # Waits as long as without a limit.
+            client.is_primary  # noqa: B018
+            self._begin_anew()
+        try:
+            with pymongo.timeout(self.seconds_left()):
+                yield
+        except ExecutionTimeout:
+            raise
+        except OperationFailure:
+            self._begin_anew()
+            raise
+        self._begin_anew()
+
+    def seconds_left(self) -> float:
+        """Raises a STORE_FAULT where none are left; pymongo would look for a server half a second more."""
+        left = self._until - monotonic()
+        if left <= 0:
+            raise Unavailable(f"MongoDB has not answered within {self._seconds:g} s")
+        return left
+
+    def _begin_anew(self) -> None:
+        self._until = monotonic() + self._seconds
+
+
+_current: ContextVar[_AnswerLimit | None] = ContextVar("answer_limit", default=None)
+
+
+def limit_command(client: MongoClient[Any]) -> AbstractContextManager[None]:
+    """Stands around each command."""
+    limit = _current.get()
+    return _UNLIMITED if limit is None else limit.command(client)
+
+
+@contextmanager
+def answers_within(seconds: float) -> Iterator[None]:
+    """Bounds how long this thread waits for any answer of MongoDB inside of it: a later one is a
+    STORE_FAULT."""
+    token = _current.set(_AnswerLimit(seconds))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Bounds the time of everything that this thread asks MongoDB inside of it, together; what takes longer
+    is a STORE_FAULT. It is for callers who would rather know at once that MongoDB is away than wait."""
+    limit = _current.get()
+    left = seconds if limit is None else min(seconds, limit.seconds_left())
+    token = _current.set(None)
+    try:
+        with pymongo.timeout(left):
+            yield
+    finally:
+        _current.reset(token)
+
+
+def _is_electing(client: MongoClient[Any]) -> bool:
+    """Whether members of a replica set answer, and none of them is primary."""
+    known = client.topology_description
+    members = known.server_descriptions().values()
+    return not known.has_writable_server() and any(each.is_server_type_known for each in members)
+
+
+Document = dict[str, Any]
+
+
+class DocumentCursor(Cursor[Document]):
+    """The answer to a `find`, which asks MongoDB when it is read."""
+
+    def __next__(self) -> Document:
+        try:
+            with limit_command(self.collection.database.client):
+                return self.next()
+        except OperationFailure as error:
+            raise_classified(error)
+
+
+class Documents(Collection[Document]):
+    """The store reads and writes every collection through one of these."""
+
+    def find(self, *args: Any, **options: Any) -> DocumentCursor:
+        return DocumentCursor(self, *args, **options)
+
+    def with_options(self, *args: Any, **options: Any) -> "Documents":  # type: ignore[override]
+        return with_store_faults(super().with_options(*args, **options))
+
+
+def with_store_faults(plain: Collection[Document]) -> Documents:
+    """The same collection, whose verbs tell transient errors from rejections."""
+    return Documents(
+        plain.database,
+        plain.name,
+        codec_options=plain.codec_options,
+        read_preference=plain.read_preference,
+        write_concern=plain.write_concern,
+        read_concern=plain.read_concern,
+    )
+
+
+def _verb_with_store_faults(verb: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(verb)
+    def told(self: Documents, *args: Any, **options: Any) -> Any:
+        try:
+            with limit_command(self.database.client):
+                return verb(self, *args, **options)
+        except OperationFailure as error:
+            raise_classified(error)
+
+    return told
+
+
+for _name in (
+    *("insert_one", "insert_many", "bulk_write", "update_one", "update_many", "delete_one", "delete_many"),
+    *("replace_one", "find_one", "find_one_and_update", "find_one_and_delete", "aggregate", "distinct"),
+    *("count_documents", "estimated_document_count", "create_indexes", "index_information"),
+):
+    setattr(Documents, _name, _verb_with_store_faults(getattr(Collection, _name)))
+
 
 #: The index for documents that are named one by one. Unless it is told, mongod tries those of the other
 #: conditions beside it, and reads many documents in vain before it knows better.
@@ -69,20 +222,20 @@ class Mongo:
 
     def collection(self, name: str) -> Documents:
         """The collection, whose verbs tell transient errors from rejections (see `faults`)."""
-        return documents(self.db.get_collection(name))
+        return with_store_faults(self.db.get_collection(name))
 
     def majority(self, name: str) -> Documents:
         """The same collection with read concern majority: it shows only what a failover cannot take back."""
-        return documents(self.db.get_collection(name, read_concern=ReadConcern("majority")))
+        return with_store_faults(self.db.get_collection(name, read_concern=ReadConcern("majority")))
 
     def command(self, name: str, value: Any = 1, **options: Any) -> Document:
         """A command on the database. Raises a STORE_FAULT, and OperationFailure where it is refused."""
-        with told_apart(), limited(self.client):
+        with raising_store_faults(), limit_command(self.client):
             return self.db.command(name, value, **options)
 
     def hello(self) -> Document:
         """What mongod says of itself. Raises a STORE_FAULT, and OperationFailure where it refuses that."""
-        with told_apart(), limited(self.client):
+        with raising_store_faults(), limit_command(self.client):
             return self.client.admin.command("hello")
 
     def server_time(self) -> datetime:
@@ -124,3 +277,30 @@ __all__ = [
     "only_duplicates",
     "written_by_token",
 ]
+
+
+#: Leases are minutes; a clock of mongod's that is put back by less than this ends none.
+LONGEST_LEASE_MS = 86_400_000
+
+
+def lease(seconds: float) -> dict[str, Any]:
+    """The expression of a lease that ends `seconds` after mongod makes the write."""
+    return {"$add": ["$$NOW", int(seconds * 1000)]}
+
+
+def lease_over(field: str, jumped_ahead_seconds: float = 0.0) -> Document:
+    """The condition of a lease that is over.
+
+    A lease that is no date counts as over, and so does one that ends later than any that is ever given: it
+    would hold its document for ever. `jumped_ahead_seconds` is by how much mongod's clock has jumped ahead
+    since the lease was written: the lease holds so much longer.
+    """
+    beyond = {"$add": ["$$NOW", LONGEST_LEASE_MS]}
+    now = {"$subtract": ["$$NOW", int(jumped_ahead_seconds * 1000)]} if jumped_ahead_seconds else "$$NOW"
+    return {"$or": [{"$expr": {"$lte": [f"${field}", now]}}, {"$expr": {"$gt": [f"${field}", beyond]}}]}
+
+
+def unclaimed(owner: str, lease_until: str) -> Document:
+    """The condition of a document that is not claimed, or whose claim is over. `owner` and `lease_until`
+    are the names of the claim's fields."""
+    return {"$or": [{owner: {"$exists": False}}, *lease_over(lease_until)["$or"]]}

@@ -15,7 +15,7 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.collection import Collection as MongoCollection
 
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.field_types import EARLIEST, LATEST
+from scheduler_app.domain.stored_fields import EARLIEST, LATEST
 from scheduler_app.store.mongo import Document
 
 Row = TypeVar("Row")
@@ -47,7 +47,7 @@ class Page(Generic[Row]):
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class PageRequest:
     """The part of a list that is asked for: `since` inclusive, `until` exclusive, strictly after `after`.
 
     Where a filter is looked for row by row, the page ends after that many `seconds`; `Page.next` continues.
@@ -89,7 +89,7 @@ class PagedQuery:
     merged: bool = False
     """Whether `which` is of several ranges of the index, each with few rows of one moment."""
 
-    def page(self, window: Window) -> Page[Document]:
+    def page(self, window: PageRequest) -> Page[Document]:
         if self.row_filter is None:
             found = list(self._find(window, window.limit + 1, skip=window.skip))
             rows = found[: window.limit]
@@ -102,7 +102,7 @@ class PagedQuery:
         rows.sort(key=lambda row: place[str(row["_id"])])
         return Page(rows, following)
 
-    def _choose(self, row_filter: RowFilter, window: Window) -> tuple[list[Any], Position | None]:
+    def _choose(self, row_filter: RowFilter, window: PageRequest) -> tuple[list[Any], Position | None]:
         """The ids of a page, and where the next page begins, among as many rows as one call may look at."""
         chosen: list[Any] = []
         seen: Document | None = None
@@ -124,7 +124,7 @@ class PagedQuery:
         return chosen[window.skip :], None
 
     def _batches(
-        self, row_filter: RowFilter, window: Window, most: int
+        self, row_filter: RowFilter, window: PageRequest, most: int
     ) -> Generator[list[Document], None, None]:
         """Rows in the list's order, with what is to be judged: as many as a page wants first, where most
         pages are found, and then a thousand at a time."""
@@ -140,7 +140,7 @@ class PagedQuery:
                 while batch := list(islice(cursor, BATCH)):
                     yield batch
 
-    def _find(self, window: Window, limit: int, fields: Document | None = None, *, skip: int = 0) -> Any:
+    def _find(self, window: PageRequest, limit: int, fields: Document | None = None, *, skip: int = 0) -> Any:
         return self.collection.find(
             self._query(window), fields, sort=self._order(), skip=skip, limit=limit, hint=self.hint
         )
@@ -149,7 +149,7 @@ class PagedQuery:
         direction = ASCENDING if self.ascending else DESCENDING
         return [(self.moment, direction), ("_id", direction)]
 
-    def _query(self, window: Window) -> Document:
+    def _query(self, window: PageRequest) -> Document:
         # A row whose moment is no date has no place in the list: it would be lost between two pages, or
         # come twice.
         since: Document = {"$gte": window.since or EARLIEST}
@@ -192,7 +192,7 @@ class PagedByName(PagedQuery):
     def _order(self) -> list[tuple[str, int]]:
         return [("name", ASCENDING), (self.moment, DESCENDING), ("_id", DESCENDING)]
 
-    def _query(self, window: Window) -> Document:
+    def _query(self, window: PageRequest) -> Document:
         dated = self.which | {self.moment: {"$gte": EARLIEST, "$lt": LATEST}}
         last = window.after
         if last is None:
@@ -223,6 +223,6 @@ def _fitting(row_filter: RowFilter, batch: Sequence[Document]) -> list[bool]:
     return [fits and value in known for value, fits in zip(values, fitting, strict=True)]
 
 
-def lower(words: str) -> str:
+def ascii_lower(words: str) -> str:
     """In lower case as mongod makes it: letters of ASCII alone."""
     return "".join(letter.lower() if letter.isascii() else letter for letter in words)

@@ -1,31 +1,51 @@
-"""Processes: each writes its document every few seconds; a document disappears a minute after the last
-write."""
+"""Processes: each writes its document every few seconds, with the settings on which processes must agree
+(nothing in them is secret); a document disappears a minute after the last write.
+"""
 
+import hashlib
 import math
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from scheduler_app.domain.field_types import (
-    Corrupt,
-    fields,
-    flag,
-    instant,
-    items,
-    number,
-    text,
-    whole,
-)
+from scheduler_app.config import Settings
 from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.domain.stored_fields import Corrupt, fields, flag, instant, items, number, text, whole
 from scheduler_app.store.mongo import Document, Mongo, new_token
 from scheduler_app.version import POLICY_LEVEL
 
+
+def shared_settings(settings: Settings) -> dict[str, Any]:
+    """By the setting's name, as JSON values."""
+    return {
+        "CALLBACK_ALLOWED_NETWORKS": ",".join(_items(settings.callback_allowed_networks)),
+        "CALLBACK_DENIED_PORTS": ",".join(_items(settings.callback_denied_ports)),
+        "DISPATCH_HORIZON_SECONDS": settings.horizon_seconds,
+        "PREQUEUER_EVENT_TIMEFRAME_MINUTES": settings.prequeuer_event_timeframe_minutes,
+        "RETENTION_DAYS": settings.retention_days,
+        "MESSAGE_RETENTION_DAYS": settings.message_retention_days,
+        "SECRETS_KEY": fingerprint(settings.secrets_key),
+    }
+
+
+def fingerprint(keys: str) -> str:
+    """Shows whether two processes seal with the same key, and nothing of the key: that is 256 random bits."""
+    newest = next(_items(keys), "")
+    if not newest:
+        return "not set"
+    return f"key {hashlib.sha256(f'rrule-scheduler:{newest}'.encode()).hexdigest()[:8]}"
+
+
+def _items(text: str) -> Iterator[str]:
+    return (item.strip() for item in text.split(",") if item.strip())
+
+
 #: A process that has not written for this long is missed, seconds.
 MISSED_SECONDS = 15
-MOST_NODES = 1_000
+MAX_PROCESSES = 1_000
 #: A clock that is put back leaves reports of the future behind, for a while.
 LONGEST_AHEAD_MS = 86_400_000
 
@@ -118,10 +138,10 @@ class Processes:
             [
                 # Other types come before dates, or after all of them; to reckon with one would fail for all.
                 {"$match": {"$expr": {"$and": [{"$gt": ["$seen_at", oldest]}, is_date]}}},
-                {"$limit": MOST_NODES},
+                {"$limit": MAX_PROCESSES},
                 {"$set": {"age_seconds": age}},
             ],
-            batchSize=MOST_NODES,
+            batchSize=MAX_PROCESSES,
         )
         records = [record for row in found if (record := _record(row)) is not None]
         return sorted(records, key=lambda record: (record.role, record.id))
@@ -130,7 +150,7 @@ class Processes:
 def _record(row: Document) -> ProcessRecord | None:
     """The process, without what is wrong in its document, which it writes again in a few seconds; None if
     not even its role is known."""
-    right = {field: row[field] for field in _CHECKS if _is_right(field, row.get(field))}
+    right = {field: row[field] for field in _CHECKS if _is_valid(field, row.get(field))}
     if not {"_id", "role", "seen_at", "age_seconds"} <= right.keys():
         return None
     right["id"] = right.pop("_id")
@@ -144,7 +164,7 @@ def _load(load: Document) -> OriginLoad:
     return OriginLoad(*(load[field] for field in OriginLoad._fields))
 
 
-def _is_right(field: str, value: object) -> bool:
+def _is_valid(field: str, value: object) -> bool:
     try:
         _CHECKS[field](value, field)
     except Corrupt:

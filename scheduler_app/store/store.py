@@ -2,50 +2,37 @@
 
 from scheduler_app.clock import Clock
 from scheduler_app.config import Settings
+from scheduler_app.store.access_tokens import CalendarFeeds, Sessions
 from scheduler_app.store.backfills import Backfills
 from scheduler_app.store.backlogs import Backlogs
 from scheduler_app.store.blackouts import BlackoutDocuments
-from scheduler_app.store.calendar_feeds import CalendarFeeds
-from scheduler_app.store.calendars.calendars import Calendars
-from scheduler_app.store.cancel_requests import CancelRequests
-from scheduler_app.store.destinations.destinations import Destinations
+from scheduler_app.store.calendars import Calendars
+from scheduler_app.store.destinations import Destinations
 from scheduler_app.store.dry_run import DryRunMongo
 from scheduler_app.store.edits import Edits
 from scheduler_app.store.encryption import SecretBox
-from scheduler_app.store.events.blacked_out import BlackedOut
-from scheduler_app.store.events.cancellations import Cancellations
-from scheduler_app.store.events.claims import Claims
+from scheduler_app.store.events.cancellations import Cancellations, CancelRequests
+from scheduler_app.store.events.claims import Claims, Expirations
 from scheduler_app.store.events.completions import Completions
 from scheduler_app.store.events.events import Events
-from scheduler_app.store.events.expirations import Expirations
-from scheduler_app.store.events.figures import EventFigures
-from scheduler_app.store.events.holding import Holding
-from scheduler_app.store.events.hourly import HourlyCounts
+from scheduler_app.store.events.figures import EventFigures, HourlyCounts, NewestEvents
 from scheduler_app.store.events.lists import EventLists
-from scheduler_app.store.events.messages import Messages
-from scheduler_app.store.events.newest import NewestEvents
-from scheduler_app.store.events.outbox import Outbox
-from scheduler_app.store.events.outcomes import Outcomes
+from scheduler_app.store.events.outbox import BlackedOutEvents, EventHolds, Outbox
+from scheduler_app.store.events.outcomes import LastRuns, Outcomes
 from scheduler_app.store.events.overlaps import Overlaps
-from scheduler_app.store.events.owed_notifications import OwedNotifications
-from scheduler_app.store.events.recoveries import Recoveries
 from scheduler_app.store.forecasts import Forecasts
 from scheduler_app.store.idempotency import Idempotency
-from scheduler_app.store.index_building import ensure_indexes
-from scheduler_app.store.inspections import Inspections
+from scheduler_app.store.indexes import ensure_indexes
 from scheduler_app.store.kill_switches import KillSwitchDocuments
+from scheduler_app.store.messages import Messages, OwedNotifications
 from scheduler_app.store.missed import MissedOccurrences
 from scheduler_app.store.mongo import Mongo
-from scheduler_app.store.processes import Processes
-from scheduler_app.store.schedules.cursors import Cursors
-from scheduler_app.store.schedules.last_runs import LastRuns
-from scheduler_app.store.schedules.owed import Owed
-from scheduler_app.store.schedules.pauses import Pauses
-from scheduler_app.store.schedules.remakes import Remakes
+from scheduler_app.store.processes import Processes, shared_settings
+from scheduler_app.store.recoveries import Inspections, Recoveries
+from scheduler_app.store.schedules.cursors import Cursors, OwedRanges
+from scheduler_app.store.schedules.revisions import Pauses, Remakes
 from scheduler_app.store.schedules.schedules import Schedules
 from scheduler_app.store.schedules.successors import Successors
-from scheduler_app.store.sessions import Sessions
-from scheduler_app.store.shared_settings import shared_settings
 from scheduler_app.store.waiting_work import WaitingWork
 
 
@@ -60,8 +47,8 @@ class Store:
         self.events = Events(self.mongo)
         self.outbox = Outbox(self.mongo)
         self.blackouts = BlackoutDocuments(self.mongo)
-        self.blacked_out = BlackedOut(self.mongo)
-        self.holding = Holding(self.mongo)
+        self.blacked_out = BlackedOutEvents(self.mongo)
+        self.holding = EventHolds(self.mongo)
         self.kill_switches = KillSwitchDocuments(self.mongo)
         self.cancel_requests = CancelRequests(self.mongo)
         self.claims = Claims(self.mongo, self.secret_box)
@@ -88,7 +75,7 @@ class Store:
         self.processes = Processes(self.mongo, shared_settings(settings))
         self.inspections = Inspections(self.mongo, self.secret_box)
         self.pauses = Pauses(self.mongo, self.secret_box, self.calendars)
-        self.owed = Owed(self.mongo, self.calendars)
+        self.owed = OwedRanges(self.mongo, self.calendars)
         self.forecasts = Forecasts(self.mongo, self.secret_box, self.calendars)
         self.backlogs = Backlogs(self.mongo)
         self.waiting_work = WaitingWork(self.mongo)

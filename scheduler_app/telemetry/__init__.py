@@ -8,7 +8,7 @@ from scheduler_app.telemetry.logs import (
     is_json,
     unbind_log_fields,
 )
-from scheduler_app.telemetry.metrics_server import serve_metrics
+from scheduler_app.telemetry.metrics import serve_metrics
 
 __all__ = [
     "bind_log_fields",

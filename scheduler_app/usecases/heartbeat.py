@@ -6,9 +6,9 @@ from typing import Any
 
 from scheduler_app.clock import WARN_OFFSET_SECONDS, Clock, monotonic
 from scheduler_app.store import STORE_FAULTS, Store
-from scheduler_app.store.index_building import IndexBuildGoesOn
+from scheduler_app.store.indexes import IndexBuildGoesOn
 from scheduler_app.telemetry import get_logger, metrics
-from scheduler_app.telemetry.unexpected import UnexpectedErrors
+from scheduler_app.telemetry.logs import UnexpectedErrors
 from scheduler_app.version import __version__
 
 log = get_logger(__name__)

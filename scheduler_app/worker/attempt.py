@@ -1,16 +1,22 @@
-"""One attempt for a claimed event, and what its verdict means for the event."""
+"""One attempt for a claimed event, what its verdict means for the event, and the results of events whose
+requests are not made: postponed, or set aside.
+"""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
+from zlib import crc32
 
-from scheduler_app.actions.executor import Outcome, Verdict
+from scheduler_app.actions.kind import Outcome, Verdict
 from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event, State
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
 from scheduler_app.domain.notification import OwedNotification, owed_notification
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.claims import Postponement
+from scheduler_app.store.events.outcomes import OutcomeRecord
+from scheduler_app.worker.lease import Lease
+from scheduler_app.worker.recorder import AttemptResult, Delayed
 
 COMPLETED = "Event successfully processed"
 
@@ -48,7 +54,7 @@ class Attempt:
         due_at = self.event.postponed_from or self.event.due_at
         return (started_at - due_at).total_seconds()
 
-    def record(self, verdict: Verdict, started_at: datetime, origin: str) -> Record:
+    def record(self, verdict: Verdict, started_at: datetime, origin: str) -> OutcomeRecord:
         """Returns what is written of the attempt: its place in the history, and what follows from `verdict`
         for the event. `origin` is the isolation key that the attempt counted for."""
         ended_at = started_at + timedelta(milliseconds=int(verdict.duration_ms))
@@ -65,7 +71,7 @@ class Attempt:
         }
         if verdict.output is not None:
             entry["output"] = verdict.output
-        return Record(
+        return OutcomeRecord(
             *(self.event.id, self.token, state, message, due_at, entry, ended_at),
             event=self.event,
             origin=origin,
@@ -119,17 +125,75 @@ def owed_by(
     return owed_notification(deliverable.on_success, deliverable.on_failure, state, ended_at, hops)
 
 
-def set_aside(
+def set_aside_record(
     event: Event,
     token: str,
     worker: str,
     reason: str,
     now: datetime,
     deliverable: Deliverable | None = None,
-) -> Record:
+) -> OutcomeRecord:
     """Returns the end of an event that cannot be attempted: its schedule is corrupt, or our code raised.
     `deliverable`, where it is known, says who is told."""
     entry = {"number": event.attempt + 1, "started_at": now, "error": reason, "worker": worker}
     message = f"Set aside: {reason}"
     owed = owed_by(deliverable, event, State.ERROR, now) if deliverable else None
-    return Record(event.id, token, State.ERROR, message, None, entry, now, event, event.origin, owed=owed)
+    return OutcomeRecord(
+        event.id, token, State.ERROR, message, None, entry, now, event, event.origin, owed=owed
+    )
+
+
+class Job(NamedTuple):
+    """An attempt, the lease that it is made under, and the origin that it counts for."""
+
+    attempt: Attempt
+    lease: Lease
+    origin: str
+    isolated: bool = False
+    """Its event may be what killed its last workers: no other such event starts beside it."""
+
+
+#: An event that has to wait for another one comes again within a part of the time that it has waited.
+WAITED_SHARE = 4
+SHORTEST_DELAY, LONGEST_DELAY = timedelta(seconds=2), timedelta(seconds=60)
+
+
+def postponed(
+    event: Event,
+    lease: Lease,
+    due_at: datetime,
+    reason: str,
+    *,
+    queue: str | None = None,
+    queue_by_destination: bool = False,
+) -> Delayed:
+    """Makes an event due at `due_at`; its history gives the reason. It moves to `queue`, if one is given,
+    which may be what its destination says."""
+    due_at = whole_milliseconds(due_at)
+    message = f"Postponed to {shown_instant(due_at)}: {reason}"
+    since = event.postponed_from or event.due_at
+    postponement = Postponement(
+        event.id, lease.token, due_at, since, message, queue, queue_by_destination=queue_by_destination
+    )
+    return Delayed(postponement, lease)
+
+
+def postponed_for_another(event: Event, lease: Lease, reason: str, now: datetime) -> Delayed:
+    """Postpones an event that waits for another one for an unknown time: by a part of the time that it has
+    waited already. Many that wait for one come at times of their own, not together."""
+    waited = now - (event.postponed_from or event.due_at)
+    longest = min(max(waited / WAITED_SHARE, SHORTEST_DELAY), LONGEST_DELAY)
+    share = crc32(event.id.encode()) / 2**32
+    return postponed(event, lease, now + SHORTEST_DELAY + (longest - SHORTEST_DELAY) * share, reason)
+
+
+def set_aside(
+    event: Event,
+    lease: Lease,
+    worker: str,
+    reason: str,
+    now: datetime,
+    deliverable: Deliverable | None = None,
+) -> AttemptResult:
+    """Ends an event that cannot be attempted, as `attempt.set_aside` says."""
+    return AttemptResult(set_aside_record(event, lease.token, worker, reason, now, deliverable), lease)

@@ -11,20 +11,17 @@ from functools import cache
 
 from prometheus_client import Counter
 
-from scheduler_app.actions.executor import Verdict
-from scheduler_app.actions.executors import Executors
+from scheduler_app.actions.kind import Executors, Verdict
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.event import State
 from scheduler_app.telemetry import get_logger, metrics
-from scheduler_app.worker.backlog import Backlog
-from scheduler_app.worker.capacity import Capacity
-from scheduler_app.worker.fatal_thread import EssentialThread
-from scheduler_app.worker.job import Job
+from scheduler_app.worker.attempt import Job, postponed, postponed_for_another, set_aside
+from scheduler_app.worker.capacity import Capacity, RecordingBacklog
+from scheduler_app.worker.essential_thread import EssentialThread
 from scheduler_app.worker.origin import Load, Postponed
 from scheduler_app.worker.origins import OriginQueues
-from scheduler_app.worker.recorder import Delayed, GivenBack, Outcome, Recorder
+from scheduler_app.worker.recorder import AttemptResult, Delayed, GivenBack, Recorder
 from scheduler_app.worker.rejudging import Present
-from scheduler_app.worker.unsent import postponed, postponed_for_another, set_aside
 from scheduler_app.worker.withholding import Withholding
 
 log = get_logger(__name__)
@@ -40,7 +37,7 @@ STARTS_AT_ONCE = 12
 
 
 @cache
-def _ended_as(state: State) -> Counter:
+def _ended_counter(state: State) -> Counter:
     return metrics.attempts.labels(state.value)
 
 
@@ -56,7 +53,7 @@ class Courier(EssentialThread):
         self,
         executors: Executors,
         recorder: Recorder,
-        backlog: Backlog,
+        backlog: RecordingBacklog,
         capacity: Capacity,
         *,
         now: Callable[[], datetime],
@@ -81,9 +78,9 @@ class Courier(EssentialThread):
         self._isolated: str | None = None
         self._reviewed_at = 0.0
         self._loads: tuple[Load, ...] = ()
-        self._tell_finished: Callable[[Verdict], None] = _tell_nobody
-        self._tell_dropped: Callable[[Sequence[str]], None] = _tell_nobody
-        self._judge_again: Callable[[Sequence[Job]], None] = _tell_nobody
+        self._tell_finished: Callable[[Verdict], None] = _ignore
+        self._tell_dropped: Callable[[Sequence[str]], None] = _ignore
+        self._judge_again: Callable[[Sequence[Job]], None] = _ignore
         self._present: queue.SimpleQueue[Present] = queue.SimpleQueue()
         self._waiting: tuple[Job, ...] = ()
         self._giving_back = threading.Event()
@@ -160,7 +157,7 @@ class Courier(EssentialThread):
                     at = monotonic()
                     finished = [outcome for verdict in verdicts if (outcome := self._finish(verdict, at))]
                     for state, count in self._judged.items():
-                        _ended_as(state).inc(count)
+                        _ended_counter(state).inc(count)
                     self._judged.clear()
                     self._recorder.put(finished)
         finally:
@@ -278,7 +275,7 @@ class Courier(EssentialThread):
         self._capacity.release()
         self._tell_dropped((event_id,))
 
-    def _finish(self, verdict: Verdict, at: float) -> Outcome | None:
+    def _finish(self, verdict: Verdict, at: float) -> AttemptResult | None:
         landed = self._flying.pop(verdict.event_id, None)
         if landed is None:
             return None  # it was let go
@@ -293,7 +290,7 @@ class Courier(EssentialThread):
             return self._set_aside(job, error)
         self._judged[record.state] += 1
         metrics.callback_duration.observe(verdict.duration_ms / 1000)
-        return Outcome(record, job.lease)
+        return AttemptResult(record, job.lease)
 
     # -- now and then ------------------------------------------------------------------------------------
 
@@ -349,7 +346,7 @@ class Courier(EssentialThread):
         if jobs:
             self._recorder.put([GivenBack(job.attempt.event.id, job.lease) for job in jobs])
 
-    def _set_aside(self, job: Job, error: Exception) -> Outcome:
+    def _set_aside(self, job: Job, error: Exception) -> AttemptResult:
         attempt = job.attempt
         log.exception(
             "deliver.broken", message="An event breaks our code; it is set aside", event_id=attempt.event.id
@@ -358,5 +355,5 @@ class Courier(EssentialThread):
         return set_aside(attempt.event, job.lease, attempt.worker, reason, self._now(), attempt.deliverable)
 
 
-def _tell_nobody(_: object) -> None:
+def _ignore(_: object) -> None:
     """The default of `report_to`, which ignores the call."""

@@ -7,9 +7,9 @@ from datetime import datetime
 from itertools import islice
 
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.flow import SLOT_GRACE_SECONDS, Ask, Ended, Why
-from scheduler_app.worker.job import Job
-from scheduler_app.worker.recorder import Voided
+from scheduler_app.domain.flow_control import SLOT_GRACE_SECONDS, FinishedRequest, FlowRequest, WaitReason
+from scheduler_app.worker.attempt import Job
+from scheduler_app.worker.recorder import Withdrawn
 from scheduler_app.worker.rejudging import Present
 
 #: The most requests of one destination that one question asks for.
@@ -38,14 +38,14 @@ class DestinationQueue:
     """The events whose requests are in flight, and since when."""
     took: float = 0.0
     """How long a request takes, in seconds; 0: none was answered yet."""
-    ended: list[Ended] = field(default_factory=list)
+    ended: list[FinishedRequest] = field(default_factory=list)
     """The ends of requests that the limiter does not know of yet."""
     again_at: float = 0.0
     """When it is worth asking for room, in monotonic seconds."""
     renewed_at: float = 0.0
     looked_at: float = 0.0
     """When all that waits was last searched for what is lost."""
-    overdue: Why | None = None
+    overdue: WaitReason | None = None
     """Why all that waits is to be put off: the wait is too long."""
 
     @property
@@ -55,7 +55,7 @@ class DestinationQueue:
             return self.again_at if not self.overdue else 0.0
         return self.renewed_at + RENEW_SECONDS
 
-    def ask(self, now: float) -> Ask | None:
+    def ask(self, now: float) -> FlowRequest | None:
         """The question to ask now, which takes the ended requests along; None if there is nothing to ask."""
         asks = now >= self.again_at and bool(self.jobs)
         renews = bool(self.held) and now >= self.renewed_at + RENEW_SECONDS
@@ -69,7 +69,7 @@ class DestinationQueue:
         jobs = self.asking
         ended, self.ended = self.ended, []
         longest = max((job.attempt.deliverable.timeout_seconds for job in jobs), default=0.0)
-        return Ask(
+        return FlowRequest(
             destination=made,
             wanted=[job.attempt.event.id for job in jobs],
             held=list(self.held),
@@ -86,10 +86,10 @@ class DestinationQueue:
         else:
             self.jobs.append(job)
 
-    def let_go(self, presents: Sequence[Present], now: datetime) -> tuple[list[Job], list[Voided]]:
+    def let_go(self, presents: Sequence[Present], now: datetime) -> tuple[list[Job], list[Withdrawn]]:
         """Takes out the jobs that have to be judged again at `now`, and those that are cancelled."""
         again: list[Job] = []
-        cancelled: list[Voided] = []
+        cancelled: list[Withdrawn] = []
         for present in presents:
             stay, differing, withdrawn = present.parted(self.jobs)
             if len(stay) < len(self.jobs):
@@ -108,7 +108,7 @@ class DestinationQueue:
         self.asking = []
         return may_start
 
-    def ended_with(self, ended: Ended, *, most: int) -> None:
+    def ended_with(self, ended: FinishedRequest, *, most: int) -> None:
         """Notes the end of a request; the limiter hears of the last `most` that it does not know of."""
         self.held.pop(ended.event_id, None)
         if ended.took is not None:

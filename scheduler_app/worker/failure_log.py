@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from scheduler_app.domain.event import State
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.text import one_line
-from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -43,7 +43,7 @@ class FailureLog:
         self._ends_at: float | None = None
         self._lock = threading.Lock()
 
-    def note(self, records: Iterable[Record], now: float) -> None:
+    def note(self, records: Iterable[OutcomeRecord], now: float) -> None:
         """Takes attempts that were recorded. `now` is monotonic."""
         failed = [record for record in records if record.state in _MESSAGES]
         if not failed:
@@ -67,7 +67,7 @@ class FailureLog:
         if omitted:
             _tell_omitted(omitted)
 
-    def _has_line(self, record: Record) -> bool:
+    def _has_line(self, record: OutcomeRecord) -> bool:
         key = record.state, record.origin
         if self._lines[record.state] < LINES and self._told[key] < LINES_OF_ORIGIN:
             self._lines[record.state] += 1
@@ -79,7 +79,7 @@ class FailureLog:
         return False
 
 
-def _tell(record: Record) -> None:
+def _tell(record: OutcomeRecord) -> None:
     name, message = _MESSAGES[record.state]
     attempt, status = record.attempt, record.attempt.get("status_code")
     facts = {

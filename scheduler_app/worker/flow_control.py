@@ -4,18 +4,24 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from scheduler_app.actions.executor import Outcome, Verdict
+from scheduler_app.actions.kind import Outcome, Verdict
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.flow import Answer, Ask, Ended, Grant, Limiter, Why
+from scheduler_app.domain.flow_control import (
+    FinishedRequest,
+    FlowGrant,
+    FlowRequest,
+    Limiter,
+    ReceiverAnswer,
+    WaitReason,
+)
 from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.worker.attempt import Job, postponed
 from scheduler_app.worker.courier import Courier
 from scheduler_app.worker.destination_queue import KEPT_SECONDS, DestinationQueue
-from scheduler_app.worker.fatal_thread import EssentialThread
-from scheduler_app.worker.job import Job
+from scheduler_app.worker.essential_thread import EssentialThread
 from scheduler_app.worker.recorder import Delayed, GivenBack, Recorder
 from scheduler_app.worker.rejudging import Present
-from scheduler_app.worker.unsent import postponed
 
 log = get_logger(__name__)
 
@@ -94,7 +100,7 @@ class FlowControl(EssentialThread):
     def finished(self, verdict: Verdict) -> None:
         """Notes the end of an attempt, and what it says of its destination."""
         if verdict.event_id in self._destination_of:
-            self._note(_end_of(verdict))
+            self._note(_ended_request(verdict))
 
     def dropped(self, event_ids: Sequence[str]) -> None:
         """Notes that these have no request in flight any more, if they had one."""
@@ -102,9 +108,9 @@ class FlowControl(EssentialThread):
             return
         for event_id in event_ids:
             if event_id in self._destination_of:
-                self._note(Ended(event_id, Answer.NOTHING))
+                self._note(FinishedRequest(event_id, ReceiverAnswer.NOTHING))
 
-    def _note(self, ended: Ended) -> None:
+    def _note(self, ended: FinishedRequest) -> None:
         with self._changed:
             destination = self._destination_of.pop(ended.event_id, None)
             queue = self._queues.get(destination or "")
@@ -173,9 +179,9 @@ class FlowControl(EssentialThread):
                 self._recorder.put([GivenBack(job.attempt.event.id, job.lease) for job in queue.jobs])
                 queue.jobs.clear()
 
-    def _round(self, now: float) -> list[tuple[DestinationQueue, Ask]]:
+    def _round(self, now: float) -> list[tuple[DestinationQueue, FlowRequest]]:
         """The questions to ask now. Forgets destinations for which no job waits or runs."""
-        found: list[tuple[DestinationQueue, Ask]] = []
+        found: list[tuple[DestinationQueue, FlowRequest]] = []
         for own_id, queue in list(self._queues.items()):
             if lost := queue.drop_lost(now):
                 self._courier.lost(lost)
@@ -188,7 +194,7 @@ class FlowControl(EssentialThread):
                 found.append((queue, ask))
         return found
 
-    def _ask(self, queues: Sequence[DestinationQueue], asks: Sequence[Ask]) -> None:
+    def _ask(self, queues: Sequence[DestinationQueue], asks: Sequence[FlowRequest]) -> None:
         try:
             grants = self._decided(asks)
         except self._unavailable as error:
@@ -204,7 +210,7 @@ class FlowControl(EssentialThread):
                     queue.answered(0)
                     queue.ended = [*ask.ended, *queue.ended][-MAX_ENDED:]
                     queue.again_at = monotonic() + LONGEST_PAUSE
-                    self._put_off(queue, len(queue.jobs), UNKNOWN_SECONDS, 0.0, Why.UNKNOWN)
+                    self._put_off(queue, len(queue.jobs), UNKNOWN_SECONDS, 0.0, WaitReason.UNKNOWN)
             return
         if self._is_away:
             log.info("flow.known", message="The limits of destinations can be read again")
@@ -217,7 +223,7 @@ class FlowControl(EssentialThread):
         if starting:
             self._courier.send(starting)
 
-    def _decided(self, asks: Sequence[Ask]) -> list[Grant]:
+    def _decided(self, asks: Sequence[FlowRequest]) -> list[FlowGrant]:
         if self._limiter is None:
             raise ConnectionError("this broker cannot count; limits need Redis as the broker")
         return self._limiter.decide(asks)
@@ -226,7 +232,7 @@ class FlowControl(EssentialThread):
     def _unavailable(self) -> tuple[type[Exception], ...]:
         return (OSError,) if self._limiter is None else (*self._limiter.unavailable, OSError)
 
-    def _obey(self, queue: DestinationQueue, ask: Ask, grant: Grant) -> list[Job]:
+    def _obey(self, queue: DestinationQueue, ask: FlowRequest, grant: FlowGrant) -> list[Job]:
         """Returns what may start, and puts off what has to wait too long."""
         starting, now = queue.answered(grant.granted), monotonic()
         for job in starting:
@@ -235,7 +241,7 @@ class FlowControl(EssentialThread):
         if ask.wanted or grant.why is not None:
             queue.again_at = now + min(LONGEST_PAUSE, max(LEAST_PAUSE, grant.wait))
         if ask.reserve:
-            why = queue.overdue or grant.why or Why.RATE
+            why = queue.overdue or grant.why or WaitReason.RATE
             step = max(grant.step, queue.step(now))
             self._put_off(queue, min(ask.reserve, len(queue.jobs)), grant.first, step, why)
             queue.overdue = None
@@ -244,9 +250,11 @@ class FlowControl(EssentialThread):
         return starting
 
     def _put_off_paused(self, queue: DestinationQueue) -> None:
-        self._put_off(queue, len(queue.jobs), PAUSED_SECONDS, 0.0, Why.PAUSED)
+        self._put_off(queue, len(queue.jobs), PAUSED_SECONDS, 0.0, WaitReason.PAUSED)
 
-    def _put_off(self, queue: DestinationQueue, count: int, first: float, step: float, why: Why) -> None:
+    def _put_off(
+        self, queue: DestinationQueue, count: int, first: float, step: float, why: WaitReason
+    ) -> None:
         """Postpones the last `count`: the first of them by `first` seconds, the others `step` apart."""
         if not count:
             return
@@ -260,7 +268,7 @@ class FlowControl(EssentialThread):
         )
         metrics.flow_postponed.labels(why.name.lower()).inc(count)
 
-    def _note_breaker(self, destination: Destination, grant: Grant, now: float) -> None:
+    def _note_breaker(self, destination: Destination, grant: FlowGrant, now: float) -> None:
         self._open.pop(destination.id, None)
         if grant.is_open and destination.breaker is not None:
             while len(self._open) >= MAX_SHOWN:
@@ -268,19 +276,19 @@ class FlowControl(EssentialThread):
             self._open[destination.id] = now + destination.breaker.open_seconds + SHOWN_LONGER_SECONDS
 
 
-def _delayed(job: Job, due_at: datetime, queue: DestinationQueue, why: Why) -> Delayed:
+def _delayed(job: Job, due_at: datetime, queue: DestinationQueue, why: WaitReason) -> Delayed:
     reason = f"the destination {queue.destination.name} waits for {why.value}"
     return postponed(job.attempt.event, job.lease, due_at, reason)
 
 
-def _end_of(verdict: Verdict) -> Ended:
+def _ended_request(verdict: Verdict) -> FinishedRequest:
     status = verdict.status_code
     slow = status in SLOW_DOWN
     if verdict.outcome is Outcome.RETRY or slow:
-        answer = Answer.FAILED
+        answer = ReceiverAnswer.FAILED
     elif verdict.outcome is Outcome.SUCCESS or status is not None:
-        answer = Answer.WELL
+        answer = ReceiverAnswer.WELL
     else:
-        answer = Answer.NOTHING
+        answer = ReceiverAnswer.NOTHING
     took = verdict.duration_ms / 1000
-    return Ended(verdict.event_id, answer, status, took, slow, verdict.retry_after)
+    return FinishedRequest(verdict.event_id, answer, status, took, slow, verdict.retry_after)

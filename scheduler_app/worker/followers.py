@@ -7,12 +7,11 @@ from datetime import datetime
 
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.overlap import OverlapScope
-from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.schedule import OverlapScope, Schedule
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.telemetry import get_logger, metrics
-from scheduler_app.telemetry.unexpected import UnexpectedErrors
-from scheduler_app.worker.capacity import Stopping
+from scheduler_app.telemetry.logs import UnexpectedErrors
+from scheduler_app.worker.capacity import WorkerStopping
 
 log = get_logger(__name__)
 
@@ -95,7 +94,7 @@ class Followers(threading.Thread):
                     schedule_id=schedule_id,
                     error=str(error)[:300],
                 )
-            except Stopping:
+            except WorkerStopping:
                 return
             except Exception as error:  # one schedule's fault must not keep the others' events waiting
                 # Its event looks by itself, as after a fault of the store.

@@ -1,24 +1,28 @@
-"""Which events of a claimed batch are too late by the policies of their schedules and messages."""
+"""Which events of a claimed batch are too late by the policies of their schedules and messages, and the step
+that takes these out of it.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
 from scheduler_app.domain.errors import InvalidRecurrence
-from scheduler_app.domain.event import Event, Kind
-from scheduler_app.domain.jitter import due
+from scheduler_app.domain.event import Event, Kind, due
 from scheduler_app.domain.lateness import CatchUp, Expiry, Lateness
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.telemetry import get_logger
+from scheduler_app.worker.batch import ClaimedBatch, Schedules, StoreRetry, is_withdrawn
+from scheduler_app.worker.followers import Followers
+from scheduler_app.worker.recorder import Expired, Recorder
 
 log = get_logger(__name__)
 
 Judged = tuple[Event, Schedule | Message]
 #: The revision of a schedule that a later occurrence is asked of.
-_Of = tuple[str, int]
+_Revision = tuple[str, int]
 
 
 class LateEvents:
@@ -30,7 +34,7 @@ class LateEvents:
     def expired(self, judged: Sequence[Judged], now: datetime) -> dict[str, Expiry]:
         """The events that expire at `now`, by their ids. Raises a STORE_FAULT."""
         newest = _newest(judged)
-        known: dict[_Of, datetime | None] = {}
+        known: dict[_Revision, datetime | None] = {}
 
         def later(event: Event, asked: Schedule | Message) -> datetime | None:
             """A later occurrence that is due too. One question for each schedule: what is older than an
@@ -99,11 +103,53 @@ def _with_jitter(event: Event, asked: Schedule | Message) -> Event:
     return event._replace(due_since=due(event.schedule_id, event.run_time, asked.jitter_seconds))
 
 
-def _newest(judged: Sequence[Judged]) -> dict[_Of, Event]:
-    newest: dict[_Of, Event] = {}
+def _newest(judged: Sequence[Judged]) -> dict[_Revision, Event]:
+    newest: dict[_Revision, Event] = {}
     for event, asked in judged:
         of = event.schedule_id, event.revision
         withdrawn = isinstance(asked, Schedule) and asked.voids(event.revision, event.run_time)
         if not withdrawn and (of not in newest or newest[of].run_time < event.run_time):
             newest[of] = event
     return newest
+
+
+class ExpiryStep:
+    """Threads share it."""
+
+    def __init__(
+        self,
+        late_events: LateEvents,
+        followers: Followers,
+        recorder: Recorder,
+        retrying: StoreRetry,
+    ) -> None:
+        self._late_events = late_events
+        self._followers = followers
+        self._recorder = recorder
+        self._retrying = retrying
+
+    def without_late(self, batch: ClaimedBatch, schedules: Schedules, now: datetime) -> ClaimedBatch:
+        """Gives the events that are late `now` to the recorder and returns the batch without them. Raises
+        Stopping."""
+        expired = self._expired(batch, schedules, now)
+        if not expired:
+            return batch
+        late = [event for event in batch.events if event.id in expired]
+        owners = ((event, schedules.get(event.schedule_id)) for event in late)
+        # An event that waits for a late one is released when that one is recorded.
+        self._followers.note([(event, owner) for event, owner in owners if isinstance(owner, Schedule)])
+        self._recorder.put([Expired(event.id, batch.lease, expired[event.id]) for event in late])
+        return batch._replace(events=[event for event in batch.events if event.id not in expired])
+
+    def _expired(self, batch: ClaimedBatch, schedules: Schedules, now: datetime) -> Mapping[str, Expiry]:
+        """The late events by their ids; most schedules and messages have no such policy."""
+        judged = [
+            (event, asked)
+            for event in batch.events
+            if isinstance(asked := event.message or schedules.get(event.schedule_id), Schedule | Message)
+            and asked.lateness.judges
+            and not (isinstance(asked, Schedule) and is_withdrawn(event, asked))
+        ]
+        if not judged:
+            return {}
+        return self._retrying.until_answered(lambda: self._late_events.expired(judged, now))

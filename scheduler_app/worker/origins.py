@@ -7,7 +7,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from scheduler_app.worker.job import Job
+from scheduler_app.worker.attempt import Job
 from scheduler_app.worker.origin import Load, Origin, Postponed
 
 #: Requests in flight in a worker, of all origins together.

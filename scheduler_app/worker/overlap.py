@@ -1,10 +1,9 @@
 """Applies a schedule's policy of overlapping runs to claimed events, before their requests are made.
 
 A worker judges an event after it has claimed it, and by what MongoDB says of earlier events of the schedule
-then. The earliest unfinished event is never held back, so that the others wait for something that
-ends: for an attempt, for the last retry, or for recovery, which ends the claims of dead workers. A worker
-that dies between the claim and the verdict leaves an event without an attempt; its next worker judges
-it again.
+then. The earliest unfinished event is never held back, so that the others wait for something that ends: for
+an attempt, for the last retry, or for recovery, which ends the claims of dead workers. A worker that dies
+between the claim and the verdict leaves an event without an attempt; its next worker judges it again.
 """
 
 from collections import defaultdict
@@ -13,19 +12,20 @@ from datetime import datetime
 
 from scheduler_app.domain.event import Event, Kind, State
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
-from scheduler_app.domain.overlap import next_look
-from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.schedule import Schedule, next_look
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.events.claims import Postponement
-from scheduler_app.store.events.overlaps import Ending, Unfinished, superseded_by
+from scheduler_app.store.events.overlaps import UnfinishedEvent, UnsentOutcome, superseded_message
 from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.worker.attempt import set_aside
+from scheduler_app.worker.batch import ClaimedBatch, Schedules, StoreRetry, is_withdrawn
+from scheduler_app.worker.followers import Followers
 from scheduler_app.worker.lease import Lease
-from scheduler_app.worker.recorder import Delayed, Ended, Outcome
-from scheduler_app.worker.unsent import set_aside
+from scheduler_app.worker.recorder import AttemptResult, Delayed, EndedUnsent
 
 log = get_logger(__name__)
 
-Held = dict[str, Delayed | Ended | Outcome]
+HeldBack = dict[str, Delayed | EndedUnsent | AttemptResult]
 
 
 class Overlap:
@@ -37,7 +37,7 @@ class Overlap:
         self._now = now
         self._worker = worker
 
-    def held_back(self, pairs: Sequence[tuple[Event, Schedule]], lease: Lease) -> Held:
+    def held_back(self, pairs: Sequence[tuple[Event, Schedule]], lease: Lease) -> HeldBack:
         """The claimed events whose requests are not made now, by their ids, and what becomes of
         them instead. Raises a STORE_FAULT."""
         by_schedule: defaultdict[str, list[Event]] = defaultdict(list)
@@ -47,12 +47,12 @@ class Overlap:
                 continue
             by_schedule[schedule.id].append(event)
             schedules[schedule.id] = schedule
-        held: Held = {}
+        held: HeldBack = {}
         for schedule_id, events in by_schedule.items():
             held |= self._held_of(schedules[schedule_id], events, lease)
         return held
 
-    def _held_of(self, schedule: Schedule, events: Sequence[Event], lease: Lease) -> Held:
+    def _held_of(self, schedule: Schedule, events: Sequence[Event], lease: Lease) -> HeldBack:
         """Judges the events of one schedule. A schedule that breaks our code stops no other one: its events
         are set aside, because without a judgement their runs might overlap."""
         if schedule.run_overlap != "cancel_earlier":
@@ -75,21 +75,23 @@ class Overlap:
             reason = f"run_overlap cannot be judged: {type(error).__name__}: {error}"
             return {event.id: self._set_aside(event, schedule, reason, lease) for event in events}
 
-    def _set_aside(self, event: Event, schedule: Schedule, reason: str, lease: Lease) -> Outcome:
+    def _set_aside(self, event: Event, schedule: Schedule, reason: str, lease: Lease) -> AttemptResult:
         return set_aside(event, lease, self._worker, reason, self._now(), schedule)
 
-    def _cancelled(self, events: Sequence[Event], lease: Lease) -> Held:
+    def _cancelled(self, events: Sequence[Event], lease: Lease) -> HeldBack:
         # First cancel what is older than the newest event of the batch, then ask which events newer ones have
         # cancelled: of several in one batch the newest runs, as if they had come one by one.
         self._overlaps.supersede(max(events, key=_order), self._now())
         found = self._overlaps.superseded([event.id for event in events])
         metrics.overlaps.labels("cancelled").inc(len(found))
         return {
-            event_id: Ended(Ending(event_id, lease.token, State.CANCELLED, superseded_by(newer)), lease)
+            event_id: EndedUnsent(
+                UnsentOutcome(event_id, lease.token, State.CANCELLED, superseded_message(newer)), lease
+            )
             for event_id, newer in found.items()
         }
 
-    def _after_earlier(self, schedule: Schedule, events: Sequence[Event], lease: Lease) -> Held:
+    def _after_earlier(self, schedule: Schedule, events: Sequence[Event], lease: Lease) -> HeldBack:
         queues = schedule.run_overlap == "queue"
         unfinished = self._overlaps.unfinished(
             schedule.id,
@@ -99,7 +101,7 @@ class Overlap:
             limit=schedule.queue_limit + 1 if queues else 1,
         )
         places = {each.id: place for place, each in enumerate(unfinished)}
-        held: Held = {}
+        held: HeldBack = {}
         for event in events:
             place = places.get(event.id, len(unfinished))
             if not unfinished or place == 0 or _order(event) < _order(unfinished[0]):
@@ -114,14 +116,14 @@ class Overlap:
         return held
 
     @staticmethod
-    def _skipped(event: Event, lease: Lease, earlier: Unfinished, policy: str) -> Ended:
+    def _skipped(event: Event, lease: Lease, earlier: UnfinishedEvent, policy: str) -> EndedUnsent:
         metrics.overlaps.labels("skipped").inc()
         message = (
             f"Skipped: run_overlap is {policy}, and the earlier event {earlier.id} is {earlier.state.value}"
         )
-        return Ended(Ending(event.id, lease.token, State.SKIPPED, message), lease)
+        return EndedUnsent(UnsentOutcome(event.id, lease.token, State.SKIPPED, message), lease)
 
-    def _queued(self, event: Event, lease: Lease, earlier: Unfinished, place: int) -> Delayed:
+    def _queued(self, event: Event, lease: Lease, earlier: UnfinishedEvent, place: int) -> Delayed:
         metrics.overlaps.labels("queued").inc()
         now, since = self._now(), event.postponed_from or event.due_at
         due_at = whole_milliseconds(now + next_look(now - since, place))
@@ -134,5 +136,32 @@ class Overlap:
         )
 
 
-def _order(each: Event | Unfinished) -> tuple[datetime, str]:
+def _order(each: Event | UnfinishedEvent) -> tuple[datetime, str]:
     return each.run_time, each.id
+
+
+class OverlapCheck:
+    """Threads share it."""
+
+    def __init__(self, overlap: Overlap, followers: Followers, retrying: StoreRetry) -> None:
+        self._overlap = overlap
+        self._followers = followers
+        self._retrying = retrying
+
+    def held_back(self, batch: ClaimedBatch, schedules: Schedules) -> HeldBack:
+        """The events whose requests are not made now, by their ids; most schedules allow runs to overlap.
+        Raises Stopping."""
+        asking = {
+            each.id: each
+            for each in schedules.values()
+            if isinstance(each, Schedule) and each.run_overlap != "allow"
+        }
+        if not asking:
+            return {}
+        pairs = [
+            (event, schedule)
+            for event in batch.events
+            if (schedule := asking.get(event.schedule_id)) and not is_withdrawn(event, schedule)
+        ]
+        self._followers.note(pairs)
+        return self._retrying.until_answered(lambda: self._overlap.held_back(pairs, batch.lease))

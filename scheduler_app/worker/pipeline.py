@@ -3,18 +3,16 @@
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
-from scheduler_app.actions.executors import Executors
+from scheduler_app.actions.kind import Executors
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.flow import Limiter
+from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store import Store
-from scheduler_app.worker.backlog import Backlog
-from scheduler_app.worker.capacity import Capacity
+from scheduler_app.worker.capacity import Capacity, RecordingBacklog
+from scheduler_app.worker.claim import Delivery, Handover
 from scheduler_app.worker.courier import Courier
-from scheduler_app.worker.delivery import Delivery
 from scheduler_app.worker.flow_control import FlowControl
 from scheduler_app.worker.followers import Followers
-from scheduler_app.worker.handover import Handover
 from scheduler_app.worker.lease import Leases
 from scheduler_app.worker.recorder import Recorder
 from scheduler_app.worker.rejudging import Rejudging
@@ -48,7 +46,7 @@ class Pipeline:
         destinations may be sent; None: those that have limits are not served. `judge_failures` is that of
         `Reports`."""
         self.queues = tuple(sorted(queues))
-        self.backlog = Backlog()
+        self.backlog = RecordingBacklog()
         self.capacity = Capacity(max_events, is_behind=lambda: self.backlog.is_behind(monotonic()))
         self.leases = Leases(store)
         self.reports = Reports(store, now=now, judge_failures=judge_failures)

@@ -1,24 +1,137 @@
-"""One worker process: how it starts, and how it ends within its grace period without losing an event."""
+"""One worker process: how it starts, its pool of threads, the events that it says it holds, and how it ends
+within its grace period without losing an event.
+"""
 
 import os
 import resource
+import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+import click
 from celery import Celery
+from celery.concurrency import get_implementation
+from celery.concurrency.thread import TaskPool as ThreadPool
 from celery.exceptions import Reject
 from prometheus_client import REGISTRY
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 from scheduler_app.broker import inspection, task
-from scheduler_app.config import Settings
+from scheduler_app.clock import monotonic
+from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.health.startup import serve_metrics_of
 from scheduler_app.telemetry import get_logger
 from scheduler_app.telemetry.metrics import Role
 from scheduler_app.usecases.heartbeat import Presence
-from scheduler_app.worker import Pipeline, Stopping
-from scheduler_app.worker.gauges import WorkerGauges, report
+from scheduler_app.worker import Pipeline, WorkerStopping
+
+#: Origins that a worker names in its report.
+REPORTED_ORIGINS = 5
+OTHER = "other"
+
+
+class WorkerGauges(Collector):
+    """Reads its gauges when Prometheus asks. Names the busiest origins; `other` stands for the rest."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+
+    def collect(self) -> Iterator[Metric]:
+        pipeline = self._pipeline
+        unrecorded, in_flight = pipeline.backlog.count, pipeline.courier.in_flight
+        events = GaugeMetricFamily("scheduler_worker_events", "Events this worker holds", labels=["state"])
+        events.add_metric(["unrecorded"], unrecorded)
+        events.add_metric(["in_flight"], in_flight)
+        events.add_metric(["waiting"], max(0, pipeline.capacity.held - unrecorded - in_flight))
+        yield events
+        yield GaugeMetricFamily(
+            "scheduler_worker_events_limit",
+            "Events this worker may hold: WORKER_MAX_EVENTS",
+            value=pipeline.capacity.limit,
+        )
+        yield GaugeMetricFamily(
+            "scheduler_oldest_unrecorded_seconds",
+            "How long the oldest outcome in memory has been waiting for MongoDB",
+            value=pipeline.backlog.age(monotonic()),
+        )
+        yield self._origins()
+        yield self._breakers()
+        yield from pipeline.reports.origins.collect()
+
+    def _breakers(self) -> GaugeMetricFamily:
+        gauge = GaugeMetricFamily(
+            "scheduler_destination_breaker_open",
+            "1 for each destination whose breaker this worker found open, 100 at most",
+            labels=["destination"],
+        )
+        for destination in self._pipeline.flow_control.open_breakers(monotonic()):
+            gauge.add_metric([destination], 1)
+        return gauge
+
+    def _origins(self) -> GaugeMetricFamily:
+        loads = self._pipeline.courier.loads()
+        gauge = GaugeMetricFamily(
+            "scheduler_origin_events",
+            "Events of one origin in this worker; postponed: sent back to MongoDB, to come again later",
+            labels=["origin", "state"],
+        )
+        for load in loads:
+            gauge.add_metric([load.origin, "in_flight"], load.in_flight)
+            gauge.add_metric([load.origin, "waiting"], load.waiting)
+            gauge.add_metric([load.origin, "postponed"], load.postponed)
+        rest = self._pipeline.courier.in_flight - sum(load.in_flight for load in loads)
+        gauge.add_metric([OTHER, "in_flight"], max(0, rest))
+        return gauge
+
+
+def held_events_report(pipeline: Pipeline) -> dict[str, Any]:
+    """Returns how full the worker is, and the origins that cannot keep up, for its process document."""
+    return {
+        "events": pipeline.capacity.held,
+        "events_limit": pipeline.capacity.limit,
+        "unrecorded_seconds": round(pipeline.backlog.age(monotonic()), 1),
+        "origins": [
+            {
+                "origin": load.origin,
+                "in_flight": load.in_flight,
+                "waiting": load.waiting,
+                "postponed": load.postponed,
+                "full_seconds": round(load.full_seconds, 1),
+            }
+            for load in pipeline.courier.loads()
+            if load.postponed or load.full_seconds
+        ][:REPORTED_ORIGINS],
+    }
+
+
+def check_pool(pool: Any) -> None:
+    """Raises InvalidSetting for a pool that does not share this process's claims, courier and recorder;
+    `pool` is a class, or a name as in --pool."""
+    found = get_implementation(_pool_asked_for() or pool)
+    if not issubclass(found, ThreadPool):
+        name = found.__module__.rpartition(".")[2]
+        raise InvalidSetting(f"--pool {name} cannot deliver callbacks; leave it out, or give --pool threads")
+
+
+def _pool_asked_for() -> str | None:
+    """The --pool of the command line, word for word. Celery takes `prefork`, its own default, for no answer
+    and gives the configured pool instead."""
+    command = click.get_current_context(silent=True)
+    if command is None or command.parent is None:
+        return None  # not started by the command line
+    _, words, _ = _parsed(command.parent, sys.argv[1:])
+    options, _, _ = _parsed(command, words[1:])
+    asked: str | None = options.get("pool")
+    return asked
+
+
+def _parsed(context: click.Context, words: list[str]) -> tuple[dict[str, Any], list[str], Any]:
+    return context.command.make_parser(context).parse_args(list(words))
+
 
 log = get_logger(__name__)
 
@@ -65,16 +178,16 @@ class WorkerProcess:
     def start(self) -> None:
         _raise_file_limit()
         serve_metrics_of(self._settings, self.heartbeat.trouble, Role.WORKER)
-        inspection.answer_with(self._in_flight)
+        inspection.set_in_flight_report(self._in_flight)
         REGISTRY.register(WorkerGauges(self.pipeline))
         self.pipeline.start()
         self.heartbeat.start()
-        task.deliver_by(self._deliver)
+        task.set_delivery(self._deliver)
 
     def _deliver(self, ids: Sequence[str]) -> int:
         try:
             return self.pipeline.delivery.deliver(ids)
-        except Stopping:
+        except WorkerStopping:
             raise Reject("the worker ends; another one takes the message", requeue=True) from None
 
     def shut_down(self) -> None:
@@ -109,10 +222,14 @@ class WorkerProcess:
 
     def _in_flight(self) -> dict[str, Any]:
         shown = self.pipeline.courier.event_ids()[:MAX_EVENTS_SHOWN]
-        return {"in_flight": list(shown), **report(self.pipeline)}
+        return {"in_flight": list(shown), **held_events_report(self.pipeline)}
 
     def _facts(self) -> dict[str, Any]:
-        return {"consuming": self._consuming, "queues": list(self.pipeline.queues), **report(self.pipeline)}
+        return {
+            "consuming": self._consuming,
+            "queues": list(self.pipeline.queues),
+            **held_events_report(self.pipeline),
+        }
 
     def _judge_clock(self, offset: float) -> None:
         """Celery holds a message until its eta by this host's own clock: where that is further off than the

@@ -11,14 +11,12 @@ from typing import NamedTuple
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.lateness import Expiry
 from scheduler_app.store import STORE_FAULTS, Store
-from scheduler_app.store.events.claims import Postponement
-from scheduler_app.store.events.expirations import Expiration
-from scheduler_app.store.events.outcomes import Record
-from scheduler_app.store.events.overlaps import Ending
+from scheduler_app.store.events.claims import Expiration, Postponement
+from scheduler_app.store.events.outcomes import OutcomeRecord
+from scheduler_app.store.events.overlaps import UnsentOutcome
 from scheduler_app.telemetry import get_logger, metrics
-from scheduler_app.worker.backlog import Backlog
-from scheduler_app.worker.capacity import Capacity
-from scheduler_app.worker.fatal_thread import EssentialThread
+from scheduler_app.worker.capacity import Capacity, RecordingBacklog
+from scheduler_app.worker.essential_thread import EssentialThread
 from scheduler_app.worker.lease import Lease
 
 log = get_logger(__name__)
@@ -29,10 +27,10 @@ BACKOFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 WITHDRAWN = "Withdrawn: the schedule was changed or deleted"
 
 
-class Outcome(NamedTuple):
+class AttemptResult(NamedTuple):
     """How an attempt ended."""
 
-    record: Record
+    record: OutcomeRecord
     lease: Lease
 
     @property
@@ -47,7 +45,7 @@ class GivenBack(NamedTuple):
     lease: Lease
 
 
-class Voided(NamedTuple):
+class Withdrawn(NamedTuple):
     """A claimed event that an edit, a pause, a deletion or a person has withdrawn."""
 
     event_id: str
@@ -74,10 +72,10 @@ class Expired(NamedTuple):
     expiry: Expiry
 
 
-class Ended(NamedTuple):
+class EndedUnsent(NamedTuple):
     """A claimed event that ends without its request, by a policy of its schedule."""
 
-    ending: Ending
+    ending: UnsentOutcome
     lease: Lease
 
     @property
@@ -85,7 +83,7 @@ class Ended(NamedTuple):
         return self.ending.event_id
 
 
-Result = Outcome | GivenBack | Voided | Delayed | Expired | Ended
+Result = AttemptResult | GivenBack | Withdrawn | Delayed | Expired | EndedUnsent
 
 
 class Recorder(EssentialThread):
@@ -95,12 +93,12 @@ class Recorder(EssentialThread):
     def __init__(
         self,
         store: Store,
-        backlog: Backlog,
+        backlog: RecordingBacklog,
         capacity: Capacity,
         *,
         now: Callable[[], datetime],
         worker: str,
-        recorded: Callable[[Sequence[Record]], None],
+        recorded: Callable[[Sequence[OutcomeRecord]], None],
     ) -> None:
         """`recorded` is called with the outcomes that MongoDB has taken; it never raises."""
         super().__init__("recorder")
@@ -205,13 +203,13 @@ class Recorder(EssentialThread):
         metrics.unrecorded.dec(len(results))
 
     def _write_once(self, results: Sequence[Result]) -> None:
-        records = [result.record for result in results if isinstance(result, Outcome)]
+        records = [result.record for result in results if isinstance(result, AttemptResult)]
         if records:
             self._record(records)
         if len(records) < len(results):
             self._write_the_unsent(results)
 
-    def _record(self, records: Sequence[Record]) -> None:
+    def _record(self, records: Sequence[OutcomeRecord]) -> None:
         refused = self._outcomes.record(records)
         if refused:
             self._outcomes.record_late(refused)
@@ -230,7 +228,7 @@ class Recorder(EssentialThread):
         for result in results:
             if isinstance(result, GivenBack):
                 given_back[result.lease.token].append(result.event_id)
-            elif isinstance(result, Voided):
+            elif isinstance(result, Withdrawn):
                 voided[result.lease.token, result.message].append(result.event_id)
         for token, ids in given_back.items():
             log.info("deliver.given_back", message="Not finished here; given back", event_ids=ids)
@@ -247,6 +245,6 @@ class Recorder(EssentialThread):
         if postponed:
             self._claims.postpone(postponed, now)
             metrics.postponed.inc(sum(each.waits_for is None for each in postponed))
-        endings = [result.ending for result in results if isinstance(result, Ended)]
+        endings = [result.ending for result in results if isinstance(result, EndedUnsent)]
         if endings:
             self._overlaps.end(endings, now)

@@ -15,10 +15,10 @@ from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.schedules.schedules import ScheduleFacts
 from scheduler_app.telemetry import get_logger, metrics
-from scheduler_app.telemetry.unexpected import UnexpectedErrors
-from scheduler_app.worker.job import Job
+from scheduler_app.telemetry.logs import UnexpectedErrors
+from scheduler_app.worker.attempt import Job
 from scheduler_app.worker.lease import Lease
-from scheduler_app.worker.recorder import Recorder, Voided
+from scheduler_app.worker.recorder import Recorder, Withdrawn
 
 log = get_logger(__name__)
 
@@ -54,10 +54,10 @@ class Present(NamedTuple):
         """Whether a person cancels the job's event."""
         return job.attempt.event.id in self.cancelled
 
-    def voided(self, job: Job) -> Voided:
+    def voided(self, job: Job) -> Withdrawn:
         """The end of a job that is cancelled."""
         event_id = job.attempt.event.id
-        return Voided(event_id, job.lease, self.cancelled[event_id])
+        return Withdrawn(event_id, job.lease, self.cancelled[event_id])
 
     def parted(self, jobs: Collection[Job]) -> tuple[list[Job], list[Job], list[Job]]:
         """Those of the jobs that stay as they are, that are to be judged again, and that are cancelled."""
@@ -163,7 +163,7 @@ class Rejudging(threading.Thread):
     def _cancel(self, asked: Mapping[str, str]) -> None:
         """Cancels what was not handed over yet, and answers for what is in flight."""
         self._recorder.put(
-            [Voided(event.id, lease, asked[event.id]) for event, lease in self._take_out(asked)]
+            [Withdrawn(event.id, lease, asked[event.id]) for event, lease in self._take_out(asked)]
         )
         if refused := set(asked).intersection(self._in_flight()):
             self._store.cancel_requests.remove(refused)

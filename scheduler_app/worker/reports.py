@@ -1,21 +1,197 @@
-"""Reports outcomes that MongoDB has: in the log, in metrics, and as the last run of each schedule."""
+"""Reports outcomes that MongoDB has: in the log, in metrics, as the last run of each schedule, and to the
+judgement of schedules whose events ended in `error`.
+"""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import islice
+
+from prometheus_client.core import CounterMetricFamily
 
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.event import State
 from scheduler_app.store import STORE_FAULTS, Store, within
-from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.outcomes import LastRuns, OutcomeRecord, RunResult
 from scheduler_app.telemetry import get_logger, metrics
-from scheduler_app.telemetry.unexpected import UnexpectedErrors
+from scheduler_app.telemetry.logs import UnexpectedErrors
 from scheduler_app.worker.failure_log import FailureLog
-from scheduler_app.worker.failures import Failures
-from scheduler_app.worker.last_runs import LastRunQueue
-from scheduler_app.worker.origin_counts import OriginCounts
+
+#: Schedules that wait to be judged. One beyond is judged after its next failure.
+MAX_FAILED_SCHEDULES = 10_000
+#: Judged in one turn: each is a question, and a cut where it is paused.
+JUDGED_AT_ONCE = 50
+
+
+class FailedSchedules:
+    """Only notes schedules with `pause_after_failures`. Threads share it."""
+
+    def __init__(self, judge: Callable[[str, datetime], bool] | None, unexpected: UnexpectedErrors) -> None:
+        """Without `judge` failures are not judged."""
+        self._judge = judge
+        self._unexpected = unexpected
+        self._waiting: dict[str, None] = {}
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def note(self, records: Iterable[OutcomeRecord]) -> None:
+        """Takes attempts that were recorded."""
+        for record in records:
+            if record.pauses_on_failure and record.state is State.ERROR and record.event is not None:
+                with self._lock:
+                    if len(self._waiting) < MAX_FAILED_SCHEDULES:
+                        self._waiting[record.event.schedule_id] = None
+
+    def judge(self, now: datetime) -> None:
+        """Judges some of the schedules that wait. Raises a STORE_FAULT; nothing is forgotten then. A schedule
+        that cannot be judged at all is judged again after its next failure."""
+        if self._judge is None:
+            return
+        for schedule_id in list(self._waiting)[:JUDGED_AT_ONCE]:
+            # Taken out first: a failure that is recorded meanwhile is judged again.
+            with self._lock:
+                del self._waiting[schedule_id]
+            try:
+                self._judge(schedule_id, now)
+            except STORE_FAULTS:
+                with self._lock:
+                    self._waiting[schedule_id] = None
+                raise
+            except Exception as error:  # kept, it would fail in each turn
+                self._unexpected.note("failure_pausing", error, schedule_id=schedule_id)
+
 
 log = get_logger(__name__)
+
+#: Schedules in one write, and in each of a second's writes as long as few wait. A write is some 75 µs of
+#: mongod's for each schedule, and 130 where it begins or ceases to fail: some 2 % of a core.
+LAST_RUNS_AT_ONCE = 200
+#: Where more than AT_ONCE a second would be needed, all that wait are written within about this many seconds.
+DRAIN_SECONDS = 40
+#: Schedules that wait. Beyond that bound, a schedule shows its next run instead.
+MAX_LAST_RUNS = 50_000
+
+
+class LastRunQueue:
+    """The newest run of each schedule that is not written yet: a schedule that runs each second, or whose
+    events are retried, is one write for all that came meanwhile. Threads share it.
+
+    It is memory: the runs of a worker's last seconds are missing where that was killed, until the next ones.
+    """
+
+    def __init__(self, store: LastRuns, unexpected: UnexpectedErrors) -> None:
+        self._store = store
+        self._unexpected = unexpected
+        self._waiting: dict[str, RunResult] = {}
+        self._dropped = 0
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def note(self, records: Iterable[OutcomeRecord]) -> None:
+        """Takes attempts that were recorded."""
+        with self._lock:
+            for record in records:
+                event = record.event
+                if event is not None and event.schedule_id:
+                    self._keep(
+                        RunResult(event.schedule_id, event.run_time, record.state, event.id, record.ended_at)
+                    )
+
+    def _keep(self, run: RunResult) -> None:
+        known = self._waiting.get(run.schedule_id)
+        if known is None and len(self._waiting) >= MAX_LAST_RUNS:
+            self._dropped += 1
+        elif known is None or known.order < run.order:
+            self._waiting[run.schedule_id] = run
+
+    def write(self) -> None:
+        """A second's share of what waits, the longest-waiting first. Raises a STORE_FAULT; nothing is lost
+        then. Runs that cannot be written at all are dropped: each schedule shows its next one."""
+        left = max(LAST_RUNS_AT_ONCE, len(self._waiting) // DRAIN_SECONDS)
+        while left > 0 and (taken := self._take(min(left, LAST_RUNS_AT_ONCE))):
+            left -= len(taken)
+            try:
+                self._store.write(taken)
+            except STORE_FAULTS:
+                with self._lock:
+                    for run in taken:
+                        self._keep(run)
+                raise
+            except Exception as error:  # kept, they would hold up the runs of all others in each turn
+                self._unexpected.note(
+                    "last_runs", error, schedule_ids=[run.schedule_id for run in taken[:10]]
+                )
+        with self._lock:
+            dropped, self._dropped = self._dropped, 0
+        if dropped:
+            log.warning(
+                "last_runs.dropped",
+                message="More schedules run than last runs can be written; the others show an older run",
+                count=dropped,
+            )
+
+    def _take(self, count: int) -> list[RunResult]:
+        with self._lock:
+            ids = list(islice(self._waiting, count))
+            return [self._waiting.pop(each) for each in ids]
+
+
+#: Origins that a worker counts by their names: the first ones that it calls. The rest is `other`.
+MAX_ORIGINS = 100
+OTHER_ORIGINS = "other"
+
+
+class OriginCounts:
+    """Counts a worker's attempts by outcome, and how long they took. Threads share it."""
+
+    def __init__(self) -> None:
+        self._attempts: dict[str, dict[str, int]] = {}
+        self._seconds: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def note(self, records: Iterable[OutcomeRecord]) -> None:
+        """Takes attempts that were recorded."""
+        ended: defaultdict[tuple[str, State], int] = defaultdict(int)
+        took_ms: defaultdict[str, float] = defaultdict(float)
+        for record in records:
+            ended[record.origin, record.state] += 1
+            took_ms[record.origin] += record.attempt.get("duration_ms", 0.0)
+        with self._lock:
+            for (name, state), count in ended.items():
+                counts = self._attempts.setdefault(self._shown(name), {})
+                counts[state.value] = counts.get(state.value, 0) + count
+            for name, milliseconds in took_ms.items():
+                origin = self._shown(name)
+                self._seconds[origin] = self._seconds.get(origin, 0.0) + milliseconds / 1000
+
+    def _shown(self, origin: str) -> str:
+        known = origin in self._attempts or len(self._attempts) < MAX_ORIGINS
+        return origin if known else OTHER_ORIGINS
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        attempts = CounterMetricFamily(
+            "scheduler_origin_attempts",
+            "Attempts by origin and by how they ended; `other` is what is beyond the first origins",
+            labels=["origin", "outcome"],
+        )
+        seconds = CounterMetricFamily(
+            "scheduler_origin_attempt_seconds", "How long they took together", labels=["origin"]
+        )
+        with self._lock:
+            counted = [(origin, dict(counts)) for origin, counts in self._attempts.items()]
+            took = dict(self._seconds)
+        for origin, counts in counted:
+            for outcome, count in counts.items():
+                attempts.add_metric([origin, outcome], count)
+            seconds.add_metric([origin], took[origin])
+        yield attempts
+        yield seconds
+
 
 TURN_SECONDS = 1.0
 #: How long a worker that is ending still writes the runs that wait, in seconds.
@@ -41,13 +217,13 @@ class Reports(threading.Thread):
             "A step of the reports failed; the other steps continue",
             monotonic=monotonic,
         )
-        self.schedule_failures = Failures(judge_failures, self._unexpected)
+        self.schedule_failures = FailedSchedules(judge_failures, self._unexpected)
         self.last_runs = LastRunQueue(store.last_runs, self._unexpected)
         self.failures = FailureLog()
         self.origins = OriginCounts()
         self._ended = threading.Event()
 
-    def note(self, records: Sequence[Record]) -> None:
+    def note(self, records: Sequence[OutcomeRecord]) -> None:
         """Takes attempts that were recorded; it never raises."""
         # An event that its receiver still works on has not ended.
         ended = [record for record in records if record.state is not State.RUNNING]
@@ -62,7 +238,7 @@ class Reports(threading.Thread):
             except Exception as error:  # the outcomes are written: a report of them must not undo that
                 self._unexpected.note(step, error)
 
-    def _log_failures(self, records: Sequence[Record]) -> None:
+    def _log_failures(self, records: Sequence[OutcomeRecord]) -> None:
         self.failures.note(records, monotonic())
 
     def run(self) -> None:

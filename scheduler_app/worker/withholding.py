@@ -14,12 +14,11 @@ from scheduler_app.domain.kill_switch import Target, held_line
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
 from scheduler_app.store.events.claims import Postponement
-from scheduler_app.store.events.holding import HELD_FOR
+from scheduler_app.store.events.outbox import HELD_FOR
 from scheduler_app.telemetry import metrics
-from scheduler_app.telemetry.unexpected import UnexpectedErrors
-from scheduler_app.usecases.blackouts import BlackoutView
-from scheduler_app.usecases.kill_switches import LOOK_SECONDS, KillSwitchView
-from scheduler_app.worker.job import Job
+from scheduler_app.telemetry.logs import UnexpectedErrors
+from scheduler_app.usecases.stops import KILL_SWITCH_LOOK_SECONDS, BlackoutView, KillSwitchView
+from scheduler_app.worker.attempt import Job
 from scheduler_app.worker.recorder import Delayed
 
 #: Older knowledge may no longer hold: this process, or its host, was frozen. Nothing starts by it:
@@ -52,7 +51,7 @@ class Withholding(threading.Thread):
                 self.kill_switches.look()
             except Exception as error:  # without this thread nothing would be sent
                 self._unexpected.note("withholding", error)
-            if self._ended.wait(LOOK_SECONDS):
+            if self._ended.wait(KILL_SWITCH_LOOK_SECONDS):
                 return
 
     def stop(self) -> None:

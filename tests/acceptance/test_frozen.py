@@ -222,7 +222,7 @@ def test_a_probe_whose_answer_never_comes_keeps_one_thread(
     servers: dict[str, Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from scheduler_app.broker.app import make_app
-    from scheduler_app.broker.queue_probe import QueueProbe
+    from scheduler_app.broker.publisher import QueueProbe
     from scheduler_app.broker_faults import broker_faults
     from scheduler_app.config import Settings
 

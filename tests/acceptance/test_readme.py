@@ -14,7 +14,7 @@ import pytest
 import requests
 
 from scheduler_app.embedded import free_port
-from scheduler_app.embedded.ports import listens
+from scheduler_app.embedded.server import listens
 from tests.acceptance.ups import Ups
 from tests.processes import Program, wait_until
 

@@ -11,8 +11,8 @@ from multiprocessing.pool import Pool
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
 from scheduler_app.store import Store
-from scheduler_app.store.schedules.documents import to_document
-from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.store.schedules.documents import to_schedule_document
+from scheduler_app.usecases.duties.expansion import Expansion
 from tests.bench.ground import Ground, ground
 from tests.bench.report import Report, Row, repeated
 from tests.builders import schedule
@@ -45,7 +45,7 @@ def one(made: Ground, pool: Pool, beats: int, count: int) -> Row:
     collection.delete_many({})
     made.store.mongo.collection("events").delete_many({})
     now = clock.now()
-    template = to_document(schedule(now, rrule="FREQ=HOURLY"), made.store.secret_box)
+    template = to_schedule_document(schedule(now, rrule="FREQ=HOURLY"), made.store.secret_box)
     for first in range(0, count, BATCH):
         numbers = range(first, min(first + BATCH, count))
         collection.insert_many([{**template, "_id": f"e{number}"} for number in numbers], ordered=False)

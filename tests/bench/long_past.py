@@ -15,14 +15,13 @@ from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import State, scheduled
-from scheduler_app.domain.event_ids import event_id
+from scheduler_app.domain.ids import event_id
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
-from scheduler_app.store.events.past_events import PastEvent, PastEvents
-from scheduler_app.store.index_building import ensure_indexes
+from scheduler_app.store.events.outcomes import PastEvent, PastEvents, RunResult
+from scheduler_app.store.indexes import ensure_indexes
 from scheduler_app.store.mongo import Document
-from scheduler_app.store.schedules.last_runs import Run
 from tests.builders import message, schedule
 
 SECOND = timedelta(seconds=1)
@@ -115,7 +114,7 @@ def _plant_schedules(store: Store, now: datetime, count: int) -> list[Schedule]:
     for start in range(0, count, 1_000):
         store.schedules.insert_many(made[start : start + 1_000])
     runs = [
-        Run(each.id, now - SECOND, State.ERROR if number % 40 == 7 else State.COMPLETED, "", now)
+        RunResult(each.id, now - SECOND, State.ERROR if number % 40 == 7 else State.COMPLETED, "", now)
         for number, each in enumerate(made)
     ]
     for start in range(0, count, 1_000):

@@ -20,14 +20,14 @@ import requests
 
 from scheduler_app.assembly import assemble
 from scheduler_app.beat.duties import duties
-from scheduler_app.beat.tick import Tick
+from scheduler_app.beat.scheduler import Tick
 from scheduler_app.broker.app import make_app
 from scheduler_app.clock import clock, monotonic
-from scheduler_app.domain.http_action import Body
+from scheduler_app.domain.http_action import RequestBody
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.domain.tenants import TENANT
-from scheduler_app.store.events.message_documents import to_message_document
-from scheduler_app.store.schedules.documents import to_document as to_schedule_document
+from scheduler_app.store.messages import to_message_document
+from scheduler_app.store.schedules.documents import to_schedule_document
 from tests.bench.arrivals import judged
 from tests.bench.ground import CORES, Ground, ground, wait_for
 from tests.bench.load import Asked, drive
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> Report:
     with ground(
         apis=1, beats=1, workers=options.workers, PREQUEUER_EVENT_TIMEFRAME_MINUTES=str(TIMEFRAME_MINUTES)
     ) as made:
-        schedules = make_schedules(made, body=Body.from_json(PAYLOAD))
+        schedules = make_schedules(made, body=RequestBody.from_json(PAYLOAD))
         for number in range(options.runs):
             rows.append(
                 {
@@ -98,7 +98,7 @@ def _occurrences(made: Ground, count: int, run: int) -> Row:
         *(clock.now(), "h"),
         url=made.url,
         method="POST",
-        body=Body.from_json(PAYLOAD),
+        body=RequestBody.from_json(PAYLOAD),
         rrule=f"DTSTART:{due:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=HOURLY",
     )
     template = to_schedule_document(hourly, made.store.secret_box)
@@ -133,7 +133,7 @@ def _delivery(made: Ground, schedules: list[Schedule], count: int) -> Row:
 
 
 def _messages(made: Ground, count: int, run: int) -> Row:
-    due, body = soon(8, count), Body.from_json(PAYLOAD)
+    due, body = soon(8, count), RequestBody.from_json(PAYLOAD)
 
     def plant() -> None:
         for start in range(0, count, EVENTS_AT_ONCE):
@@ -208,7 +208,7 @@ def _fill(made: Ground, count: int) -> None:
     events = made.store.mongo.collection("events")
     there = events.count_documents({"event_name": "waiting", "kind": "message"}, hint="message_names_v1")
     far, box = clock.now() + timedelta(days=3_650), made.store.secret_box
-    body = Body.from_json(PAYLOAD)
+    body = RequestBody.from_json(PAYLOAD)
     for start in range(there, count, EVENTS_AT_ONCE):
         numbers = range(start, min(count, start + EVENTS_AT_ONCE))
         template = to_message_document(

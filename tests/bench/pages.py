@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import requests
 
-from scheduler_app.domain.event_ids import event_id
+from scheduler_app.domain.ids import event_id
 from scheduler_app.store import Store
 from tests.bench.ground import ground
 from tests.bench.long_past import BUSY, plant

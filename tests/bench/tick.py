@@ -10,10 +10,10 @@ from datetime import timedelta
 
 from scheduler_app.assembly import assemble
 from scheduler_app.beat.duties import duties
-from scheduler_app.beat.tick import Tick
+from scheduler_app.beat.scheduler import Tick
 from scheduler_app.broker.app import make_app
 from scheduler_app.clock import clock, monotonic
-from scheduler_app.store.schedules.documents import to_document
+from scheduler_app.store.schedules.documents import to_schedule_document
 from tests.bench.ground import Ground, ground
 from tests.bench.report import Report, Row
 from tests.builders import schedule
@@ -73,7 +73,7 @@ def _busy(made: Ground, due: int) -> float:
 
 def _insert(made: Ground, rule: str, prefix: str, numbers: range) -> None:
     schedules = made.store.mongo.collection("schedules")
-    template = to_document(schedule(clock.now(), rrule=rule), made.store.secret_box)
+    template = to_schedule_document(schedule(clock.now(), rrule=rule), made.store.secret_box)
     for first in range(0, len(numbers), BATCH):
         some = numbers[first : first + BATCH]
         schedules.insert_many([{**template, "_id": f"{prefix}{number}"} for number in some], ordered=False)

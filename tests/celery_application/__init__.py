@@ -10,7 +10,7 @@ from pathlib import Path
 from redis import Redis as RedisClient
 
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
-from scheduler_app.embedded.redis_server import Redis
+from scheduler_app.embedded.brokers import Redis
 from tests.processes import Program
 
 #: The name by which schedules call its broker.

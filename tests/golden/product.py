@@ -23,13 +23,12 @@ from pymongo import MongoClient
 from redis import Redis as RedisClient
 from werkzeug.serving import make_server
 
-from scheduler_app.api import factory, time_limits
+from scheduler_app.api import factory, request_limits
 from scheduler_app.api.factory import routed, serve
-from scheduler_app.beat import tick
+from scheduler_app.beat import scheduler
 from scheduler_app.beat.duties import duties
-from scheduler_app.beat.tick import Tick
-from scheduler_app.broker.rabbitmq.channel import QUORUM
-from scheduler_app.broker.rabbitmq.names import LANES, lane_queue, name_prefix
+from scheduler_app.beat.scheduler import Tick
+from scheduler_app.broker.rabbitmq.transport import LANES, QUORUM, lane_queue, name_prefix
 from scheduler_app.cli import main as main
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings as Settings
@@ -37,8 +36,8 @@ from scheduler_app.domain.retry import RetryPolicy
 from scheduler_app.embedded import Mongod as Mongod
 from scheduler_app.embedded import RabbitMQ as RabbitMQ
 from scheduler_app.embedded import Redis as Redis
-from scheduler_app.usecases import polled
-from scheduler_app.usecases.dispatch import dispatch
+from scheduler_app.usecases import stops
+from scheduler_app.usecases.duties import dispatch
 from scheduler_app.worker import pipeline, reports
 from scheduler_app.worker.attempt import Attempt
 from tests.processes import PATIENCE_SECONDS
@@ -51,9 +50,9 @@ READER: Final = "reader-" + "r" * 40
 SECRETS_KEY: Final = base64.urlsafe_b64encode(b"thirty-two bytes of a golden key").decode()
 
 _LIMITS: Final = (
-    *((time_limits, name) for name in ("GET_SECONDS", "CHANGE_SECONDS", "MUCH_SECONDS")),
+    *((request_limits, name) for name in ("GET_SECONDS", "CHANGE_SECONDS", "MUCH_SECONDS")),
     (factory, "BROKER_SECONDS"),
-    (polled, "ANSWER_SECONDS"),
+    (stops, "ANSWER_SECONDS"),
     (dispatch, "SELECTION_SECONDS"),
     (reports, "LAST_SECONDS"),
     (pipeline, "END_SECONDS"),
@@ -174,8 +173,8 @@ def held_time() -> Iterator[Time]:
         # what it looks up once in a while it looks up each time.
         for module, name in _LIMITS:
             patch.setattr(module, name, PATIENCE_SECONDS)
-        patch.setattr(tick, "monotonic", lambda: 0.0)
-        patch.setattr(polled.Polled, "is_old", property(lambda polled: True))
+        patch.setattr(scheduler, "monotonic", lambda: 0.0)
+        patch.setattr(stops.Polled, "is_old", property(lambda polled: True))
         patch.setitem(RetryPolicy.delay.__kwdefaults__ or {}, "draw", lambda: 1.0)
         patch.setattr(
             Attempt,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from scheduler_app.actions.executors import make_executors
+from scheduler_app.actions.kind import make_executors
 from scheduler_app.actions.registry import KINDS
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings

@@ -11,12 +11,12 @@ from urllib.parse import quote
 import pytest
 from flask.testing import FlaskClient
 
-from scheduler_app.api.wire.destination_input import DestinationInput
+from scheduler_app.api.wire.destination import DestinationInput
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import Event
 from scheduler_app.store import Store
-from scheduler_app.usecases.notifications import Notifications
+from scheduler_app.usecases.duties.notifications import Notifications
 from scheduler_app.worker import Pipeline
 from tests import canaries
 from tests.integration.actions.receiver import Receiver

@@ -8,17 +8,17 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[2]
 _PLACES: Final = (
     "scheduler_app/worker",
-    "scheduler_app/usecases/expansion.py",
+    "scheduler_app/usecases/duties/expansion.py",
     "scheduler_app/usecases/dispatch",
-    "scheduler_app/usecases/recovery.py",
+    "scheduler_app/usecases/duties/housekeeping.py",
     "scheduler_app/store/events",
     "scheduler_app/broker",
     "scheduler_app/domain/event.py",
     "scheduler_app/domain/destination.py",
-    "scheduler_app/domain/recurrence/rules/rolling.py",
-    "scheduler_app/domain/recurrence/warnings/exception_warnings.py",
-    "scheduler_app/domain/triggers/phrase/meaning/calendar_days.py",
-    "scheduler_app/domain/triggers/phrase/meaning/named_days.py",
+    "scheduler_app/domain/recurrence/rules/open_days.py",
+    "scheduler_app/domain/recurrence/warnings.py",
+    "scheduler_app/domain/triggers/phrase/dates.py",
+    "scheduler_app/domain/triggers/phrase/repeated_days.py",
     "scheduler_app/webserver/open_connections.py",
 )
 
@@ -26,8 +26,8 @@ _PLACES: Final = (
 #: Files that only log or count, and one that writes the history of a demonstration.
 _LEFT_OUT: Final = (
     "scheduler_app/worker/failure_log.py",
-    "scheduler_app/worker/gauges.py",
-    "scheduler_app/store/events/past_events.py",
+    "scheduler_app/worker/process.py",
+    "scheduler_app/store/events/outcomes.py",
 )
 
 

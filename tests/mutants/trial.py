@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from scheduler_app.embedded import ports
+from scheduler_app.embedded import server
 from tests import scratch
 from tests.mutants.faults import Fault
 from tests.mutants.places import copy_tree
@@ -197,9 +197,9 @@ def pytest_configure() -> None:
     """A port that one copy has found to be free must not be taken by another before it is listened on. And a
     run ends with the one that started it."""
     scratch.end_with_parent()
-    each = len(ports.RANGE) // 4
-    first = ports.RANGE.start + int(os.environ[_INDEX]) * each
-    ports.RANGE = range(first, first + each)
+    each = len(server.RANGE) // 4
+    first = server.RANGE.start + int(os.environ[_INDEX]) * each
+    server.RANGE = range(first, first + each)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -23,10 +23,10 @@ NEVER_AT_ONCE = (
     "pycurl",
     "pygments",
     "rich",
-    "scheduler_app.domain.recurrence.description.set_sentence",
+    "scheduler_app.domain.recurrence.description.sentences",
     "scheduler_app.domain.recurrence.why.set_reasons",
-    "scheduler_app.domain.triggers.cron.reading",
-    "scheduler_app.domain.triggers.phrase.reading",
+    "scheduler_app.domain.triggers.cron.translation",
+    "scheduler_app.domain.triggers.phrase.parser",
 )
 
 

@@ -6,7 +6,7 @@ made from these rows.
 
 from collections.abc import Iterable
 
-from scheduler_app.api.wire.schedule_fields.action import ACTION
+from scheduler_app.api.wire.schedule_fields.action import ACTION, BODY_FIELDS, REQUEST
 from scheduler_app.api.wire.schedule_fields.delivery import DELIVERY
 from scheduler_app.api.wire.schedule_fields.field import (
     AnyField,
@@ -15,13 +15,9 @@ from scheduler_app.api.wire.schedule_fields.field import (
     ShownSchedule,
     warnings_of,
 )
-from scheduler_app.api.wire.schedule_fields.jitter import JITTER
-from scheduler_app.api.wire.schedule_fields.lifecycle import LAST_OUTCOMES, LIFECYCLE, STATES
-from scheduler_app.api.wire.schedule_fields.naming import NAMING
-from scheduler_app.api.wire.schedule_fields.overlap import OVERLAP
-from scheduler_app.api.wire.schedule_fields.policies import POLICIES
-from scheduler_app.api.wire.schedule_fields.request import BODY_FIELDS, REQUEST
-from scheduler_app.api.wire.schedule_fields.trigger import TRIGGER
+from scheduler_app.api.wire.schedule_fields.identity import LAST_OUTCOMES, LIFECYCLE, NAMING, STATES
+from scheduler_app.api.wire.schedule_fields.policies import OVERLAP, POLICIES
+from scheduler_app.api.wire.schedule_fields.trigger import JITTER, TRIGGER
 from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
 
 __all__ = [

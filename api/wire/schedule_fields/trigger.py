@@ -1,4 +1,4 @@
-"""When a schedule fires, and what that comes to.
+"""When a schedule fires, how far its callbacks are spread, and what that comes to.
 
 The fields of each trigger kind come from the registry of kinds: a new kind needs no row here.
 """
@@ -11,6 +11,7 @@ from marshmallow import fields, validate
 from scheduler_app.api.wire.field_types import CalendarName, Instant, LocalOrInstant
 from scheduler_app.api.wire.output_schema import OutputSchema
 from scheduler_app.api.wire.schedule_fields.field import AnyField, ScheduleField, Show
+from scheduler_app.domain.event import MAX_JITTER_SECONDS, due
 from scheduler_app.domain.recurrence import OnHoliday
 from scheduler_app.domain.triggers import BY_NAME, FIELDS, FieldType, TriggerField
 from scheduler_app.json_boolean import JsonBoolean
@@ -187,5 +188,34 @@ TRIGGER = (
         meaning="What may surprise the person who wrote the trigger",
         output=fields.List(fields.String()),
         shown=lambda it: it.facts.warnings,
+    ),
+)
+
+
+def _seconds() -> fields.Float:
+    return fields.Float(validate=validate.Range(0, MAX_JITTER_SECONDS))
+
+
+JITTER = (
+    ScheduleField(
+        name="jitter_seconds",
+        meaning="Each callback falls due up to this many seconds after its occurrence, by a hash of the"
+        " schedule's id and the instant: the same whenever it is asked, and another for each schedule",
+        default="0",
+        input=_seconds(),
+        preview=_seconds(),
+        output=fields.Float(),
+        shown=lambda it: it.schedule.jitter_seconds,
+        aliases="jitter spread splay random_delay randomized_delay",
+    ),
+    ScheduleField(
+        name="next_due_at",
+        meaning="When the callback of `next_run_at` falls due; only of a schedule with jitter",
+        output=Instant(),
+        shown=lambda it: (
+            due(it.schedule.id, it.facts.next_run_at, it.schedule.jitter_seconds)
+            if it.schedule.jitter_seconds and it.facts.next_run_at
+            else None
+        ),
     ),
 )

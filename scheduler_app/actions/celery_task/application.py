@@ -7,7 +7,7 @@ from celery import Celery
 from kombu.exceptions import EncodeError
 
 from scheduler_app.broker_faults import broker_faults
-from scheduler_app.domain.broker_tls import PLAIN_TLS, BrokerTls
+from scheduler_app.config.settings import PLAIN_TLS, BrokerTls
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 
 #: For each step of a call to a broker or to a result backend, in seconds.
@@ -16,11 +16,11 @@ PATIENCE_SECONDS = 4.0
 _RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
 
 
-class Unsendable(Exception):
+class UnsendableTask(Exception):
     """No broker can carry the task."""
 
 
-class Application:
+class RemoteApplication:
     """Belongs to one thread. It connects when it is first used."""
 
     def __init__(self, url: str, backend: str | None, tls: BrokerTls = PLAIN_TLS) -> None:
@@ -72,7 +72,7 @@ class Application:
                 **{name: value for name, value in options.items() if value is not None},
             )
         except (EncodeError, TypeError, ValueError) as error:
-            raise Unsendable(f"{type(error).__name__}: {error}") from error
+            raise UnsendableTask(f"{type(error).__name__}: {error}") from error
 
     def results(self, task_ids: Sequence[str]) -> list[dict[str, Any] | None]:
         """What the result backend has of these tasks, in one call; None of one that it does not know.

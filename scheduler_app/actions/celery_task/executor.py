@@ -6,13 +6,11 @@ import queue
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from scheduler_app.actions.celery_task.asked import Asked, Told
-from scheduler_app.actions.celery_task.broker_thread import BrokerThread
-from scheduler_app.actions.executor import Outcome, Verdict
+from scheduler_app.actions.celery_task.broker_thread import BrokerThread, TaskOutcome, TaskRequest
+from scheduler_app.actions.kind import Outcome, Verdict
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.broker_tls import PLAIN_TLS, BrokerTls
-from scheduler_app.domain.celery_task_action import CeleryTaskAction
-from scheduler_app.domain.celery_task_patterns import AllowedTasks
+from scheduler_app.config.settings import PLAIN_TLS, BrokerTls
+from scheduler_app.domain.celery_task_action import AllowedTasks, CeleryTaskAction
 from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event
 
@@ -42,10 +40,10 @@ class CeleryTaskExecutor:
         self._allowed = allowed
         self._ready = ready
         self._tls = tls
-        self._told: queue.SimpleQueue[Told | None] = queue.SimpleQueue()
+        self._told: queue.SimpleQueue[TaskOutcome | None] = queue.SimpleQueue()
         self._threads: dict[str, BrokerThread] = {}
         self._serials = itertools.count()
-        self._pending: dict[str, tuple[Asked, float]] = {}
+        self._pending: dict[str, tuple[TaskRequest, float]] = {}
         """By event, with the monotonic time at which the attempt began."""
         self._ends: list[tuple[float, int, str]] = []
 
@@ -54,7 +52,7 @@ class CeleryTaskExecutor:
         if not isinstance(action, CeleryTaskAction):
             raise TypeError(f"an action of kind {action.kind} is no Celery task")
         began = monotonic()
-        asked = Asked(next(self._serials), event, action, began + deliverable.timeout_seconds)
+        asked = TaskRequest(next(self._serials), event, action, began + deliverable.timeout_seconds)
         self._pending[event.id] = asked, began
         heapq.heappush(self._ends, (asked.until, asked.serial, event.id))
         if action.broker not in self._brokers:
@@ -62,7 +60,7 @@ class CeleryTaskExecutor:
             self._tell(_not_named(asked, "CELERY_BROKERS"))
         elif refusal := self._allowed.refusal(action):
             reason = f"this worker refuses it: {refusal}"
-            self._tell(Told(asked.serial, event.id, Outcome.PERMANENT, reason))
+            self._tell(TaskOutcome(asked.serial, event.id, Outcome.PERMANENT, reason))
         elif action.wait and action.broker not in self._result_backends:
             self._tell(_not_named(asked, "CELERY_RESULT_BACKENDS"))
         else:
@@ -117,17 +115,17 @@ class CeleryTaskExecutor:
             thread.start()
         return thread
 
-    def _tell(self, told: Told) -> None:
+    def _tell(self, told: TaskOutcome) -> None:
         self._told.put(told)
         self._ready()
 
-    def _verdict(self, told: Told) -> list[Verdict]:
+    def _verdict(self, told: TaskOutcome) -> list[Verdict]:
         """None for an attempt that was interrupted or has ended before."""
         pending = self._pending.get(told.event_id)
         if pending is None or pending[0].serial != told.serial:
             return []
         del self._pending[told.event_id]
-        return [_ended(told, pending[1])]
+        return [_verdict_of(told, pending[1])]
 
     def _overdue(self) -> list[Verdict]:
         """The attempts whose time is over."""
@@ -141,10 +139,10 @@ class CeleryTaskExecutor:
             asked, began = pending
             del self._pending[event_id]
             reason = self._why_overdue(asked, asked.until - began)
-            found.append(_ended(Told(serial, event_id, Outcome.RETRY, reason), began))
+            found.append(_verdict_of(TaskOutcome(serial, event_id, Outcome.RETRY, reason), began))
         return found
 
-    def _why_overdue(self, asked: Asked, seconds: float) -> str:
+    def _why_overdue(self, asked: TaskRequest, seconds: float) -> str:
         thread = self._threads.get(asked.action.broker)
         if asked.action.wait and thread is not None and thread.knows_no_results:
             backend = f"the result backend of {asked.action.broker} does not answer"
@@ -153,12 +151,12 @@ class CeleryTaskExecutor:
         return f"the task did not {doing} within {seconds:g} s"
 
 
-def _not_named(asked: Asked, setting: str) -> Told:
+def _not_named(asked: TaskRequest, setting: str) -> TaskOutcome:
     reason = f"this worker's {setting} does not name {asked.action.broker}"
-    return Told(asked.serial, asked.event.id, Outcome.RETRY, reason)
+    return TaskOutcome(asked.serial, asked.event.id, Outcome.RETRY, reason)
 
 
-def _ended(told: Told, began: float) -> Verdict:
+def _verdict_of(told: TaskOutcome, began: float) -> Verdict:
     error = told.reason or None
     duration_ms = (monotonic() - began) * 1000
     return Verdict(told.event_id, told.outcome, None, error, told.snippet, duration_ms, told.reason)

@@ -8,8 +8,8 @@ from scheduler_app.domain.command_action import (
     MAX_VARIABLES_BYTES,
     MAX_WORDS,
     CommandAction,
+    is_own_variable,
 )
-from scheduler_app.domain.command_patterns import is_own_variable
 from scheduler_app.domain.errors import InvalidField
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")

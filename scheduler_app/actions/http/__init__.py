@@ -3,15 +3,17 @@
 `sender` and `executor` are not among the names here: they import libcurl, which only workers need.
 """
 
-from scheduler_app.actions.http.guard import Guard, guard_of, parse_networks
-from scheduler_app.actions.http.headers import check_header, headers_for
-from scheduler_app.actions.http.reachable import check_reachable
-from scheduler_app.actions.http.redaction import redacted
-from scheduler_app.actions.http.request import Request
-from scheduler_app.actions.http.response import Response
-from scheduler_app.actions.http.retry_after import parse_retry_after
-from scheduler_app.actions.http.signature import check_secret, new_secret, sign
-from scheduler_app.actions.http.url import check_url
+from scheduler_app.actions.http.guard import Guard, check_reachable, guard_of, parse_networks
+from scheduler_app.actions.http.request import (
+    Request,
+    check_header,
+    check_secret,
+    check_url,
+    headers_for,
+    new_secret,
+    sign,
+)
+from scheduler_app.actions.http.response import Response, parse_retry_after, redacted
 
 __all__ = [
     "Guard",

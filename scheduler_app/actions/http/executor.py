@@ -3,13 +3,10 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from scheduler_app.actions.executor import Outcome, Verdict
-from scheduler_app.actions.http.headers import headers_for
-from scheduler_app.actions.http.redaction import redacted
-from scheduler_app.actions.http.request import Request
-from scheduler_app.actions.http.response import Response
-from scheduler_app.actions.http.retry_after import parse_retry_after
+from scheduler_app.actions.http.request import Request, headers_for
+from scheduler_app.actions.http.response import Response, parse_retry_after, redacted
 from scheduler_app.actions.http.sender import Sender
+from scheduler_app.actions.kind import Outcome, Verdict
 from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.http_action import http_action

@@ -1,19 +1,134 @@
-"""One libcurl easy handle and what it gathers."""
+"""One libcurl easy handle and what it gathers, the connections that it may use, and what libcurl reports, in
+sentences for the person whose callback failed.
+
+Connections that were opened with credentials are used again with the very same credentials only. A receiver
+may take the caller of the first request on a connection for that of all that follow, as NTLM and Negotiate
+do, and sessions bound to TLS: a connection that one schedule has opened must not carry another's request.
+libcurl tells connections apart by scheme, host, port and TLS options; headers mean nothing to it. HTTP/2, by
+which requests of several would share one, is off.
+"""
 
 import os
 import socket
+from collections import OrderedDict
 from collections.abc import Callable
 
 import pycurl
 
-from scheduler_app.actions.http import failure
-from scheduler_app.actions.http.connection_pools import ConnectionPool
 from scheduler_app.actions.http.guard import Guard, refused_by_settings
-from scheduler_app.actions.http.headers import USER_AGENT
-from scheduler_app.actions.http.request import Request
+from scheduler_app.actions.http.request import USER_AGENT, Request
 from scheduler_app.actions.http.response import SNIPPET_BYTES, Response, snippet_of
 from scheduler_app.domain.text import one_line
 from scheduler_app.telemetry import get_logger
+
+Credentials = tuple[tuple[str, str], ...]
+
+
+class ConnectionPool:
+    """The connections, and TLS sessions, of one set of credentials."""
+
+    __slots__ = ("active", "peak", "share")
+
+    def __init__(self) -> None:
+        self.active = 0
+        #: As many requests were under way at once: no more connections than that stay open.
+        self.peak = 0
+        self.share = pycurl.CurlShare()
+        self.share.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_CONNECT)
+        self.share.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_SSL_SESSION)
+
+
+class ConnectionPools:
+    """A pool for each set of credentials, made when it is asked for; those unused for longest go first.
+
+    All of them together keep at most `max_connections` idle connections.
+    """
+
+    def __init__(self, max_connections: int) -> None:
+        self._room = max_connections
+        self._pools: OrderedDict[Credentials, ConnectionPool] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._pools)
+
+    def enter(self, credentials: Credentials) -> ConnectionPool | None:
+        """The pool for a request that begins; None if no room is left: then its connection must be a fresh
+        one, and is not kept."""
+        pool = self._pools.get(credentials)
+        if pool is None or pool.active == pool.peak:
+            if not self._room and not self._evict():
+                return None
+            if pool is None:
+                pool = self._pools[credentials] = ConnectionPool()
+            self._room -= 1
+            pool.peak += 1
+        pool.active += 1
+        self._pools.move_to_end(credentials)
+        return pool
+
+    def leave(self, pool: ConnectionPool) -> None:
+        """The request has ended, and its handle no longer knows the pool."""
+        pool.active -= 1
+
+    def close(self) -> None:
+        """Closes every idle connection. No handle may know a pool any more."""
+        for pool in self._pools.values():
+            pool.share.close()
+        self._pools.clear()
+
+    def _evict(self) -> bool:
+        """Makes room; False when every pool is in use."""
+        for credentials, pool in self._pools.items():
+            if not pool.active:
+                del self._pools[credentials]
+                pool.share.close()
+                self._room += pool.peak
+                return True
+        return False
+
+
+CONNECT_SECONDS = 5.0
+
+_CLOSED = "the receiver closed the connection before the answer was complete"
+_SENTENCES = {
+    pycurl.E_GOT_NOTHING: "the receiver closed the connection without an answer",
+    pycurl.E_PARTIAL_FILE: _CLOSED,
+    pycurl.E_RECV_ERROR: _CLOSED,
+    pycurl.E_SEND_ERROR: "the receiver closed the connection while the request was sent",
+    100: "the answer's headers are too large",  # CURLE_TOO_LARGE, which pycurl does not name
+}
+# libcurl's own words are good where they tell what was wrong with the other side.
+_NOT_HTTP = "the answer is not HTTP/1.1"
+_PREFIXES = {
+    pycurl.E_COULDNT_RESOLVE_HOST: "the name was not resolved",
+    pycurl.E_COULDNT_CONNECT: "could not connect",
+    pycurl.E_SSL_CONNECT_ERROR: "TLS failed",
+    pycurl.E_PEER_FAILED_VERIFICATION: "the certificate is not accepted",
+    # Not our URL's scheme, which was checked before: an answer without a status line, taken for HTTP/0.9.
+    pycurl.E_UNSUPPORTED_PROTOCOL: _NOT_HTTP,
+    pycurl.E_FTP_WEIRD_SERVER_REPLY: _NOT_HTTP,
+}
+
+
+def failure_sentence(code: int, message: str, os_errno: int) -> str:
+    """The sentence for a CURLcode other than a timeout; `message` is libcurl's, `os_errno` may be 0."""
+    if code == pycurl.E_COULDNT_CONNECT and os_errno:
+        message = os.strerror(os_errno).lower()
+    elif code == pycurl.E_RECV_ERROR and "response headers" in message:
+        return _SENTENCES[100]
+    elif code in _SENTENCES:
+        return _SENTENCES[code]
+    message = message or f"curl's error {code}"
+    prefix = _PREFIXES.get(code)
+    return f"{prefix}: {message}" if prefix else message
+
+
+def timeout_sentence(connected: bool, timeout_seconds: float) -> str:
+    """The sentence for a timeout: it names the limit that was met."""
+    if connected:
+        return f"timed out after {timeout_seconds:g} s"
+    return f"timed out: no connection within {min(timeout_seconds, CONNECT_SECONDS):g} s"
+
 
 log = get_logger(__name__)
 
@@ -106,7 +221,7 @@ class Transfer:
         if request.timeout_seconds != self._timeout_seconds:  # mostly it is what the last request had
             timeout_ms = max(1, round(request.timeout_seconds * 1000))
             setopt(pycurl.TIMEOUT_MS, timeout_ms)
-            setopt(pycurl.CONNECTTIMEOUT_MS, min(timeout_ms, round(failure.CONNECT_SECONDS * 1000)))
+            setopt(pycurl.CONNECTTIMEOUT_MS, min(timeout_ms, round(CONNECT_SECONDS * 1000)))
             self._timeout_seconds = request.timeout_seconds
 
     def keep_apart(self, pool: ConnectionPool | None) -> None:
@@ -196,9 +311,9 @@ class Transfer:
             return f"no socket could be opened: {self._socket_error.strerror}", False
         if code == pycurl.E_OPERATION_TIMEDOUT:
             connected = self.curl.getinfo(pycurl.REQUEST_SIZE) > 0  # it was sent: TLS is done, too
-            sentence = failure.timed_out(connected, self._request.timeout_seconds)
+            sentence = timeout_sentence(connected, self._request.timeout_seconds)
         else:
-            sentence = failure.sentence(code, message, self.curl.getinfo(pycurl.OS_ERRNO))
+            sentence = failure_sentence(code, message, self.curl.getinfo(pycurl.OS_ERRNO))
         if self._refusals:
             sentence = f"{sentence} (and refused: a private address)"
         return sentence, code == pycurl.E_URL_MALFORMAT

@@ -23,9 +23,17 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.broker_tls import PLAIN_TLS, BrokerTls
+from scheduler_app.config.settings import PLAIN_TLS, BrokerTls
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.flow import Answer, Ask, Ended, FlowState, Grant, PastAnswer, Why
+from scheduler_app.domain.flow_control import (
+    FinishedRequest,
+    FlowGrant,
+    FlowRequest,
+    FlowState,
+    PastAnswer,
+    ReceiverAnswer,
+    WaitReason,
+)
 
 #: A receiver may ask for patience, but not for ever.
 MAX_BLOCKED_SECONDS = 86_400.0
@@ -143,11 +151,11 @@ return cjson.encode(out)
 """
 
 _WHY = {
-    "rate": Why.RATE,
-    "concurrency": Why.CONCURRENCY,
-    "breaker": Why.BREAKER,
-    "asked": Why.ASKED,
-    "restart": Why.RESTART,
+    "rate": WaitReason.RATE,
+    "concurrency": WaitReason.CONCURRENCY,
+    "breaker": WaitReason.BREAKER,
+    "asked": WaitReason.ASKED,
+    "restart": WaitReason.RESTART,
 }
 _SETTINGS = json.dumps(
     {
@@ -196,17 +204,17 @@ class RedisLimiter:
         client = sentinel.master_for(master, password=password, **_impatient(seconds))
         return cls(client, prefix)
 
-    def decide(self, asks: Sequence[Ask]) -> list[Grant]:
+    def decide(self, asks: Sequence[FlowRequest]) -> list[FlowGrant]:
         """Answers every ask, in one call for all of them. Raises `unavailable`."""
         rows = self._call([_asked(ask) for ask in asks], [ask.destination.id for ask in asks])
         return [
-            Grant(int(row[0]), row[1], _WHY.get(row[2]), max(0.0, row[3]), row[4], row[5] == 1)
+            FlowGrant(int(row[0]), row[1], _WHY.get(row[2]), max(0.0, row[3]), row[4], row[5] == 1)
             for row in rows
         ]
 
     def look(self, destination: Destination) -> FlowState:
         """Returns how a destination is, and changes nothing. Raises `unavailable`."""
-        asked = _asked(Ask(destination)) | {"look": True}
+        asked = _asked(FlowRequest(destination)) | {"look": True}
         ((*_, found),) = self._call([asked], [destination.id])
         tokens = None
         if destination.rate_per_second:
@@ -222,7 +230,7 @@ class RedisLimiter:
             asked_to_wait=found["blocked"],
             line=found["line"],
             answers=tuple(
-                PastAnswer(ago, int(status) or None, Answer(answer))
+                PastAnswer(ago, int(status) or None, ReceiverAnswer(answer))
                 for ago, status, answer in found["answers"] or ()
             ),
         )
@@ -253,7 +261,7 @@ def _impatient(seconds: float) -> dict[str, Any]:
     }
 
 
-def _asked(ask: Ask) -> dict[str, Any]:
+def _asked(ask: FlowRequest) -> dict[str, Any]:
     made, breaker = ask.destination, ask.destination.breaker
     asked: dict[str, Any] = {
         "wanted": list(ask.wanted),
@@ -272,7 +280,7 @@ def _asked(ask: Ask) -> dict[str, Any]:
     return asked
 
 
-def _ended(ended: Ended) -> dict[str, Any]:
+def _ended(ended: FinishedRequest) -> dict[str, Any]:
     told: dict[str, Any] = {"id": ended.event_id, "answer": ended.answer.value, "slow": ended.slow_down}
     if ended.status_code is not None:
         told["status"] = ended.status_code

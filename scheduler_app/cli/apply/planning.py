@@ -1,39 +1,168 @@
-"""What applying would change: fields, and occurrences of the next 30 days."""
+"""What applying would change: fields, and the occurrences of the next 30 days that are added, removed or
+moved. Previews of the API tell the occurrences.
+"""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from scheduler_app.cli.apply.files import Item
-from scheduler_app.cli.apply.kinds import OfKind
-from scheduler_app.cli.apply.occurrences import MOST, Difference, difference
-from scheduler_app.cli.stored_triggers import TRIGGER_FIELDS, upcoming
-from scheduler_app.client import Json, Scheduler, SchedulerError
+from scheduler_app.cli.apply.files import ApplyItem
+from scheduler_app.client import TRIGGERS, Json, Scheduler, SchedulerError, TriggerFields
+
+
+class ResourceKind:
+    """What of one kind is on the server."""
+
+    def __init__(self, scheduler: Scheduler, kind: str) -> None:
+        """`kind` is one of the keys of the files."""
+        self._get: Callable[[str], Mapping[str, Any]]
+        self._put: Callable[..., Mapping[str, Any]]
+        if kind == "destinations":
+            self._get, self._put = scheduler.destinations.get, _put_destination(scheduler)
+        elif kind == "calendars":
+            self._get, self._put = scheduler.calendars.get, scheduler.calendars.put
+        elif kind == "blackouts":
+            self._get, self._put = scheduler.get_blackout, scheduler.put_blackout
+        else:
+            self._get, self._put = scheduler.get, scheduler.put
+
+    def find(self, name: str) -> Mapping[str, Any] | None:
+        """None if there is none. Raises SchedulerError."""
+        try:
+            return self._get(name)
+        except SchedulerError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def put(self, name: str, fields: Mapping[str, Any], *, dry_run: bool = False) -> Mapping[str, Any]:
+        """Creates or changes one; `result` says which. Raises SchedulerError."""
+        return self._put(name, fields, dry_run=dry_run)
+
+
+def _put_destination(scheduler: Scheduler) -> Callable[..., Mapping[str, Any]]:
+    def put(name: str, fields: Mapping[str, Any], *, dry_run: bool) -> Mapping[str, Any]:
+        if wrong := {"dry_run", "self"} & fields.keys():
+            # As the API says it of a field that it does not know; these are words of the method.
+            raise SchedulerError(f"{min(wrong)}: Unknown field", status=422)
+        return scheduler.destinations.put(name, dry_run=dry_run, **fields)
+
+    return put
+
+
+#: Fields of a schedule that say when it runs.
+TRIGGER_FIELDS: Final = tuple(TriggerFields.__annotations__)
+
+
+def trigger_of(schedule: Mapping[str, Any]) -> Json:
+    """What a preview needs of a schedule as the API shows it: the recurrence that its trigger has become, by
+    which intervals and phrases are counted from the time that they were given."""
+    beside = {name: schedule[name] for name in ("timezone", "gap", "overlap") if name in schedule}
+    closed = {name: schedule[name] for name in ("calendar", "on_holiday") if schedule.get(name) is not None}
+    if schedule.get("recurrence"):
+        return {"rrule": schedule["recurrence"]} | beside | closed
+    given = {name: schedule[name] for name in TRIGGER_FIELDS if schedule.get(name) is not None}
+    if "delay_seconds" in given:
+        return {"run_at": schedule["next_run_at"]} if schedule.get("next_run_at") else {}
+    return given | beside | closed
+
+
+def upcoming(
+    scheduler: Scheduler,
+    schedule: Mapping[str, Any],
+    limit: int,
+    *,
+    after: datetime | str | None = None,
+    until: datetime | str | None = None,
+) -> Sequence[Json]:
+    """The occurrences of a schedule after `after` (default: now), none after `until`."""
+    fields = trigger_of(schedule)
+    if not any(name in fields for name in TRIGGERS) or "on_demand" in fields:
+        return []
+    found = scheduler.preview(fields.pop("rrule", None), after=after, until=until, limit=limit, **fields)
+    return [dict(each) for each in found["occurrences"]]
+
+
+#: Of a schedule, the most occurrences that are compared.
+MAX_COMPARED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class OccurrenceDifference:
+    """Occurrences by their local times."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    moved: tuple[tuple[str, str], ...] = ()
+    """From, to: the only one of its local day that is gone, and the only one that has come."""
+    cut_short: bool = False
+    """There are more than `MOST`: only the days that the first of them fill were compared."""
+
+
+def compare_occurrences(
+    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
+) -> OccurrenceDifference:
+    """Compares occurrences by their instants. Where a list is full, only the days before its last one are
+    compared: what is not in the rest of that day may have moved within it."""
+    old, new = _by_time(before), _by_time(after)
+    full = [times[max(times)][:10] for times in (old, new) if len(times) >= MAX_COMPARED]
+    if full:
+        day = min(full)
+        old = {time: local for time, local in old.items() if local[:10] < day}
+        new = {time: local for time, local in new.items() if local[:10] < day}
+    gone = [old[time] for time in sorted(old.keys() - new.keys())]
+    come = [new[time] for time in sorted(new.keys() - old.keys())]
+    gone_days, come_days = _by_day(gone), _by_day(come)
+    moved = tuple(
+        (times[0], come_days[day][0])
+        for day, times in gone_days.items()
+        if len(times) == len(come_days.get(day, ())) == 1
+    )
+    left, reached = {pair[0] for pair in moved}, {pair[1] for pair in moved}
+    return OccurrenceDifference(
+        added=tuple(each for each in come if each not in reached),
+        removed=tuple(each for each in gone if each not in left),
+        moved=moved,
+        cut_short=bool(full),
+    )
+
+
+def _by_time(occurrences: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Local times by run times, which the API writes so that they sort as text."""
+    return {str(each["run_time"]): str(each["local"]) for each in occurrences}
+
+
+def _by_day(locals_: Iterable[str]) -> dict[str, list[str]]:
+    days: dict[str, list[str]] = {}
+    for local in locals_:
+        days.setdefault(local[:10], []).append(local)
+    return days
+
 
 AHEAD: Final = timedelta(days=30)
 #: Fields on which the occurrences depend.
-_TIMING: Final = (*TRIGGER_FIELDS, "recurrence", "calendar", "on_holiday", "state")
+_TIMING_FIELDS: Final = (*TRIGGER_FIELDS, "recurrence", "calendar", "on_holiday", "state")
 #: Fields that follow from others, or from what happens.
-_FOLLOWING: Final = {
+_DERIVED_FIELDS: Final = {
     *("version", "revision", "updated_at", "created_at", "result", "message", "dry_run", "last_run"),
     *("next_run_at", "next_run", "warnings", "dtstart", "description", "recurrence", "reason"),
     *("window", "is_on"),
     *("signing_secret", "signing_since", "signing_overlap_until", "flow", "remade"),
 }
 #: Fields by which a schedule names what the same files may create before it.
-_NAMES: Final = {"/calendar": "calendars", "/destination": "destinations"}
+_REFERENCE_KINDS: Final = {"/calendar": "calendars", "/destination": "destinations"}
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlannedChange:
     """What becomes of one item: `created`, `changed`, `unchanged`, `deleted` or `refused`."""
 
-    item: Item
+    item: ApplyItem
     result: str
     fields: Mapping[str, tuple[Any, Any]] = field(default_factory=dict, repr=False)
     """The fields that differ, before and after, as answers show them."""
-    occurrences: Difference = field(default_factory=Difference)
+    occurrences: OccurrenceDifference = field(default_factory=OccurrenceDifference)
     reason: str | None = None
     """Why it is refused, or what could not be found out."""
 
@@ -42,62 +171,66 @@ class Step:
         return self.result in ("created", "changed", "deleted")
 
 
-def plan(scheduler: Scheduler, items: Sequence[Item], now: datetime) -> Iterator[Step]:
+def plan(scheduler: Scheduler, items: Sequence[ApplyItem], now: datetime) -> Iterator[PlannedChange]:
     """What applying each item would do; it changes nothing. An item that is refused harms only itself.
     Raises SchedulerError where the API does not answer."""
     coming: set[tuple[str, Any]] = set()
     for item in items:
-        step = _planned(scheduler, item, now, coming)
+        step = _plan_item(scheduler, item, now, coming)
         if step.result == "created":
             coming.add((item.kind, item.name))
         yield step
 
 
-def deletions(scheduler: Scheduler, schedules: Iterable[Mapping[str, Any]], now: datetime) -> Iterator[Step]:
+def deletions(
+    scheduler: Scheduler, schedules: Iterable[Mapping[str, Any]], now: datetime
+) -> Iterator[PlannedChange]:
     """What deleting these schedules would do."""
     for schedule in schedules:
         lost = _occurrences(scheduler, schedule, now)
-        item = Item("schedules", str(schedule["id"]), {}, "")
-        yield Step(item, "deleted", occurrences=difference(lost, ()))
+        item = ApplyItem("schedules", str(schedule["id"]), {}, "")
+        yield PlannedChange(item, "deleted", occurrences=compare_occurrences(lost, ()))
 
 
-def _planned(scheduler: Scheduler, item: Item, now: datetime, coming: set[tuple[str, Any]]) -> Step:
-    of_kind = OfKind(scheduler, item.kind)
+def _plan_item(
+    scheduler: Scheduler, item: ApplyItem, now: datetime, coming: set[tuple[str, Any]]
+) -> PlannedChange:
+    of_kind = ResourceKind(scheduler, item.kind)
     before = of_kind.find(item.name)
     try:
         after = of_kind.put(item.name, item.fields, dry_run=True)
     except SchedulerError as error:
         if error.status is None or error.status >= 500:
             raise
-        if before is None and _awaits(item, error, coming):
-            return Step(item, "created", reason="checked once what it names has been created")
-        return Step(item, "refused", reason=error.detail)
+        if before is None and _waits_for_earlier_item(item, error, coming):
+            return PlannedChange(item, "created", reason="checked once what it names has been created")
+        return PlannedChange(item, "refused", reason=error.detail)
     result = str(after["result"])
     if result == "unchanged":
-        return Step(item, result)
+        return PlannedChange(item, result)
     changed = {} if before is None else dict(_changed_fields(before, after))
-    return Step(item, result, changed, _moved(scheduler, item, before, after, now))
+    return PlannedChange(item, result, changed, _occurrence_changes(scheduler, item, before, after, now))
 
 
-def _moved(
+def _occurrence_changes(
     scheduler: Scheduler,
-    item: Item,
+    item: ApplyItem,
     before: Mapping[str, Any] | None,
     after: Mapping[str, Any],
     now: datetime,
-) -> Difference:
+) -> OccurrenceDifference:
     if item.kind != "schedules":
-        return Difference()
-    if before is not None and all(before.get(name) == after.get(name) for name in _TIMING):
-        return Difference()
+        return OccurrenceDifference()
+    if before is not None and all(before.get(name) == after.get(name) for name in _TIMING_FIELDS):
+        return OccurrenceDifference()
     old = [] if before is None else _occurrences(scheduler, before, now)
-    return difference(old, _occurrences(scheduler, after, now))
+    return compare_occurrences(old, _occurrences(scheduler, after, now))
 
 
-def _awaits(item: Item, error: SchedulerError, coming: set[tuple[str, Any]]) -> bool:
+def _waits_for_earlier_item(item: ApplyItem, error: SchedulerError, coming: set[tuple[str, Any]]) -> bool:
     """Whether it is refused only for what the same files create before it."""
     pointers = {str(each.get("pointer")) for each in error.errors}
-    named = [(_NAMES.get(pointer), item.fields.get(pointer.lstrip("/"))) for pointer in pointers]
+    named = [(_REFERENCE_KINDS.get(pointer), item.fields.get(pointer.lstrip("/"))) for pointer in pointers]
     # Any other field may hold a list or an object.
     return bool(named) and all(isinstance(name, str) and (kind, name) in coming for kind, name in named)
 
@@ -105,7 +238,7 @@ def _awaits(item: Item, error: SchedulerError, coming: set[tuple[str, Any]]) -> 
 def _changed_fields(
     before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    for name in sorted({*before, *after} - _FOLLOWING):
+    for name in sorted({*before, *after} - _DERIVED_FIELDS):
         if before.get(name) != after.get(name):
             yield name, (before.get(name), after.get(name))
 
@@ -116,7 +249,7 @@ def _occurrences(scheduler: Scheduler, schedule: Mapping[str, Any], now: datetim
         return []
     end = now + AHEAD
     # Wherever the schedule is, its day of that date ends before the day after tomorrow's does here.
-    found = upcoming(scheduler, schedule, MOST, after=now, until=end + timedelta(days=2))
-    if len(found) >= MOST and str(found[-1]["local"])[:10] <= f"{end:%Y-%m-%d}":
+    found = upcoming(scheduler, schedule, MAX_COMPARED, after=now, until=end + timedelta(days=2))
+    if len(found) >= MAX_COMPARED and str(found[-1]["local"])[:10] <= f"{end:%Y-%m-%d}":
         return found
     return [each for each in found if str(each["local"])[:10] <= f"{end:%Y-%m-%d}"]

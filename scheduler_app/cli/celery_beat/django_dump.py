@@ -6,18 +6,17 @@ from datetime import datetime, timedelta
 from typing import IO, Any, Final
 from zoneinfo import ZoneInfo
 
-from scheduler_app.cli.celery_beat.crontab import crontab_trigger
 from scheduler_app.cli.celery_beat.entry import (
     MAX_BYTES,
     MAX_ENTRIES,
     MAX_PURPOSE,
     SOLAR,
-    Entry,
-    Found,
+    BeatEntry,
+    FoundEntry,
 )
-from scheduler_app.cli.celery_beat.interval import interval_trigger
-from scheduler_app.cli.entry_import import NotImportable, Refused
-from scheduler_app.cli.errors import CannotStart
+from scheduler_app.cli.celery_beat.triggers import crontab_trigger, interval_trigger
+from scheduler_app.cli.click_extensions import CannotStart
+from scheduler_app.cli.entry_import import NotImportable, RefusedEntry
 from scheduler_app.client import Json
 
 _APP: Final = "django_celery_beat."
@@ -35,7 +34,7 @@ _CUT: Final = f"only the first {MAX_PURPOSE:,} characters of its description are
 Tables = Mapping[str, Mapping[str, Json]]
 
 
-def read_dump(file: IO[str], timezone: str, now: datetime) -> Iterator[Found]:
+def read_dump(file: IO[str], timezone: str, now: datetime) -> Iterator[FoundEntry]:
     """Every periodic task of a dump. `timezone` is for crontabs and times that name none. Raises
     CannotStart."""
     tables = _tables(file)
@@ -47,7 +46,7 @@ def read_dump(file: IO[str], timezone: str, now: datetime) -> Iterator[Found]:
         try:
             yield _Row(name, fields, tables, timezone).entry(now)
         except NotImportable as refused:
-            yield Refused(name, str(refused))
+            yield RefusedEntry(name, str(refused))
 
 
 def _tables(file: IO[str]) -> Tables:
@@ -81,7 +80,7 @@ class _Row:
     def __init__(self, name: str, fields: Json, tables: Tables, timezone: str) -> None:
         self._name, self._fields, self._tables, self._timezone = name, fields, tables, timezone
 
-    def entry(self, now: datetime) -> Entry:
+    def entry(self, now: datetime) -> BeatEntry:
         fields = self._fields
         enabled = fields.get("enabled") is not False
         end = self._instant("expires")
@@ -96,7 +95,7 @@ class _Row:
         if once and changed is None and start is None:
             raise NotImportable("it is to run once, but says not from when; give it a start_time")
         purpose = str(fields.get("description") or "")
-        return Entry(
+        return BeatEntry(
             name=self._name,
             task=str(fields.get("task") or ""),
             trigger=self._trigger(kind, start, end, now, once=once),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from scheduler_app.cli.entry_import import NotImportable, Refused
+from scheduler_app.cli.entry_import import NotImportable, RefusedEntry
 from scheduler_app.client import Json
 
 MAX_ENTRIES: Final = 10_000
@@ -25,7 +25,7 @@ _OPTIONS: Final = frozenset(("queue", "priority", "expires", "headers"))
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BeatEntry:
     """What a beat sends, and when. Its repr leaves out what may be secret."""
 
     name: str
@@ -49,10 +49,10 @@ class Entry:
     """What differs from the beat, and is taken over nevertheless."""
 
 
-Found = Entry | Refused
+FoundEntry = BeatEntry | RefusedEntry
 
 
-def schedule_of(entry: Entry, broker: str) -> Json:
+def schedule_of(entry: BeatEntry, broker: str) -> Json:
     """The API's fields of the schedule, but its id. Raises NotImportable."""
     action: Json = {"type": "celery_task", "task": entry.task, "broker": broker}
     action |= _arguments(entry) | _options(entry.options)
@@ -64,7 +64,7 @@ def schedule_of(entry: Entry, broker: str) -> Json:
     return schedule
 
 
-def _arguments(entry: Entry) -> Json:
+def _arguments(entry: BeatEntry) -> Json:
     args = list(entry.args) if isinstance(entry.args, tuple) else entry.args
     if not isinstance(args, list) or not isinstance(entry.kwargs, Mapping):
         raise NotImportable("its args must be a list, and its kwargs an object")

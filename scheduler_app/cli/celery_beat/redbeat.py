@@ -6,11 +6,10 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from scheduler_app.cli.celery_beat.crontab import crontab_trigger
-from scheduler_app.cli.celery_beat.entry import MAX_ENTRIES, SOLAR, Entry, Found
-from scheduler_app.cli.celery_beat.interval import interval_trigger, seconds
-from scheduler_app.cli.entry_import import NotImportable, Refused
-from scheduler_app.cli.errors import CannotStart
+from scheduler_app.cli.celery_beat.entry import MAX_ENTRIES, SOLAR, BeatEntry, FoundEntry
+from scheduler_app.cli.celery_beat.triggers import crontab_trigger, interval_trigger, seconds
+from scheduler_app.cli.click_extensions import CannotStart
+from scheduler_app.cli.entry_import import NotImportable, RefusedEntry
 from scheduler_app.client import Json
 
 MAX_DEFINITION_BYTES: Final = 512 * 1024
@@ -32,7 +31,7 @@ _LISTS: Final = (
 _RELATIVE: Final = ("relative: it counts from its last run, and not from round times",)
 
 
-def read_redbeat(url: str, prefix: str, zone: str) -> Iterator[Found]:
+def read_redbeat(url: str, prefix: str, zone: str) -> Iterator[FoundEntry]:
     """Every entry below a prefix of keys. `zone` is that of crontabs, of which RedBeat keeps none. Raises
     CannotStart."""
     try:
@@ -58,7 +57,7 @@ def read_redbeat(url: str, prefix: str, zone: str) -> Iterator[Found]:
         raise CannotStart(f"Redis did not answer as RedBeat's does: {error}") from None
 
 
-def _entries(client: Any, prefix: str, zone: str) -> Iterator[Found]:
+def _entries(client: Any, prefix: str, zone: str) -> Iterator[FoundEntry]:
     keys = client.zrange(f"{prefix}:schedule", 0, MAX_ENTRIES)
     if not keys:
         raise CannotStart(
@@ -77,7 +76,7 @@ def _entries(client: Any, prefix: str, zone: str) -> Iterator[Found]:
             try:
                 yield _entry(name, _definition(client, key, size), zone)
             except NotImportable as refused:
-                yield Refused(name, str(refused))
+                yield RefusedEntry(name, str(refused))
 
 
 def _definition(client: Any, key: str, size: object) -> Json:
@@ -95,7 +94,7 @@ def _definition(client: Any, key: str, size: object) -> Json:
     return {**read, "last_run_at": ran.get("last_run_at")}
 
 
-def _entry(name: str, given: Json, zone: str) -> Entry:
+def _entry(name: str, given: Json, zone: str) -> BeatEntry:
     schedule = given["schedule"]
     kind = schedule.get("__type__")
     notes: tuple[str, ...] = ()
@@ -108,7 +107,7 @@ def _entry(name: str, given: Json, zone: str) -> Entry:
         trigger = _rrule(schedule)
     else:
         raise NotImportable(SOLAR if kind == "solar" else f"its schedule is a {kind}, which is not known")
-    return Entry(
+    return BeatEntry(
         name=str(given.get("name") or name),
         task=str(given.get("task") or ""),
         trigger=trigger,

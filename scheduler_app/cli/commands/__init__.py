@@ -1,1 +1,1 @@
-"""The commands of `scheduler`: a file for each, named in the table of `scheduler_app.cli`."""
+"""The commands of `scheduler`: a file for each group, named in the table of `scheduler_app.cli`."""

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import click
 
-from scheduler_app.cli.bulk_edit import yes_option
+from scheduler_app.cli.bulk import yes_option
 from scheduler_app.cli.client_options import json_option, with_client
-from scheduler_app.cli.output import say, show_json
-from scheduler_app.cli.progress import Progress
+from scheduler_app.cli.output import ProgressBar, say, show_json
 from scheduler_app.client import Schedule, Scheduler
 from scheduler_app.clock import clock
 
@@ -68,17 +67,22 @@ def apply(
     days would be added, removed or moved. The exit status is then 2 where something would change.
     """
     # Imported here: they import the reader of YAML, for which `--help` need not wait.
-    from scheduler_app.cli.apply import report
-    from scheduler_app.cli.apply.applying import apply_items, delete_schedules
+    from scheduler_app.cli.apply import applying
+    from scheduler_app.cli.apply.applying import (
+        apply_items,
+        delete_schedules,
+        orphans,
+        owner_tag,
+        with_owner_tag,
+    )
     from scheduler_app.cli.apply.files import FileError, read_items
-    from scheduler_app.cli.apply.ownership import orphans, owned, owner_tag
     from scheduler_app.cli.apply.planning import deletions, plan
 
     if path is None:
         raise click.UsageError("give -f FILE or FOLDER")
     tag = owner_tag(owner)
     try:
-        items = owned(read_items(path), tag)
+        items = with_owner_tag(read_items(path), tag)
     except FileError as error:
         raise click.ClickException(str(error)) from None
     kept = {item.name for item in items if item.kind == "schedules"}
@@ -87,7 +91,7 @@ def apply(
         _confirm(leaving)
     now = clock.now()
     found = []
-    with Progress("planned" if only_plan else "applied", len(items) + len(leaving)) as progress:
+    with ProgressBar("planned" if only_plan else "applied", len(items) + len(leaving)) as progress:
         for steps in (
             plan(scheduler, items, now) if only_plan else apply_items(scheduler, items),
             deletions(scheduler, leaving, now) if only_plan else delete_schedules(scheduler, leaving),
@@ -96,11 +100,11 @@ def apply(
                 found.append(step)
                 progress(len(found))
     if as_json:
-        show_json({"plan": only_plan, "items": [report.as_json(step) for step in found]})
+        show_json({"plan": only_plan, "items": [applying.change_as_json(step) for step in found]})
     else:
         for step in found:
-            report.say_step(step)
-        say(f"{'plan: ' if only_plan else ''}{report.summary(found)}")
+            applying.say_change(step)
+        say(f"{'plan: ' if only_plan else ''}{applying.results_summary(found)}")
     if any(step.result == "refused" for step in found):
         raise click.exceptions.Exit(1)
     if only_plan and any(step.changes for step in found):

@@ -1,14 +1,17 @@
-"""`scheduler calendar`: holidays and weekends that schedules observe."""
+"""`scheduler calendar` and `tzdata`: holidays and weekends that schedules observe, and which schedules the
+installed zone and holiday data would move.
+"""
 
+from collections.abc import Mapping
 from itertools import islice
 from typing import IO, Any
 
 import click
 
+from scheduler_app.cli.bulk import for_each
+from scheduler_app.cli.click_extensions import CommandGroup
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
-from scheduler_app.cli.command_group import CommandGroup
 from scheduler_app.cli.output import say, show_json, show_record, table
-from scheduler_app.cli.several import for_each
 from scheduler_app.client import Json, Scheduler
 
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -29,7 +32,7 @@ def list_calendars(scheduler: Scheduler, limit: int, as_json: bool) -> None:
     if as_json:
         show_json(found)
         return
-    rows = [[each["name"], _closed(each), each.get("updated_at", "")] for each in found]
+    rows = [[each["name"], _closed_days_text(each), each.get("updated_at", "")] for each in found]
     table(["name", "closed", "changed"], rows, unbroken=("name", "changed"), key="name")
 
 
@@ -81,7 +84,7 @@ def put_calendar(
     if working_weekends:
         fields["working_weekends"] = True
     if dates:
-        fields["dates"] = [_dated(each) for each in dates]
+        fields["dates"] = [_date_and_name(each) for each in dates]
     if no_weekend and weekend:
         raise click.UsageError("give --weekend or --no-weekend")
     if weekend or no_weekend:
@@ -121,14 +124,48 @@ def delete_calendars(scheduler: Scheduler, names: tuple[str, ...], as_json: bool
     for_each(names, delete, as_json, lambda done: say(f"deleted {done['name']}"))
 
 
-def _dated(text: str) -> Json:
+def _date_and_name(text: str) -> Json:
     day, _, name = text.strip().partition(" ")
     return {"date": day} | ({"name": name.strip()} if name.strip() else {})
 
 
-def _closed(one: Any) -> str:
+def _closed_days_text(one: Any) -> str:
     named = [str(one[field]) for field in ("country", "subdivision", "exchange") if one.get(field)]
     own = len(one.get("dates") or ())
     return ", ".join([*named, *([f"{own} dates"] if own else []), "/".join(one.get("weekend") or ())]).strip(
         ", "
     )
+
+
+@click.group(cls=CommandGroup)
+def tzdata() -> None:
+    """Zone and holiday data, and what a new release moves."""
+
+
+@tzdata.command("check")
+@json_option
+@with_client
+def check_tzdata(scheduler: Scheduler, as_json: bool) -> None:
+    """Show which schedules the API's zone and holiday data would move, and by how much; nothing is changed.
+
+    Beats with that data make it so. Start an API with the new release first, and ask it.
+    """
+    moved = list(scheduler.tzdata_check())
+    if as_json:
+        show_json(moved)
+        return
+    if not moved:
+        say("No schedule would move.")
+        return
+    rows = [_moved_schedule_row(schedule, move) for schedule in moved for move in schedule["moves"] or [{}]]
+    table(
+        ["schedule", "name", "before", "after", "by"],
+        rows,
+        unbroken=("schedule", "before", "after"),
+        key="schedule",
+    )
+
+
+def _moved_schedule_row(schedule: Mapping[str, Any], move: Mapping[str, Any]) -> list[object]:
+    by = schedule.get("error", "") if "seconds" not in move else f"{move['seconds']:+} s"
+    return [schedule["id"], schedule["name"], move.get("before", "–"), move.get("after", "–"), by]

@@ -6,12 +6,17 @@ from typing import Any
 
 import click
 
+from scheduler_app.cli.click_extensions import CommandGroup
 from scheduler_app.cli.client_options import json_option, limit_option, with_client, with_client_beside
-from scheduler_app.cli.command_group import CommandGroup
-from scheduler_app.cli.field_options import field_options, given_fields
-from scheduler_app.cli.json_values import header_option, json_value, name_and_value
+from scheduler_app.cli.field_options import (
+    field_options,
+    given_fields,
+    header_option,
+    json_value,
+    name_and_value,
+)
+from scheduler_app.cli.listing import record_command, show_list
 from scheduler_app.cli.output import say, show_record, table
-from scheduler_app.cli.shown_lists import record_command, show_list
 from scheduler_app.client import Destination, DestinationFields, Scheduler, SchedulerError
 
 

@@ -6,13 +6,18 @@ from typing import Any
 
 import click
 
+from scheduler_app.cli.click_extensions import CommandGroup
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
-from scheduler_app.cli.command_group import CommandGroup
-from scheduler_app.cli.durations import duration
-from scheduler_app.cli.field_options import field_options, given_fields
-from scheduler_app.cli.json_values import header_option, json_value, name_and_value
+from scheduler_app.cli.field_options import (
+    field_options,
+    given_fields,
+    header_option,
+    json_value,
+    name_and_value,
+)
+from scheduler_app.cli.listing import record_command, show_list
+from scheduler_app.cli.options import duration
 from scheduler_app.cli.output import show_record, table
-from scheduler_app.cli.shown_lists import record_command, show_list
 from scheduler_app.client import Message, MessageFields, Scheduler
 
 _COLORS = {"completed": "green", "error": "red", "retrying": "yellow"}

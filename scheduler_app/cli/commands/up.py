@@ -1,11 +1,13 @@
-"""`scheduler up`: runs everything on this machine, in the foreground."""
+"""`scheduler up` and `demo`: run everything on this machine, in the foreground, and fill it with schedules
+and a week of history.
+"""
 
 import sys
 from pathlib import Path
 
 import click
 
-from scheduler_app.cli.errors import CannotStart
+from scheduler_app.cli.click_extensions import CannotStart
 
 
 @click.command()
@@ -56,8 +58,8 @@ def up(
     environment or in the configuration file.
     """
     # Imported here: they import the drivers of MongoDB and Redis, for which `--help` need not wait.
-    from scheduler_app.cli.up.environment import defaults
     from scheduler_app.cli.up.local_run import run
+    from scheduler_app.cli.up.services import up_defaults
     from scheduler_app.config import InvalidSetting, load_settings
 
     flags = {
@@ -73,7 +75,57 @@ def up(
     try:
         # Without the file of an earlier run: its servers would be taken for named ones.
         settings = load_settings(config, overrides, run_file=None)
-        settings = load_settings(config, defaults(settings) | overrides, run_file=None)
+        settings = load_settings(config, up_defaults(settings) | overrides, run_file=None)
     except InvalidSetting as error:
         raise CannotStart(str(error)) from None
     sys.exit(run(settings, data_dir, broker))
+
+
+@click.command()
+@click.option("--config", help="A configuration file.  [default: that of `scheduler up` in --data-dir]")
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("data"),
+    show_default=True,
+    help="Where the `scheduler up` that is to be filled keeps its data.",
+)
+@click.option(
+    "--days", type=click.IntRange(1, 30), default=7, show_default=True, help="How much history to make up."
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="The same seed makes the same history.")
+@click.option("--wait", type=click.IntRange(0, 600), default=0, help="Seconds to wait for the API to answer.")
+def demo(config: str | None, data_dir: Path, days: int, seed: int, wait: int) -> None:
+    """Fill an empty deployment with schedules and a week of made-up history.
+
+    The schedules call /echo of the deployment itself. Some fail, so that the pages have something to show.
+    """
+    # Imported here: they import the drivers of MongoDB, for which `--help` need not wait.
+    import requests
+
+    from scheduler_app.cli.addresses import api_url
+    from scheduler_app.cli.demo import Api, fill, running_settings
+    from scheduler_app.config import InvalidSetting
+    from scheduler_app.domain.errors import InvalidField
+    from scheduler_app.store import STORE_FAULTS, Store
+
+    try:
+        settings = running_settings(config, data_dir, wait)
+        store = Store(settings)
+    except (InvalidSetting, InvalidField) as error:
+        raise CannotStart(str(error)) from None
+    session = requests.Session()
+    session.trust_env = False  # a proxy of the environment is for other hosts
+    if settings.api_keys:
+        session.headers["X-API-Key"] = settings.keys[0].key
+    try:
+        fill(Api(api_url(settings), session), store, days=days, seed=seed, say=click.echo)
+    except requests.RequestException as error:
+        raise click.ClickException(
+            f"the API at {api_url(settings)} does not answer ({type(error).__name__}): start `scheduler up`"
+        ) from None
+    except STORE_FAULTS as error:
+        raise click.ClickException(f"MongoDB does not answer: {type(error).__name__}") from None
+    finally:
+        session.close()
+        store.close()

@@ -1,30 +1,75 @@
-"""Runs everything on this machine, from the first check of the ports to the orderly end."""
+"""Runs everything on this machine, from the first check of the ports to the orderly end, and prints the
+addresses and a first command to paste once everything is ready.
+"""
 
+import json
 import os
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 from scheduler_app.cli.addresses import api_url
-from scheduler_app.cli.errors import CannotStart
+from scheduler_app.cli.click_extensions import CannotStart
 from scheduler_app.cli.run_file import FILE_NAME, kept_run_file
-from scheduler_app.cli.up.banner import banner, program
-from scheduler_app.cli.up.data_directory import data_directory, temporary_directory
-from scheduler_app.cli.up.environment import DEFAULTS, environment
-from scheduler_app.cli.up.generated_secrets import FLOWER_PASSWORD, FLOWER_USER, flower_password
-from scheduler_app.cli.up.ports import ReservedPorts
+from scheduler_app.cli.up.data_directory import (
+    FLOWER_PASSWORD,
+    FLOWER_USER,
+    data_directory,
+    flower_password,
+    temporary_directory,
+)
+from scheduler_app.cli.up.preflight import ReservedPorts
 from scheduler_app.cli.up.servers import Servers, prepare_servers
 from scheduler_app.cli.up.services import (
+    UP_DEFAULTS,
     api_service,
     beat_service,
     commands_service,
     flower_service,
     server_service,
+    service_environment,
     with_metrics_port,
     worker_service,
 )
 from scheduler_app.cli.up.supervisor import Console, Service, Supervisor
 from scheduler_app.config import Settings, conceal_secrets, secret_names
 from scheduler_app.embedded import NoBinary
+
+
+def banner(addresses: Mapping[str, str], settings: Settings) -> str:
+    """Returns the text, several lines long. `addresses` maps the name of each to where it is."""
+    api = api_url(settings)
+    width = max(map(len, addresses))
+    rows = [f"  {name.ljust(width)}  {address}" for name, address in addresses.items()]
+    key = ' -H "Authorization: Bearer $API_KEY"' if settings.api_keys else ""
+    schedule = json.dumps(
+        {"name": "Every 2 seconds", "rrule": "FREQ=SECONDLY;INTERVAL=2", "callback_url": f"{api}/health"}
+    )
+    return "\n".join(
+        [
+            "Everything is ready. Ctrl-C ends it.",
+            "",
+            *rows,
+            "",
+            "A schedule that calls back every 2 seconds:",
+            "",
+            f"  curl {api}/api/v1/schedules{key} -H 'Content-Type: application/json' -d '{schedule}'",
+        ]
+    )
+
+
+def program() -> str:
+    """Returns how to call `scheduler` from the reader's shell: after `make up` it is rarely on PATH."""
+    script = Path(sys.executable).with_name("scheduler")
+    on_path = shutil.which("scheduler")
+    if on_path is not None and Path(on_path).resolve() == script.resolve():
+        return "scheduler"
+    if script.is_file():
+        return shlex.quote(str(script))
+    return f"{shlex.quote(sys.executable)} -m scheduler_app.cli"
 
 
 def run(settings: Settings, folder: Path, broker: str = "redis") -> int:
@@ -44,7 +89,7 @@ def run(settings: Settings, folder: Path, broker: str = "redis") -> int:
         services = _services(settings, servers, folder, flower_port, login)
         held.enter_context(kept_run_file(folder, _run_settings(settings, servers, flower_port)))
         console = Console([service.name for service in services])
-        if settings.callback_allowed_networks == DEFAULTS["CALLBACK_ALLOWED_NETWORKS"]:
+        if settings.callback_allowed_networks == UP_DEFAULTS["CALLBACK_ALLOWED_NETWORKS"]:
             console.say(f"callbacks may reach this machine (loopback): {settings.callback_allowed_networks}")
         ready = banner(_addresses(settings, servers, folder, flower_port), settings)
         return Supervisor(services, console, lambda: console.block(ready)).run()
@@ -67,7 +112,7 @@ def _run_settings(settings: Settings, servers: Servers, flower_port: int) -> dic
 def _services(
     settings: Settings, servers: Servers, folder: Path, flower_port: int, login: str
 ) -> list[Service]:
-    shared = environment(settings, servers.environment) | {
+    shared = service_environment(settings, servers.environment) | {
         # The next run removes what a kill -9 leaves behind, such as the API's counters.
         "TMPDIR": str(temporary_directory(folder).resolve())
     }

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scheduler_app.cli.errors import CannotStart
-from scheduler_app.cli.up.generated_secrets import secrets_keys
+from scheduler_app.cli.click_extensions import CannotStart
+from scheduler_app.cli.up.data_directory import secrets_keys
 from scheduler_app.cli.up.preflight import check_broker, check_mongo, check_port
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Mongod, NoBinary, RabbitMQ, Redis, Server, find_rabbitmq_server
-from scheduler_app.health.driver_errors import without_passwords
+from scheduler_app.health.check import without_passwords
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,16 @@
 `holidays` library, and loads it only when a calendar names a country or an exchange.
 """
 
+from scheduler_app.domain.calendars.calendar import (
+    CalendarDay,
+    CalendarUse,
+    DayKind,
+    NamedCalendar,
+    RemakeCounts,
+    days_of,
+)
+
 from .calendar import MAX_CALENDAR_NAME, MAX_DATES, WEEKDAYS, Calendar, NamedDate
-from .calendar_days import Day, DayKind, days_of
-from .observed import CalendarUse, NamedCalendar, Remade
 from .public_holidays import FIRST_YEAR, LAST_YEAR, holiday_data_key, holiday_data_version
 
 __all__ = [
@@ -16,12 +23,12 @@ __all__ = [
     "MAX_DATES",
     "WEEKDAYS",
     "Calendar",
+    "CalendarDay",
     "CalendarUse",
-    "Day",
     "DayKind",
     "NamedCalendar",
     "NamedDate",
-    "Remade",
+    "RemakeCounts",
     "days_of",
     "holiday_data_key",
     "holiday_data_version",

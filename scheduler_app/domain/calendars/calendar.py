@@ -1,21 +1,31 @@
-"""A calendar as people give it: holidays by date, by country, by exchange, and the days of the weekend."""
+"""A calendar as people give it (holidays by date, by country, by exchange, and the days of the weekend), its
+days year by year, and how a schedule observes it under its name.
+"""
 
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from enum import StrEnum
+from functools import cached_property, lru_cache
 from typing import Final
 
-from scheduler_app.domain.errors import InvalidField
-
-from .public_holidays import (
+from scheduler_app.domain.calendars.public_holidays import (
     FIRST_YEAR,
     LAST_YEAR,
     categories_of_country,
     country_code,
     exchange_code,
+    holidays_of_country,
+    holidays_of_exchange,
     known_years_of_country,
     known_years_of_exchange,
     subdivision_code,
+    working_weekend_days,
 )
+from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
+from scheduler_app.domain.ids import whole_id
+from scheduler_app.domain.recurrence import AnyRecurrence, Observance, OnHoliday, Recurrence
+from scheduler_app.domain.recurrence.timeline import first_day, weekday_sets, year_kind
 
 MAX_DATES: Final = 2_000
 MAX_CALENDAR_NAME: Final = 64
@@ -131,8 +141,6 @@ def _check_weekend(made: Calendar) -> None:
 
 def _check_years(made: Calendar) -> None:
     """A run of closed days is shorter than two years then, which bounds how far an occurrence is moved."""
-    from .calendar_days import days_of  # it is made of this module's value
-
     # Fewer dates than this, with holidays and weekends, cannot fill a year.
     per_year: dict[int, int] = {}
     for each in made.dates:
@@ -140,3 +148,204 @@ def _check_years(made: Calendar) -> None:
     for year, count in per_year.items():
         if count > 52 and days_of(made).is_closed_all(year):
             raise InvalidField("dates", f"every day of {year} is a holiday or weekend day; leave some open")
+
+
+_CALENDARS_KEPT: Final = 256
+_WEEKEND_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+class DayKind(StrEnum):
+    """Why a day is closed. A holiday on a weekend day is a holiday."""
+
+    HOLIDAY = "holiday"
+    WEEKEND = "weekend"
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarDay:
+    """A closed day, and what it is called."""
+
+    date: date
+    name: str
+    kind: DayKind
+
+
+@dataclass(frozen=True, eq=False)
+class CalendarDays:
+    """What the evaluator asks of a calendar (`ClosedDays`), kept year by year: 131 years at most."""
+
+    calendar: Calendar
+    _closed: dict[int, int] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def irregular_until(self) -> int:
+        """The last year with closed days beside weekends."""
+        if self.calendar.uses_holiday_data:
+            return LAST_YEAR
+        return self.calendar.dates[-1].date.year if self.calendar.dates else FIRST_YEAR
+
+    def of_year(self, year: int) -> int:
+        """The closed days of a year: bit 0 is 1 January."""
+        known = self._closed.get(year)
+        if known is not None:
+            return known
+        kind = year_kind(year)
+        closed = 0
+        for weekday in self.calendar.weekend:
+            closed |= weekday_sets(kind)[weekday]
+        if FIRST_YEAR <= year <= LAST_YEAR:
+            for day in self._working_weekend_days(year):
+                closed &= ~(1 << (day.toordinal() - first_day(year)))
+            for day in self._holidays(year):
+                closed |= 1 << (day.toordinal() - first_day(year))
+            self._closed[year] = closed
+        return closed
+
+    def is_closed_all(self, year: int) -> bool:
+        """Whether a year has no open day."""
+        return self.of_year(year).bit_count() == year_kind(year).length
+
+    def day(self, at: date) -> CalendarDay | None:
+        """The closed day on a date; None for an open one."""
+        return next(self.days(at, at), None)
+
+    def name_of(self, at: date) -> str:
+        """What a closed day is called; "" for an open one."""
+        found = self.day(at)
+        return found.name if found is not None else ""
+
+    def days(self, first: date, last: date) -> Iterator[CalendarDay]:
+        """The closed days from `first` to `last`, both included, in order."""
+        for year in range(first.year, last.year + 1):
+            closed, january = self.of_year(year), first_day(year)
+            holidays = self._holidays(year) if FIRST_YEAR <= year <= LAST_YEAR else {}
+            begin = max(first.toordinal() - january, 0)
+            for bit in range(begin, min(last.toordinal() - january + 1, 366)):
+                if closed >> bit & 1:
+                    at = date.fromordinal(january + bit)
+                    if at in holidays:
+                        yield CalendarDay(at, holidays[at], DayKind.HOLIDAY)
+                    else:
+                        yield CalendarDay(at, _WEEKEND_DAYS[at.weekday()], DayKind.WEEKEND)
+
+    def _working_weekend_days(self, year: int) -> frozenset[date]:
+        of = self.calendar
+        if of.country is None or not of.working_weekends:
+            return frozenset()
+        return working_weekend_days(of.country, of.subdivision, year)
+
+    def _holidays(self, year: int) -> dict[date, str]:
+        """The names of a year's holidays; those of one date stand side by side."""
+        of = self.calendar
+        found = [(each.date, each.name) for each in of.dates if each.date.year == year]
+        if of.country is not None:
+            found += holidays_of_country(of.country, of.subdivision, year, of.categories)
+        if of.exchange is not None:
+            found += holidays_of_exchange(of.exchange, year)
+        names: dict[date, dict[str, None]] = {}
+        for at, name in found:
+            names.setdefault(at, {}).setdefault(name)
+        return {at: "; ".join(name for name in each if name) or "Holiday" for at, each in names.items()}
+
+
+@lru_cache(maxsize=_CALENDARS_KEPT)
+def days_of(calendar: Calendar) -> CalendarDays:
+    """The days of a calendar; the calendars asked for last keep theirs. Thread-safe."""
+    return CalendarDays(calendar)
+
+
+#: A warning is given when the holidays end within this number of years.
+_SOON_YEARS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RemakeCounts:
+    """What became of the schedules that observe a calendar since its days changed last."""
+
+    moved: int = 0
+    """Schedules whose future was made anew."""
+    unchanged: int = 0
+
+
+@dataclass(frozen=True)
+class NamedCalendar:
+    """A calendar as it is stored."""
+
+    tenant: str
+    name: str
+    calendar: Calendar
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
+    """Counts people's edits."""
+    days_version: int = 1
+    """Rises whenever its days may have changed: by an edit, or by newer holiday data."""
+    holiday_data: str | None = None
+    """The release of the `holidays` library that its days were computed with, as a key that sorts; None for
+    a calendar that needs none."""
+    changed_at: datetime | None = None
+    """When its days changed, as long as beats still look for schedules that this moves."""
+    remade: RemakeCounts = RemakeCounts()
+    deleted_at: datetime | None = None
+    """No new schedule may name it. Those that a request wrote at that moment go on with it."""
+
+    @cached_property
+    def days(self) -> CalendarDays:
+        """Its days. Kept, because each occurrence of each schedule asks, and to find them by two thousand
+        dates takes a millisecond."""
+        return days_of(self.calendar)
+
+    def warnings(self, now: datetime, last: datetime | None = None) -> tuple[str, ...]:
+        """Says from which year on its holidays are not known, where that comes soon, or before `last`."""
+        soon = now.year + _SOON_YEARS
+        return self.calendar.unknown_years(now.year, max(soon, last.year if last is not None else soon))
+
+    @property
+    def id(self) -> str:
+        """Its id among the calendars of all tenants."""
+        return whole_id(self.tenant, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarUse:
+    """How a schedule observes a calendar. Made by people with its first two fields."""
+
+    name: str
+    on_holiday: OnHoliday
+    days_version: int = 0
+    """That of the calendar with which `next_run_at` and the events were computed."""
+    known: NamedCalendar | None = field(default=None, compare=False, repr=False)
+    """The calendar itself, as it was when the schedule was read; None if it could not be."""
+    problem: str = field(default="", compare=False)
+    """Why not."""
+
+    def up_to_date(self) -> "CalendarUse":
+        """The same for a future that is made anew with the calendar as it is known."""
+        return self if self.known is None else replace(self, days_version=self.known.days_version)
+
+    def warnings(
+        self, recurrence: AnyRecurrence, timezone: str, now: datetime, last: datetime | None = None
+    ) -> tuple[str, ...]:
+        """What may surprise of a schedule in `timezone`: that its recurrence is in another zone, and that
+        holidays end before `last` (an occurrence that is looked at), or soon."""
+        if not isinstance(recurrence, Recurrence):
+            return ()
+        found = []
+        if timezone not in ("UTC", recurrence.timezone):
+            where = f"{recurrence.timezone}, the zone of DTSTART, and not of {timezone}"
+            found.append(
+                f"The calendar {self.name} is read on the days of {where}; give a local start for those."
+            )
+        if self.known is not None:
+            said = self.known.warnings(now, last)
+            found += [f"The calendar {self.name}: {warning}" for warning in said]
+        return tuple(found)
+
+    def observed_by(self, recurrence: AnyRecurrence) -> AnyRecurrence:
+        """A schedule's recurrence without the calendar's closed days. Raises InvalidRecurrence when the
+        calendar could not be read."""
+        if not isinstance(recurrence, Recurrence):
+            return recurrence
+        if self.known is None:
+            raise InvalidRecurrence("calendar", self.problem or f"there is no calendar {self.name}")
+        return recurrence.observing(Observance(self.name, self.known.days, self.on_holiday))

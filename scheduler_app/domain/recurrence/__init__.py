@@ -11,15 +11,14 @@ changes, cuts the first period before BYSETPOS (its issue 1398) and misnumbers t
 """
 
 from scheduler_app.domain.errors import InvalidRecurrence
+from scheduler_app.domain.recurrence.occurrence import Never, Once
+from scheduler_app.domain.recurrence.recurrence import Gap, Overlap
+from scheduler_app.domain.recurrence.rules.recurrence_set import ClosedDays, Observance, OnHoliday
+from scheduler_app.domain.recurrence.why import Reason, RecurrenceVerdict
+from scheduler_app.domain.recurrence.zones import zone_data_version
 
-from .clock_changes import Gap, Overlap
-from .never import Never
 from .occurrence import Occurrence
-from .once import Once
 from .recurrence import Recurrence
-from .rules.closed_days import ClosedDays, Observance, OnHoliday
-from .why import Reason, Verdict
-from .zones.zone import zone_data_version
 
 __all__ = [
     "AnyRecurrence",
@@ -34,7 +33,7 @@ __all__ = [
     "Overlap",
     "Reason",
     "Recurrence",
-    "Verdict",
+    "RecurrenceVerdict",
     "zone_data_version",
 ]
 

@@ -1,26 +1,96 @@
 """From a written text to a recurrence set: DTSTART pinned, times turned into instants, UNTIL checked.
 
 The canonical text is made here too. It is never made by `str()` of a dateutil rule, which loses the zone
-and UNTIL's Z.
+and UNTIL's Z. UNTIL is inclusive, and in UTC wherever DTSTART has a zone (RFC 5545, 3.3.10).
+
+What a rule does not contain is taken from DTSTART (RFC 5545, 3.3.10). Two combinations were read
+otherwise in earlier releases: YEARLY with BYMONTHDAY but without BYMONTH fired in every month, YEARLY
+with BYWEEKNO but without BYDAY on all seven days. The canonical text spells such a part out, so that it
+has one reading for ever. A stored text that does not was pinned by an earlier release: it keeps its
+occurrences, and a note says so.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from itertools import groupby
 
-from scheduler_app.domain.errors import InvalidRecurrence
+from dateutil.rrule import weekday
 
-from .rules.bound_rule import Start, bind
-from .rules.counted_rule import CountedRule, RuleOfSet
-from .rules.recurrence_set import RecurrenceSet
-from .rules.rule import Frequency, Rule
-from .rules.step_budget import StepBudget
-from .text.implied_parts import explicit
-from .text.parsed_text import ParsedDate, ParsedText
-from .text.time_text import write_date, write_time
-from .text.until import until_instant
-from .timeline import DAY, FIRST_SECOND, LAST_SECOND, local_datetime
-from .zones.zone import Zone, find_zone
+from scheduler_app.domain.errors import InvalidRecurrence
+from scheduler_app.domain.recurrence.parsed_text import ParsedDate, ParsedText
+from scheduler_app.domain.recurrence.rule_text import write_date, write_time
+from scheduler_app.domain.recurrence.rules.bound_rule import CountedRule, RuleOfSet, Start, bind
+from scheduler_app.domain.recurrence.rules.recurrence_set import RecurrenceSet
+from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES, Frequency, Rule, Until
+from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
+from scheduler_app.domain.recurrence.timeline import DAY, FIRST_SECOND, LAST_SECOND, local_datetime
+from scheduler_app.domain.recurrence.zones import Zone, find_zone
+
+
+def with_implied_parts(rule: Rule, start: date, *, stored: bool) -> tuple[Rule, str | None]:
+    """The rule with the part spelled out that earlier releases read otherwise, and what to say of that.
+
+    `start` is DTSTART's local day; `stored` tells a pinned text from one that is given now.
+    """
+    if rule.freq != Frequency.YEARLY:
+        return rule, None
+    if rule.by_week_no and not (rule.by_day or rule.by_month_day or rule.by_year_day):
+        name = DAY_NAMES[start.weekday()]
+        if stored:
+            days = tuple(weekday(number) for number in range(7))
+            return replace(rule, by_day=days), _kept_note(
+                "YEARLY with BYWEEKNO but no BYDAY", "on all seven days of the week", f"BYDAY={name}"
+            )
+        return replace(rule, by_day=(weekday(start.weekday()),)), (
+            f"YEARLY with BYWEEKNO but no BYDAY fires on DTSTART's day of the week, {name}; "
+            "add BYDAY to choose others."
+        )
+    numbered = any(day.n for day in rule.by_day)  # with BYMONTH their numbers would count in the month
+    if rule.by_month_day and not (rule.by_month or rule.by_week_no or rule.by_year_day or numbered):
+        if stored:
+            return replace(rule, by_month=tuple(range(1, 13))), _kept_note(
+                "YEARLY with BYMONTHDAY but no BYMONTH", "in every month", f"BYMONTH={start.month}"
+            )
+        return replace(rule, by_month=(start.month,)), (
+            f"YEARLY with BYMONTHDAY but no BYMONTH fires in DTSTART's month, BYMONTH={start.month}, once a "
+            "year; add BYMONTH to choose others, or use FREQ=MONTHLY."
+        )
+    return rule, None
+
+
+def _kept_note(what: str, how: str, now: str) -> str:
+    return (
+        f"This rule was made by an earlier release, which read {what} as {how}, and keeps its occurrences. "
+        f"A new rule takes what is missing from DTSTART, as RFC 5545 says: {now}. "
+        "Write the parts that you mean."
+    )
+
+
+def until_instant(until: Until, written_start: ParsedDate | None, start: Start) -> int:
+    """The last UTC second of a rule; InvalidRecurrence, with the right value, where it must be UTC.
+
+    Beside a floating or missing DTSTART a local UNTIL is read in the same zone, and a date means the whole
+    day.
+    """
+    if until.utc:
+        return until.second
+    local = until.second + (DAY - 1 if until.date_only else 0)
+    early, late, _ = start.zone.read(local)
+    instant = min(max(late if start.last_in_overlap or until.date_only else early, FIRST_SECOND), LAST_SECOND)
+    zoned = (
+        written_start is not None
+        and not written_start.time.date_only
+        and (written_start.time.utc or written_start.zone is not None)
+    )
+    if zoned:
+        written = write_date(until.second) if until.date_only else write_time(until.second, utc=False)
+        raise InvalidRecurrence(
+            "UNTIL",
+            f"{written} must be in UTC, because DTSTART has a zone; in {start.zone.name} that is "
+            f"UNTIL={write_time(instant, utc=True)}",
+        )
+    return instant
 
 
 @dataclass(frozen=True)
@@ -49,8 +119,8 @@ def build(written: ParsedText, choices: Choices, now: int, steps: StepBudget, *,
     start = _start(written, choices, now)
     notes = _notes(written, start)
     day = local_datetime(start.local, None).date()
-    readings = [explicit(rule, day, stored=stored) for rule in written.rules]
-    exceptions = [explicit(rule, day, stored=stored) for rule in written.exception_rules]
+    readings = [with_implied_parts(rule, day, stored=stored) for rule in written.rules]
+    exceptions = [with_implied_parts(rule, day, stored=stored) for rule in written.exception_rules]
     notes += tuple(note for _, note in (*readings, *exceptions) if note is not None)
     dates = dict(_instants(written.dates, start))
     if not written.rules and (written.start is not None or not written.dates):
@@ -91,7 +161,7 @@ def _start(written: ParsedText, choices: Choices, now: int) -> Start:
         local = written.start.time.second
         zone = find_zone("UTC") if written.start.time.utc else written.start.zone or zone
     elif written.rules:
-        local = _unsaid_start(written.rules, now, choices)
+        local = _implied_start(written.rules, now, choices)
     else:
         first = min(_instant(date, zone, choices.last_in_overlap)[0] for date in written.dates)
         local = first + zone.offset(first)
@@ -101,7 +171,7 @@ def _start(written: ParsedText, choices: Choices, now: int) -> Start:
     return Start(local, zone, instant, choices.skip_gap, choices.last_in_overlap)
 
 
-def _unsaid_start(rules: Iterable[Rule], now: int, choices: Choices) -> int:
+def _implied_start(rules: Iterable[Rule], now: int, choices: Choices) -> int:
     """The local second of `now`, to which a missing DTSTART is pinned.
 
     In a repeated hour that wall-clock time may name the pass that `now` does not lie in: an hour too late, or
@@ -132,8 +202,8 @@ def _instant(date: ParsedDate, zone: Zone, last: bool) -> tuple[int, str]:
 
 def _instants(dates: Iterable[ParsedDate], start: Start) -> Iterable[tuple[int, bool]]:
     """`(UTC second, whether a gap moved it)` of each date that exists."""
-    for date in dates:
-        instant, kind = _instant(date, start.zone, start.last_in_overlap)
+    for each in dates:
+        instant, kind = _instant(each, start.zone, start.last_in_overlap)
         if not (kind == "gap" and start.skip_gap):
             yield instant, kind == "gap"
 

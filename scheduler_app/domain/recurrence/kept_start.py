@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from scheduler_app.domain.recurrence.rule_text import read_time, write_time
+from scheduler_app.domain.recurrence.rules.bound_rule import CountedRule
+from scheduler_app.domain.recurrence.zones import Zone, find_zone
+
 from .description import vocabulary as say
-from .rules.counted_rule import CountedRule
-from .text.time_text import read_time, write_time
 from .timeline import floor_second
-from .zones.zone import Zone, find_zone
 
 if TYPE_CHECKING:
     from .recurrence import Recurrence

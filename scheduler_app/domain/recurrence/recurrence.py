@@ -1,29 +1,79 @@
-"""A recurrence: what a schedule asks when it should fire."""
+"""A recurrence: what a schedule asks when it should fire.
+
+A checkpoint says how many instances of each counting rule lie before an instant. A schedule stores it and
+gives it back to `Recurrence.parse`. It is bound to the text, to the choices at clock changes and to the
+zone data by a fingerprint, because another rule would have counted otherwise; one that does not fit is
+not used, and instances are counted from DTSTART, which is slower but right.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Final, Self
+from hashlib import sha256
+from typing import Any, Final, Literal, Self, TypeGuard
 
 from scheduler_app.domain.errors import InvalidRecurrence
+from scheduler_app.domain.recurrence.build import Built, Choices, build
+from scheduler_app.domain.recurrence.occurrence import Occurrence
+from scheduler_app.domain.recurrence.parsed_text import read_text, zone_named
+from scheduler_app.domain.recurrence.rules.bound_rule import CountedRule, CountMark, Start
+from scheduler_app.domain.recurrence.rules.open_days import RolledSet, on_open_days
+from scheduler_app.domain.recurrence.rules.recurrence_set import Observance, RecurrenceSet, is_closed
+from scheduler_app.domain.recurrence.rules.step_budget import ListingBudget, StepBudget
+from scheduler_app.domain.recurrence.timeline import (
+    DAY,
+    LAST_SECOND,
+    ceil_second,
+    floor_second,
+    local_datetime,
+    require_aware,
+    to_datetime,
+)
+from scheduler_app.domain.recurrence.warnings import Warnings, closed_day_warnings, outlook
+from scheduler_app.domain.recurrence.why import RecurrenceVerdict
+from scheduler_app.domain.recurrence.zones import zone_data_version
 
-from .build import Built, Choices, build
-from .checkpoint import fingerprint, read_checkpoint, write_checkpoint
-from .occurrence import Occurrence
-from .rules.bound_rule import Start
-from .rules.closed_days import Observance, is_closed
-from .rules.counted_rule import CountedRule
-from .rules.instance_count import Mark
-from .rules.open_days import on_open_days
-from .rules.recurrence_set import RecurrenceSet
-from .rules.rolling import RolledSet
-from .rules.step_budget import ListingBudget, StepBudget
-from .text.parsed_text import read_text, zone_named
-from .timeline import DAY, LAST_SECOND, ceil_second, floor_second, local_datetime, require_aware, to_datetime
-from .warnings.closed_day_warnings import closed_day_warnings
-from .warnings.warnings import Warnings, outlook
-from .why import Verdict
+#: What becomes of a local time that a clock change leaves out: later by the length of the gap, or dropped.
+Gap = Literal["shift", "skip"]
+#: Which one of a local time that a clock change repeats.
+Overlap = Literal["first", "last"]
+
+
+_VERSION: Final = 1
+
+
+def fingerprint(text: str, gap: str, overlap: str) -> str:
+    """What a count depends on, as 16 hexadecimal digits."""
+    return sha256("\0".join((text, gap, overlap, zone_data_version())).encode()).hexdigest()[:16]
+
+
+def write_checkpoint(rule: str, second: int, done: list[int]) -> dict[str, Any]:
+    """The checkpoint as a JSON and BSON value; `rule` is the fingerprint."""
+    return {"v": _VERSION, "rule": rule, "second": second, "done": done}
+
+
+def read_checkpoint(value: dict[str, Any], rule: str, rules: int) -> tuple[int, list[int]] | None:
+    """`(second, instances of each rule before it)`; None when it belongs to another rule or release.
+
+    InvalidRecurrence when it is no checkpoint at all.
+    """
+    second, done = value.get("second"), value.get("done")
+    if not (
+        _is_count(second)
+        and isinstance(done, list)
+        and all(_is_count(number) and number >= 0 for number in done)
+    ):
+        raise InvalidRecurrence("checkpoint", "is not a value that `checkpoint()` made; leave it out")
+    if value.get("v") != _VERSION or value.get("rule") != rule or len(done) != rules:
+        return None
+    return second, done
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
+    """A whole number of any class: beyond 32 bits MongoDB gives back a `bson.Int64`."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
 
 MAX_RESULTS: Final = 1_000_000
 _GAPS: Final = ("shift", "skip")
@@ -126,7 +176,7 @@ class Recurrence:
     @property
     def description(self) -> str:
         """The recurrence in plain English; a rule that there are no words for is quoted."""
-        from .description.set_sentence import describe
+        from scheduler_app.domain.recurrence.description.sentences import describe
 
         # A DTSTART that was not given is the second after the creation.
         later = self._start.instant > self._warnings.now + 1
@@ -189,18 +239,21 @@ class Recurrence:
         shifted: set[int] = set()
         return [self._occurrence(second, shifted) for second in self._between(start, end, limit, shifted)]
 
-    def why(self, instant: datetime) -> Verdict:
+    def why(self, instant: datetime) -> RecurrenceVerdict:
         """Whether it fires at an aware `instant`, and if not, the first reason of each rule.
 
         All of the answer costs one budget of steps. Raises InvalidRecurrence where that is too little to find
         even the occurrence after the instant.
         """
-        from .why.set_reasons import Asked, verdict
+        from scheduler_app.domain.recurrence.why.set_reasons import ExplainedRecurrence, verdict
 
         own = self._set
         if self.observed is not None and self.observed.on_holiday == "uncounted":
             own = on_open_days(own, self.observed)
-        return verdict(Asked(own, self._fires, self._start, self.observed), require_aware(instant, "instant"))
+        return verdict(
+            ExplainedRecurrence(own, self._fires, self._start, self.observed),
+            require_aware(instant, "instant"),
+        )
 
     def left_out(self, start: datetime, end: datetime, limit: int) -> list[datetime]:
         """The local times from `start` up to `end` (both aware), `limit` at most, at which nothing fires
@@ -287,4 +340,4 @@ def _use_checkpoint(built: Built, checkpoint: dict[str, Any] | None, gap: str, o
     known = read_checkpoint(checkpoint, fingerprint(built.text, gap, overlap), len(counted))
     if known is not None:
         for rule, done in zip(counted, known[1], strict=True):
-            rule.use(Mark(known[0], done))
+            rule.use(CountMark(known[0], done))

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from scheduler_app.domain.recurrence.rule_text import write_time
+from scheduler_app.domain.recurrence.rules.bound_rule import CountedRule
 from scheduler_app.domain.recurrence.rules.calendar_rule import CalendarRule
-from scheduler_app.domain.recurrence.rules.counted_rule import CountedRule
-from scheduler_app.domain.recurrence.rules.rule import Skip, Until
+from scheduler_app.domain.recurrence.rules.rule import Skip, Until, first_from
 from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
-from scheduler_app.domain.recurrence.rules.times_of_day import first_from
 
-from .text.time_text import write_time
 from .timeline import DAY, FIRST_DAY, LAST_DAY, LAST_SECOND, ceil_second, local_datetime, to_datetime
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ def standard_rule(recurrence: "Recurrence", after: datetime) -> StandardRule | N
         tuple(map(to_datetime, dates)),
         tuple(map(to_datetime, exceptions)),
     )
-    return found if _same(found, recurrence, after) else None
+    return found if _gives_the_same(found, recurrence, after) else None
 
 
 def _meets_a_gap(rule: CalendarRule, start: int) -> bool:
@@ -108,7 +107,7 @@ def _meets_a_gap(rule: CalendarRule, start: int) -> bool:
     return False
 
 
-def _same(found: StandardRule, recurrence: "Recurrence", after: datetime) -> bool:
+def _gives_the_same(found: StandardRule, recurrence: "Recurrence", after: datetime) -> bool:
     again = type(recurrence).parse(found.text(), created_at=after)
     end = min(after, datetime.max.replace(tzinfo=after.tzinfo) - _FOREVER) + _FOREVER
     return again.between(after, end, COMPARED) == recurrence.between(after, end, COMPARED)

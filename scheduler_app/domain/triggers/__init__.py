@@ -5,7 +5,8 @@ to a recurrence or to an instant; what was written is kept and shown beside it, 
 when an edit changes it or the choices that it is read with.
 """
 
-from .choice import Given, edited_trigger, names_a_trigger, new_trigger
+from scheduler_app.domain.triggers.registry import Given, edited_trigger, names_a_trigger, new_trigger
+
 from .kind import (
     FieldType,
     NotUnderstood,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.recurrence.timeline import floor_second
-from scheduler_app.domain.recurrence.zones.zone import find_zone
+from scheduler_app.domain.recurrence.zones import find_zone
 from scheduler_app.domain.triggers.kind import (
     FieldType,
     Translation,

@@ -1,14 +1,24 @@
-"""What a trigger kind is: one file of this package, and a row in `registry`."""
+"""What a trigger kind is: one file of this package, and a row in `registry`; and what is shown of the
+readings of a text that a kind found ambiguous.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.recurrence import AnyRecurrence, Gap, OnHoliday, Overlap
-from scheduler_app.domain.stored_years import OUTSIDE, is_storable
+from scheduler_app.domain.instants import OUTSIDE_OF_STORED_YEARS, is_storable
+from scheduler_app.domain.recurrence import (
+    AnyRecurrence,
+    Gap,
+    Occurrence,
+    Once,
+    OnHoliday,
+    Overlap,
+    Recurrence,
+)
 
 if TYPE_CHECKING:
     from scheduler_app.domain.triggers.trigger import Trigger
@@ -59,7 +69,7 @@ class TriggerField:
         if self.type is FieldType.TIME:
             if not isinstance(value, datetime):
                 return "must be a time, such as 2030-01-05T12:00:00Z"
-            return None if is_storable(value) else OUTSIDE
+            return None if is_storable(value) else OUTSIDE_OF_STORED_YEARS
         if self.type is FieldType.WHOLE:
             if type(value) is not int:
                 return "must be a whole number"
@@ -199,3 +209,43 @@ class TriggerKind(Protocol):
         """Whether `written` (of this kind) says again what `trigger` (of any kind) says already, as it was
         written or as it is exported, so that an edit with it changes nothing."""
         return dict(written) in (dict(trigger.written), dict(trigger.portable(created_at)))
+
+
+#: How many occurrences tell readings apart.
+SHOWN: Final = 3
+_END: Final = datetime(9999, 12, 31, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownReading:
+    """A reading that can be given as `rrule` or as `run_at` instead; a single local time as either, and only
+    as a rule does it stay a local time."""
+
+    recurrence: str | None
+    run_at: datetime | None
+    description: str
+    occurrences: tuple[Occurrence, ...]
+
+
+def shown_readings(error: NotUnderstood) -> tuple[ShownReading, ...]:
+    """The readings of a refusal, seen from when and where the text was given; none where that is unknown."""
+    context = error.context
+    return () if context is None else tuple(_shown(reading, context) for reading in error.readings)
+
+
+def _shown(reading: Translation, context: TriggerContext) -> ShownReading:
+    if reading.instant is not None:
+        once = Once(reading.instant)
+        found = once.occurrences(reading.instant, _END, limit=1)
+        return ShownReading(None, reading.instant, once.description, tuple(found))
+    written = Recurrence.parse(
+        reading.recurrence or "",
+        created_at=context.at,
+        timezone=context.timezone,
+        gap=context.gap,
+        overlap=context.overlap,
+    )
+    observed = context.observing(written, reading.on_holiday) if context.observing else written
+    following = observed.occurrences(context.at, _END, limit=SHOWN)
+    run_at = written.after(context.at) if written.is_once else None
+    return ShownReading(written.text, run_at, observed.description, tuple(following))

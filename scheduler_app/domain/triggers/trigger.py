@@ -1,12 +1,16 @@
-"""When a schedule fires: what was written, and what it was pinned to when it was given."""
+"""When a schedule fires: what was written, and what it was pinned to when it was given; with a cache of the
+recurrences that were parsed last.
+"""
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from threading import Lock
+from typing import Any, Final, NamedTuple
 
 from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
-from scheduler_app.domain.field_types import LATEST
+from scheduler_app.domain.instants import OUTSIDE_OF_STORED_YEARS, check_storable
 from scheduler_app.domain.local_time import timezone_named
 from scheduler_app.domain.recurrence import (
     AnyRecurrence,
@@ -15,17 +19,76 @@ from scheduler_app.domain.recurrence import (
     Once,
     OnHoliday,
     Overlap,
+    Recurrence,
     zone_data_version,
 )
-from scheduler_app.domain.stored_years import OUTSIDE, check_storable
-from scheduler_app.domain.triggers.kind import (
-    NotUnderstood,
-    Translation,
-    TriggerContext,
-    TriggerKind,
-    Value,
-)
-from scheduler_app.domain.triggers.recurrence_cache import RecurrenceText, cache
+from scheduler_app.domain.stored_fields import LATEST
+from scheduler_app.domain.triggers.kind import NotUnderstood, Translation, TriggerContext, TriggerKind, Value
+
+#: How many recurrences are kept; the one used least recently goes first.
+MAX_CACHED: Final = 1_024
+
+
+class RecurrenceText(NamedTuple):
+    """A recurrence's text with everything that its meaning depends on: the key of the cache."""
+
+    text: str
+    created_at: datetime
+    timezone: str | None
+    """None if it has no influence: the text names a zone, or an instant in UTC."""
+    gap: Gap
+    overlap: Overlap
+    start_implied: bool = False
+    """The DTSTART in the text was not given by the user, so no warning is about it."""
+    stored: bool = False
+    """The text is a pinned one, perhaps of an earlier release."""
+
+    def read(self, checkpoint: Mapping[str, Any] | None = None) -> Recurrence:
+        """Parses the text. Raises InvalidRecurrence."""
+        return Recurrence.parse(
+            self.text,
+            created_at=self.created_at,
+            timezone=self.timezone,
+            gap=self.gap,
+            overlap=self.overlap,
+            start_implied=self.start_implied,
+            stored=self.stored,
+            checkpoint=dict(checkpoint) if checkpoint else None,
+        )
+
+
+class _RecurrenceCache:
+    """A bounded cache of parsed recurrences: one request asks several times for the same one, and schedules
+    made in bulk share theirs. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._found: OrderedDict[RecurrenceText, Recurrence] = OrderedDict()
+        self._lock = Lock()
+
+    def read(self, text: RecurrenceText) -> Recurrence:
+        """The parsed recurrence, from the cache if it is there. Raises InvalidRecurrence."""
+        with self._lock:
+            known = self._found.get(text)
+            if known is not None:
+                self._found.move_to_end(text)
+                return known
+        found = text.read()
+        self.keep(text, found)
+        return found
+
+    def keep(self, text: RecurrenceText, found: Recurrence) -> None:
+        """Adds a recurrence that is known to be what `text` means."""
+        with self._lock:
+            self._found[text] = found
+            if len(self._found) > MAX_CACHED:
+                self._found.popitem(last=False)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+cache: Final = _RecurrenceCache()
+
 
 #: The fields that are the schedule's own: an error about one of them keeps its name.
 _BESIDE = ("timezone", "gap", "overlap")
@@ -91,9 +154,9 @@ class Trigger:
         except NotUnderstood as error:
             raise error.read_in(context) from None
         except InvalidRecurrence as error:
-            raise _named(error, kind.name) from None
+            raise _error_of_kind(error, kind.name) from None
         except OverflowError:  # of a sum of times beyond the last that Python knows
-            raise InvalidField(kind.name, OUTSIDE) from None
+            raise InvalidField(kind.name, OUTSIDE_OF_STORED_YEARS) from None
         if found.instant is not None:
             check_storable(found.instant, kind.name)
         if parsed is not None and parsed.dtstart.year >= LATEST.year:
@@ -170,7 +233,7 @@ class Trigger:
         )
 
 
-def _named(error: InvalidRecurrence, kind: str) -> InvalidField:
+def _error_of_kind(error: InvalidRecurrence, kind: str) -> InvalidField:
     """The error under the name of the field that the person wrote."""
     if kind == "rrule" or error.field in _BESIDE:
         return error

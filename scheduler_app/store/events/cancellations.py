@@ -1,6 +1,8 @@
-"""Cancellations: events that an edit, a pause, a deletion or a person withdraws."""
+"""Cancellations: events that an edit, a pause, a deletion or a person withdraws, and requests to cancel
+events that workers hold. Only the worker knows whether a held event's request began.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -8,11 +10,11 @@ from itertools import islice
 from pymongo import DESCENDING
 
 from scheduler_app.domain.event import Kind, State
-from scheduler_app.domain.message_ids import is_message
-from scheduler_app.domain.tenants import tenant_of
-from scheduler_app.store.events.documents import finish, sources
-from scheduler_app.store.events.message_documents import WIPED
-from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.domain.ids import is_message, tenant_of
+from scheduler_app.domain.stored_fields import Corrupt, text
+from scheduler_app.store.events.documents import finish_events, source_states
+from scheduler_app.store.messages import WIPED
+from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease, lease_over
 
 #: Events that one command cancels: a long backlog would take longer than a request waits for an answer.
 PAGE = 2_000
@@ -50,8 +52,8 @@ class Cancellations:
         return self._cancel_past_cut({"_id": {"$in": list(event_ids)}}, now, message) if event_ids else 0
 
     def _cancel_past_cut(self, which: Document, now: datetime, message: str) -> int:
-        cancelled = which | {"state": sources("cancel"), "$nor": [{"lost_leases": {"$gt": 0}}]}
-        return finish(self._events, cancelled, State.CANCELLED, now, message)
+        cancelled = which | {"state": source_states("cancel"), "$nor": [{"lost_leases": {"$gt": 0}}]}
+        return finish_events(self._events, cancelled, State.CANCELLED, now, message)
 
     def cancel_all(self, schedule_id: str, revision: int, now: datetime, message: str, *, tenant: str) -> int:
         """Cancels all that a deleted schedule has not sent, unless a worker has claimed it (the worker
@@ -61,11 +63,13 @@ class Cancellations:
         """
         if tenant_of(schedule_id) != tenant:
             return 0
-        which = {"schedule_id": schedule_id, "state": sources("cancel"), "revision": {"$lte": revision}}
+        which = {"schedule_id": schedule_id, "state": source_states("cancel"), "revision": {"$lte": revision}}
         cancelled = 0
         rows = (row["_id"] for row in self._events.find(which, {"_id": 1}))
         while page := list(islice(rows, PAGE)):
-            cancelled += finish(self._events, which | {"_id": {"$in": page}}, State.CANCELLED, now, message)
+            cancelled += finish_events(
+                self._events, which | {"_id": {"$in": page}}, State.CANCELLED, now, message
+            )
         return cancelled
 
     def look_past_cut(self, schedule_id: str, revision: int, cut: datetime, *, tenant: str) -> PastCut:
@@ -94,13 +98,13 @@ class Cancellations:
         """
         if tenant_of(event_id) != tenant:
             return False
-        which = {"_id": event_id, "state": sources("cancel")}
+        which = {"_id": event_id, "state": source_states("cancel")}
         wiped = WIPED if is_message(event_id) else None
-        if finish(self._events, which, State.CANCELLED, now, message, wiped) == 1:
+        if finish_events(self._events, which, State.CANCELLED, now, message, wiped) == 1:
             return True
-        awaited = {"_id": event_id, "state": sources("cancel_awaited"), "completion.awaiting": True}
+        awaited = {"_id": event_id, "state": source_states("cancel_awaited"), "completion.awaiting": True}
         forgotten = {"completion": {"awaiting": "$$REMOVE"}}
-        return finish(self._events, awaited, State.CANCELLED, now, message, forgotten) == 1
+        return finish_events(self._events, awaited, State.CANCELLED, now, message, forgotten) == 1
 
 
 def _older(schedule_id: str, revision: int, cut: datetime) -> Document:
@@ -110,3 +114,46 @@ def _older(schedule_id: str, revision: int, cut: datetime) -> Document:
         "revision": {"$lt": revision},
         "kind": Kind.SCHEDULED,
     }
+
+
+#: How long a request stands if the process that made it dies.
+STANDS_SECONDS = 30.0
+#: How many are obeyed at once.
+MAX_REQUESTS = 1_000
+
+
+class CancelRequests:
+    def __init__(self, mongo: Mongo) -> None:
+        self._requests = mongo.collection("cancel_requests")
+
+    def put(self, event_id: str, message: str, *, tenant: str) -> bool:
+        """Asks the worker that holds the tenant's event to cancel it; `message` is for its history. False for
+        an event of another tenant."""
+        if tenant_of(event_id) != tenant:
+            return False
+        asked: Document = {"v": 1, "text": message, "until": lease(STANDS_SECONDS)}
+        self._requests.update_one({"_id": event_id}, [{"$set": asked}], upsert=True)
+        return True
+
+    def stands(self, event_id: str, *, tenant: str) -> bool:
+        """Whether the tenant asks for it and no worker has refused it."""
+        if tenant_of(event_id) != tenant:
+            return False
+        return self._requests.find_one({"_id": event_id}, {"_id": 1}) is not None
+
+    def texts(self) -> dict[str, str]:
+        """What is asked for: the events' ids and the messages, `MAX_REQUESTS` of them at most. Those of
+        processes that died are left out."""
+        found: dict[str, str] = {}
+        standing = {"$nor": [lease_over("until")]}
+        for row in self._requests.find(standing, limit=MAX_REQUESTS, hint=BY_ID):
+            try:
+                found[row["_id"]] = text(row.get("text"), "text")
+            except Corrupt:
+                continue  # its process gives it up after a moment
+        return found
+
+    def remove(self, event_ids: Collection[str]) -> None:
+        """Removes these, and those whose processes died."""
+        gone: list[Document] = [{"_id": {"$in": list(event_ids)}}, lease_over("until")]
+        self._requests.delete_many({"$or": gone}, hint=BY_ID)

@@ -1,29 +1,34 @@
-"""Delivery's transitions: workers claim events, and release those that they do not send."""
+"""Delivery's transitions: workers claim events, and release, postpone, cancel or expire those that they do
+not send.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import repeat
 from typing import NamedTuple
 
+from pymongo import DESCENDING
+
 from scheduler_app.domain.event import Event, Kind, State, from_id
-from scheduler_app.domain.message_ids import is_message
+from scheduler_app.domain.ids import is_message
 from scheduler_app.domain.queues import CALLBACKS
-from scheduler_app.store.documents.leases import lease
-from scheduler_app.store.documents.per_document_update import or_unset, own_value
+from scheduler_app.store.bulk_writes import or_unset, value_by_id
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.documents import (
     CLAIMED,
     READABLE,
-    finish,
+    WHILE_CLAIMED,
+    appended,
+    finish_events,
+    history_line,
     in_queues,
-    sources,
+    source_states,
     to_events,
     update_by_token,
+    update_or_set_aside,
 )
-from scheduler_app.store.events.history import appended, line
-from scheduler_app.store.events.message_documents import CONTENT, WIPED, read_message
-from scheduler_app.store.events.set_aside import update_sound
-from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
+from scheduler_app.store.messages import CONTENT, WIPED, read_message
+from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease, new_token
 
 #: Matches events that are as `scheduled` made them, and not those that came back.
 AS_MADE: Document = {
@@ -36,7 +41,7 @@ AS_MADE: Document = {
 
 #: Recovery's grace doubles with each message that led to no claim, and this one led to one. A message that
 #: arrived twice may lead to two claims.
-_HEARD_OF = {"$max": [0, {"$subtract": ["$dispatches", 1]}]}
+_DISPATCHES_WITHOUT_THIS_ONE = {"$max": [0, {"$subtract": ["$dispatches", 1]}]}
 
 
 class Postponement(NamedTuple):
@@ -88,12 +93,12 @@ class Claims:
         told = [event for event in map(from_id, ids) if event is not None]
         # Usually all events are claimed, and are as they were made: then their ids tell what a read would.
         if len(told) == len(ids) and self._claim(which | AS_MADE, claimed) == len(ids):
-            return token, sorted(told, key=_turn)
+            return token, sorted(told, key=_claim_order)
         self._claim(which, claimed)
         won = self._majority.find({"_id": {"$in": list(ids)}, "owner": token}, CLAIMED | CONTENT)
         rows = {row["_id"]: row for row in won}
         events = map(self._with_message, to_events(self._events, rows.values()), repeat(rows))
-        return token, sorted(events, key=_turn)
+        return token, sorted(events, key=_claim_order)
 
     def _with_message(self, event: Event, rows: Mapping[str, Document]) -> Event:
         """The event with what it delivers, if it is a message."""
@@ -102,7 +107,7 @@ class Claims:
         return event._replace(message=read_message(rows[event.id], self._secret_box))
 
     def _claim(self, which: Document, claimed: list[Document]) -> int | None:
-        return update_by_token(self._events, which | {"state": sources("claim")}, claimed)
+        return update_by_token(self._events, which | {"state": source_states("claim")}, claimed)
 
     def renew(self, ids: Sequence[str], token: str, lease_seconds: float) -> Sequence[str]:
         """Renews the leases of those events that the claim still holds, from now on. Returns their ids."""
@@ -122,13 +127,13 @@ class Claims:
         """Requeues claimed events whose origins have no room. No attempt is counted, and each event waits
         for its own time."""
         ids = [each.event_id for each in postponements]
-        row = own_value(ids, [_postponed(each, now) for each in postponements])
-        written = update_sound(
+        row = value_by_id(ids, [_postponed(each, now) for each in postponements])
+        written = update_or_set_aside(
             self._events,
             {
                 "_id": {"$in": ids},
-                "state": sources("postpone"),
-                "$expr": {"$eq": ["$owner", own_value(ids, [each.token for each in postponements])]},
+                "state": source_states("postpone"),
+                "$expr": {"$eq": ["$owner", value_by_id(ids, [each.token for each in postponements])]},
             },
             [
                 {"$set": {"row": row}},
@@ -136,7 +141,7 @@ class Claims:
                     "$set": {
                         "state": State.READY_QUEUE,
                         "due_at": "$row.due_at",
-                        "dispatches": _HEARD_OF,
+                        "dispatches": _DISPATCHES_WITHOUT_THIS_ONE,
                         "postponed_from": "$row.postponed_from",
                         "queue": {"$ifNull": ["$row.queue", "$queue"]},
                         "routed": {"$ifNull": ["$row.routed", "$routed"]},
@@ -156,15 +161,15 @@ class Claims:
 
     def give_back(self, ids: Sequence[str], token: str, now: datetime, message: str) -> int:
         """Releases claimed events without an attempt: no request was made, and none is counted."""
-        written = update_sound(
+        written = update_or_set_aside(
             self._events,
-            {"_id": {"$in": list(ids)}, "owner": token, "state": sources("give_back")},
+            {"_id": {"$in": list(ids)}, "owner": token, "state": source_states("give_back")},
             [
                 {
                     "$set": {
                         "state": State.READY_QUEUE,
-                        "dispatches": _HEARD_OF,
-                        "status": appended("status", line(now, State.READY_QUEUE, message)),
+                        "dispatches": _DISPATCHES_WITHOUT_THIS_ONE,
+                        "status": appended("status", history_line(now, State.READY_QUEUE, message)),
                     }
                 },
                 {"$unset": ["owner", "lease_until", "isolated"]},
@@ -179,8 +184,8 @@ class Claims:
         messages = [each for each in ids if is_message(each)]
         for some, wiped in ((messages, WIPED), ([each for each in ids if not is_message(each)], None)):
             if some:
-                which = {"_id": {"$in": some}, "owner": token, "state": sources("cancel_claimed")}
-                finish(self._events, which, State.CANCELLED, now, message, wiped)
+                which = {"_id": {"$in": some}, "owner": token, "state": source_states("cancel_claimed")}
+                finish_events(self._events, which, State.CANCELLED, now, message, wiped)
 
 
 def _claimed(token: str, now: datetime, lease_seconds: float, worker: str) -> list[Document]:
@@ -190,7 +195,7 @@ def _claimed(token: str, now: datetime, lease_seconds: float, worker: str) -> li
                 "state": State.RUNNING,
                 "owner": token,
                 "lease_until": lease(lease_seconds),
-                "status": appended("status", line(now, State.RUNNING, f"Claimed by {worker}")),
+                "status": appended("status", history_line(now, State.RUNNING, f"Claimed by {worker}")),
             }
         },
         {"$unset": ["dispatcher"]},
@@ -205,10 +210,68 @@ def _postponed(postponement: Postponement, now: datetime) -> Document:
         "held": postponement.held,
         "routed": None if postponement.queue is None else postponement.queue != CALLBACKS,
         "queue_by_destination": None if postponement.queue is None else postponement.queue_by_destination,
-        "line": line(now, State.READY_QUEUE, postponement.message),
+        "line": history_line(now, State.READY_QUEUE, postponement.message),
         "waits_for": postponement.waits_for,
     }
 
 
-def _turn(event: Event) -> tuple[datetime, str]:
+def _claim_order(event: Event) -> tuple[datetime, str]:
     return event.due_at, event.id
+
+
+class Expiration(NamedTuple):
+    """A claimed event that is too late, and why, for its history."""
+
+    event_id: str
+    token: str
+    message: str
+
+
+class Expirations:
+    def __init__(self, mongo: Mongo) -> None:
+        self._events = mongo.collection("events")
+        self._majority = mongo.majority("events")
+
+    def expire_claimed(self, expirations: Sequence[Expiration], now: datetime) -> int:
+        """Expires claimed events by one update; returns how many at least. What a worker that dies before
+        leaves is judged again after its lease."""
+        ids = [each.event_id for each in expirations]
+        tokens = value_by_id(ids, [each.token for each in expirations])
+        lines = value_by_id(ids, [history_line(now, State.EXPIRED, each.message) for each in expirations])
+        written = update_or_set_aside(
+            self._events,
+            {
+                "_id": {"$in": ids},
+                "state": source_states("expire_claimed"),
+                "$expr": {"$eq": ["$owner", tokens]},
+            },
+            [
+                {"$set": {"row": lines}},
+                {
+                    "$set": {
+                        "state": State.EXPIRED,
+                        "archived_at": now,
+                        "status": appended("status", "$row"),
+                    }
+                },
+                {"$unset": ["row", "due_at", "owner", "lease_until", "dispatcher", *WHILE_CLAIMED]},
+            ],
+            hint=BY_ID,
+        )
+        return written.modified
+
+    def newest_due(self, event: Event, now: datetime) -> datetime | None:
+        """The run time of its schedule's newest occurrence that is due and was not withdrawn, of whatever
+        revision; None if that is the event's own."""
+        newest = self._majority.find_one(
+            {
+                "schedule_id": event.schedule_id,
+                "run_time": {"$gt": event.run_time, "$lte": now},
+                "kind": Kind.SCHEDULED,
+                "state": {"$ne": State.CANCELLED},
+            },
+            {"run_time": 1},
+            sort=[("run_time", DESCENDING), ("_id", DESCENDING)],
+            hint="schedule_v1",
+        )
+        return newest["run_time"] if newest else None

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from scheduler_app.domain.completion import KEPT_TOKENS, Awaited, Told
-from scheduler_app.domain.event import State
-from scheduler_app.domain.field_types import (
+from scheduler_app.domain.event import KEPT_TOKENS, AwaitedEvent, CompletionReport, State
+from scheduler_app.domain.ids import tenant_of
+from scheduler_app.domain.notification import Notifying, OwedNotification
+from scheduler_app.domain.stored_fields import (
     EARLIEST,
     Corrupt,
     instant,
@@ -16,20 +17,25 @@ from scheduler_app.domain.field_types import (
     text,
     whole,
 )
-from scheduler_app.domain.notification import Notifying, OwedNotification
-from scheduler_app.domain.tenants import tenant_of
-from scheduler_app.store.documents.per_document_update import or_unset, own_value
-from scheduler_app.store.events.completion_fields import check_completion, told
-from scheduler_app.store.events.documents import WHILE_CLAIMED
-from scheduler_app.store.events.fields import owed_document
-from scheduler_app.store.events.history import appended, line
-from scheduler_app.store.events.set_aside import set_aside, update_sound
+from scheduler_app.store.bulk_writes import or_unset, value_by_id
+from scheduler_app.store.events.documents import (
+    WHILE_CLAIMED,
+    appended,
+    history_line,
+    set_event_aside,
+    update_or_set_aside,
+)
+from scheduler_app.store.events.fields import (
+    check_completion,
+    owed_notification_document,
+    read_completion_report,
+)
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 
 _READ = dict.fromkeys(("schedule_id", "run_time", "state", "owner", "attempt", "completion", "status"), 1)
 
 
-class Expected(NamedTuple):
+class ExpectedCompletion(NamedTuple):
     """An attempt whose request carries a token."""
 
     event_id: str
@@ -43,10 +49,10 @@ class Expected(NamedTuple):
     """What follows its failure; None: it is the last attempt."""
 
 
-class Ended(NamedTuple):
+class CompletionOutcome(NamedTuple):
     """What follows for an event from what was said of it, and why, for its history."""
 
-    told: Told
+    told: CompletionReport
     state: State
     message: str
     due_at: datetime | None = None
@@ -60,21 +66,21 @@ class Completions:
         self._events = mongo.collection("events")
         self._majority = mongo.majority("events")
 
-    def expect(self, expected: Sequence[Expected]) -> set[str]:
+    def expect(self, expected: Sequence[ExpectedCompletion]) -> set[str]:
         """Stores what the requests' tokens stand for, before they are made: a receiver may be quicker than
         the record of its answer. Returns the events whose claims still hold."""
         ids = [each.event_id for each in expected]
         held = {
             "_id": {"$in": ids},
             "state": State.RUNNING,
-            "$expr": {"$eq": ["$owner", own_value(ids, [each.claim for each in expected])]},
+            "$expr": {"$eq": ["$owner", value_by_id(ids, [each.claim for each in expected])]},
         }
         known = {"$cond": [{"$isArray": "$completion.tokens"}, "$completion.tokens", []]}
-        update_sound(
+        update_or_set_aside(
             self._events,
             held,
             [
-                {"$set": {"row": own_value(ids, [_row(each) for each in expected])}},
+                {"$set": {"row": value_by_id(ids, [_row(each) for each in expected])}},
                 {
                     "$set": {
                         "completion": {
@@ -92,7 +98,7 @@ class Completions:
         )
         return {row["_id"] for row in self._majority.find(held, {"_id": 1})}
 
-    def find(self, event_id: str, *, tenant: str) -> Awaited | None:
+    def find(self, event_id: str, *, tenant: str) -> AwaitedEvent | None:
         """What is known of the tenant's event; None if there is none, or none whose receiver is to say how
         it went. One that cannot be read is set aside."""
         if tenant_of(event_id) != tenant:
@@ -100,7 +106,7 @@ class Completions:
         row = self._majority.find_one({"_id": event_id, "completion": {"$exists": True}}, _READ)
         return self._read(row) if row else None
 
-    def overdue(self, now: datetime, *, limit: int) -> list[Awaited]:
+    def overdue(self, now: datetime, *, limit: int) -> list[AwaitedEvent]:
         """Events that have waited for longer than their time."""
         which = {
             "state": State.RUNNING,
@@ -110,14 +116,14 @@ class Completions:
         rows = self._events.find(which, _READ).sort("due_at", 1).limit(limit)
         return [found for row in rows if (found := self._read(row)) is not None]
 
-    def _read(self, row: Document) -> Awaited | None:
+    def _read(self, row: Document) -> AwaitedEvent | None:
         try:
             return _awaited(row)
         except Corrupt as error:
-            set_aside(self._events, row["_id"], error)
+            set_event_aside(self._events, row["_id"], error)
             return None
 
-    def tell(self, awaited: Awaited, ended: Ended) -> bool:
+    def tell(self, awaited: AwaitedEvent, ended: CompletionOutcome) -> bool:
         """Writes what was said of an event; False where it is no longer as it was read."""
         now = ended.told.at
         which: Document = {
@@ -129,7 +135,7 @@ class Completions:
         said = {"how": ended.told.how, "attempt": ended.told.attempt, "at": now}
         put: Document = {
             "state": ended.state,
-            "status": appended("status", line(now, ended.state, ended.message)),
+            "status": appended("status", history_line(now, ended.state, ended.message)),
             "completion": {"told": {"$literal": said}},
         }
         if not awaited.awaiting:
@@ -145,21 +151,23 @@ class Completions:
             put["archived_at"] = now
             when = Notifying.ON_SUCCESS if ended.state is State.COMPLETED else Notifying.ON_FAILURE
             # The duty that makes notifications asks the schedule which destinations to notify.
-            put["notify"] = owed_document(OwedNotification(when, now)) | {"hops": {"$ifNull": ["$hops", 0]}}
+            put["notify"] = owed_notification_document(OwedNotification(when, now)) | {
+                "hops": {"$ifNull": ["$hops", 0]}
+            }
             removed.append("due_at")
         else:
             put["due_at"] = ended.due_at
-        return update_sound(self._events, which, [{"$set": put}, {"$unset": removed}]).modified == 1
+        return update_or_set_aside(self._events, which, [{"$set": put}, {"$unset": removed}]).modified == 1
 
 
-def _awaited(row: Mapping[str, Any]) -> Awaited:
+def _awaited(row: Mapping[str, Any]) -> AwaitedEvent:
     """Raises Corrupt."""
     check_completion(row.get("completion"), "completion")
     kept = row["completion"]
     lines = items(row.get("status"), "status")
     last = lines[-1] if lines and isinstance(lines[-1], dict) else {}
     retry_in = kept.get("retry_in_ms")
-    return Awaited(
+    return AwaitedEvent(
         event_id=text(row["_id"], "_id"),
         schedule_id=text(row.get("schedule_id"), "schedule_id"),
         run_time=instant(row.get("run_time"), "run_time"),
@@ -171,12 +179,12 @@ def _awaited(row: Mapping[str, Any]) -> Awaited:
         seconds=float(kept["seconds"]),
         retry_in=None if retry_in is None else timedelta(milliseconds=int(retry_in)),
         awaiting=kept.get("awaiting") is True,
-        told=None if kept.get("told") is None else told(kept["told"], "completion.told"),
+        told=None if kept.get("told") is None else read_completion_report(kept["told"], "completion.told"),
         last_message=str(last.get("message", "")),
     )
 
 
-def _row(each: Expected) -> Document:
+def _row(each: ExpectedCompletion) -> Document:
     row: Document = {"digest": each.digest, "attempt": each.number, "seconds": each.seconds}
     if each.retry_in is not None:
         row["retry_in_ms"] = each.retry_in // timedelta(milliseconds=1)

@@ -1,26 +1,103 @@
-"""Makes events, shows them, and redrives dead letters."""
+"""Makes events, shows them with their history, and redrives dead letters."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypedDict
 
 from pymongo.errors import BulkWriteError
 
-from scheduler_app.domain.event import LIVING, Event, State
-from scheduler_app.domain.field_types import EARLIEST, LATEST
-from scheduler_app.domain.tenants import tenant_of
-from scheduler_app.store.documents.per_document_update import own_value
+from scheduler_app.domain.event import LIVING, Event, Kind, State
+from scheduler_app.domain.ids import tenant_of
+from scheduler_app.domain.stored_fields import EARLIEST, LATEST
+from scheduler_app.store.bulk_writes import value_by_id
 from scheduler_app.store.events.documents import (
     CLAIMED,
-    finish,
-    sources,
-    to_document,
+    appended,
+    finish_events,
+    history_line,
+    source_states,
+    to_event_document,
     to_events,
     update_by_token,
 )
-from scheduler_app.store.events.history import appended, line
-from scheduler_app.store.events.record import EventRecord, to_record
+from scheduler_app.store.events.fields import readable_event
 from scheduler_app.store.faults import only_duplicates
-from scheduler_app.store.mongo import Document, Mongo, new_token
+from scheduler_app.store.mongo import Document, Documents, Mongo, new_token
+
+
+class StatusEntry(TypedDict, total=False):
+    """A line of an event's `status`; a corrupt one lacks the fields that are wrong."""
+
+    time: datetime
+    status: str
+    message: str
+
+
+class AttemptEntry(TypedDict, total=False):
+    """A line of an event's `attempts`; a corrupt one lacks the fields that are wrong."""
+
+    number: int
+    started_at: datetime
+    duration_ms: float
+    lag_ms: float
+    status_code: int | None
+    error: str | None
+    snippet: str
+    output: str
+    worker: str
+    late: bool
+
+
+class EventRecord(NamedTuple):
+    """An event with its history. Where its document is corrupt, what is wrong is left out or replaced."""
+
+    id: str
+    schedule_id: str
+    """Empty for a message."""
+    revision: int
+    kind: Kind
+    run_time: datetime
+    state: State
+    attempt: int
+    """Attempts made so far."""
+    status: Sequence[StatusEntry]
+    attempts: Sequence[AttemptEntry]
+    created_at: datetime
+    due_at: datetime | None
+    """The next attempt; None for a finished event."""
+    archived_at: datetime | None
+    """When it was finished; None for one that is not."""
+    missed: Mapping[str, Any] | None
+    """Of a record of missed occurrences: `first`, `last`, `count`; None for an event."""
+    corrupt: Mapping[str, str] | None
+    """The fields of its document that are wrong, or were, each with the reason."""
+
+    @property
+    def tenant(self) -> str:
+        """Whose it is; its id says so."""
+        return tenant_of(self.id)
+
+
+def to_record(row: Document) -> EventRecord:
+    """The record of a stored event, corrupt or not."""
+    shown = readable_event(row)
+    return EventRecord(
+        id=str(shown["_id"]),
+        schedule_id=shown.get("schedule_id") or "",
+        revision=int(shown["revision"]),
+        kind=Kind(shown["kind"]),
+        run_time=shown["run_time"],
+        state=State(shown["state"]),
+        attempt=int(shown["attempt"]),
+        status=shown["status"],
+        attempts=shown["attempts"],
+        created_at=shown["created_at"],
+        due_at=shown.get("due_at"),
+        archived_at=shown.get("archived_at"),
+        missed=shown.get("missed"),
+        corrupt=shown.get("corrupt"),
+    )
+
 
 #: How long to look for a schedule's last ended events behind those that are unfinished.
 LOOK_MS = 2_000
@@ -36,7 +113,7 @@ class Events:
         BulkWriteError when MongoDB rejects some of them; the others are stored then."""
         if not events:
             return 0
-        documents = [to_document(event, now, message) for event in events]
+        documents = [to_event_document(event, now, message) for event in events]
         try:
             return len(self._events.insert_many(documents, ordered=False).inserted_ids)
         except BulkWriteError as error:
@@ -58,8 +135,8 @@ class Events:
         `update_many` says only how many there were.
         """
         own = [each for each in ids if tenant_of(each) == tenant]
-        due_at = now if due is None else own_value(ids, due)
-        token, which = new_token(), {"_id": {"$in": own}, "state": sources("redrive")}
+        due_at = now if due is None else value_by_id(ids, due)
+        token, which = new_token(), {"_id": {"$in": own}, "state": source_states("redrive")}
         pipeline: list[Document] = [
             {
                 "$set": {
@@ -71,7 +148,7 @@ class Events:
                     "isolated_losses": 0,
                     "dispatches": 0,
                     "redrive": token,
-                    "status": appended("status", line(now, State.READY_QUEUE, message)),
+                    "status": appended("status", history_line(now, State.READY_QUEUE, message)),
                 }
             },
             # Retention removes events by this field, and this event is alive again.
@@ -87,8 +164,8 @@ class Events:
     def dismiss(self, ids: Sequence[str], now: datetime, message: str, *, tenant: str) -> int:
         """Ends the tenant's dead letters among these for good; returns how many were in error."""
         own = [each for each in ids if tenant_of(each) == tenant]
-        which = {"_id": {"$in": own}, "state": sources("dismiss")}
-        return finish(self._events, which, State.EXPIRED, now, message)
+        which = {"_id": {"$in": own}, "state": source_states("dismiss")}
+        return finish_events(self._events, which, State.EXPIRED, now, message)
 
     def get(self, event_id: str, *, tenant: str) -> EventRecord | None:
         """The tenant's event of that id."""
@@ -134,7 +211,18 @@ class Events:
     def oldest_due(self) -> datetime | None:
         """When the event that has waited for longest was due, in MongoDB or in the broker; None if none
         waits."""
-        waiting = {"state": sources("cancel"), "due_at": {"$gte": EARLIEST, "$lt": LATEST}}
+        waiting = {"state": source_states("cancel"), "due_at": {"$gte": EARLIEST, "$lt": LATEST}}
         row = self._events.find_one(waiting, {"due_at": 1}, sort=[("due_at", 1)])
         # An array of dates is found like a date, until an inspection sets its event aside.
         return row["due_at"] if row and isinstance(row["due_at"], datetime) else None
+
+
+def tenants_with_events(events: Documents) -> Iterator[str]:
+    """The tenants that have events, by one step in the index for each."""
+    after: str | None = ""
+    while after is not None:
+        # The index's own keys, in its order: a document whose tenant is an array does not stop this.
+        above = events.find({"tenant": {"$gt": after}}, hint="list_v1", return_key=True, limit=1)
+        after = next((key["tenant"] for key in above), None)
+        if after is not None:
+            yield after

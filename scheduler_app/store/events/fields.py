@@ -1,12 +1,24 @@
-"""Checks of the fields of stored events, and what replaces those that are wrong."""
+"""Checks of the fields of stored events, and the values that replace those that are wrong."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
-from scheduler_app.domain.event import LIVING, Kind, State, from_id
-from scheduler_app.domain.event_ids import is_backfill, schedule_of
-from scheduler_app.domain.field_types import (
+from scheduler_app.domain.event import (
+    LEAST_COMPLETION_TIMEOUT,
+    LIVING,
+    MAX_COMPLETION_TIMEOUT,
+    CompletionReport,
+    Kind,
+    State,
+    from_id,
+)
+from scheduler_app.domain.ids import is_backfill, is_message, schedule_of, tenant_of
+from scheduler_app.domain.missed import Missed
+from scheduler_app.domain.notification import Notifying, OwedNotification
+from scheduler_app.domain.queues import CALLBACKS, is_queue
+from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS
+from scheduler_app.domain.stored_fields import (
     EARLIEST,
     LATEST,
     Corrupt,
@@ -14,6 +26,7 @@ from scheduler_app.domain.field_types import (
     flag,
     instant,
     items,
+    number,
     one_of,
     schedule_id,
     tenant,
@@ -22,13 +35,37 @@ from scheduler_app.domain.field_types import (
     whole,
     wrong,
 )
-from scheduler_app.domain.message_ids import is_message
-from scheduler_app.domain.missed import Missed
-from scheduler_app.domain.notification import Notifying, OwedNotification
-from scheduler_app.domain.queues import CALLBACKS, is_queue
-from scheduler_app.domain.tenants import tenant_of
-from scheduler_app.store.documents.delivery_fields import destination_name
-from scheduler_app.store.events.completion_fields import check_completion
+from scheduler_app.store.delivery_fields import destination_name
+
+_REPORT_KINDS = ("completed", "failed", "timed_out")
+_MAX_RETRY_MS = int(2 * MAX_BACKOFF_SECONDS * 1000)
+
+
+def check_completion(value: Any, name: str) -> None:
+    """Raises Corrupt for a stored `completion` that no release has written."""
+    kept = fields(value, name)
+    for token in items(kept.get("tokens"), f"{name}.tokens"):
+        text(token, f"an item of {name}.tokens")
+    whole(kept.get("attempt"), f"{name}.attempt", least=1)
+    number(
+        kept.get("seconds"), f"{name}.seconds", least=LEAST_COMPLETION_TIMEOUT, most=MAX_COMPLETION_TIMEOUT
+    )
+    if kept.get("retry_in_ms") is not None:
+        whole(kept["retry_in_ms"], f"{name}.retry_in_ms", most=_MAX_RETRY_MS)
+    if kept.get("awaiting") is not None:
+        flag(kept["awaiting"], f"{name}.awaiting")
+    if kept.get("told") is not None:
+        read_completion_report(kept["told"], f"{name}.told")
+
+
+def read_completion_report(value: Any, name: str) -> CompletionReport:
+    kept = fields(value, name)
+    return CompletionReport(
+        cast(Any, one_of(kept.get("how"), f"{name}.how", _REPORT_KINDS)),
+        whole(kept.get("attempt"), f"{name}.attempt"),
+        instant(kept.get("at"), f"{name}.at"),
+    )
+
 
 #: `v` of an occurrence's event.
 DOCUMENT_VERSION = 1
@@ -43,7 +80,7 @@ def _revision(value: Any, name: str) -> int:
     return whole(value, name, least=1)
 
 
-def owner_schedule(value: Any, name: str, event_id: str) -> str:
+def read_schedule_id(value: Any, name: str, event_id: str) -> str:
     """The schedule of an event, empty for a message. Raises Corrupt."""
     if is_message(event_id):
         if value is not None:
@@ -52,7 +89,7 @@ def owner_schedule(value: Any, name: str, event_id: str) -> str:
     return schedule_id(value, name, event_id)
 
 
-def kind(value: Any, name: str, event_id: str) -> str:
+def read_kind(value: Any, name: str, event_id: str) -> str:
     """The kind of an event, which fits its id. Raises Corrupt."""
     named = one_of(value, name, _KINDS)
     if (named == Kind.MESSAGE.value) != is_message(event_id):
@@ -77,7 +114,7 @@ def read_missed(value: Any, name: str) -> Missed:
     )
 
 
-def read_owed(value: Any, name: str) -> OwedNotification:
+def read_owed_notification(value: Any, name: str) -> OwedNotification:
     """The notification that an event owes. Raises Corrupt."""
     row = fields(value, name)
     destination = row.get("destination")
@@ -89,7 +126,7 @@ def read_owed(value: Any, name: str) -> OwedNotification:
     )
 
 
-def owed_document(owed: OwedNotification) -> dict[str, Any]:
+def owed_notification_document(owed: OwedNotification) -> dict[str, Any]:
     """What `read_owed` reads."""
     document = {
         "when": owed.when.value,
@@ -103,8 +140,8 @@ def owed_document(owed: OwedNotification) -> dict[str, Any]:
 #: Fields that each event has, and that must fit its id.
 OWNED: dict[str, Callable[[Any, str, str], str]] = {
     "tenant": tenant,
-    "schedule_id": owner_schedule,
-    "kind": kind,
+    "schedule_id": read_schedule_id,
+    "kind": read_kind,
 }
 #: Fields that each event has.
 REQUIRED: dict[str, Callable[[Any, str], Any]] = {
@@ -138,11 +175,11 @@ OPTIONAL: dict[str, Callable[[Any, str], Any]] = {
     "superseded_by": text,
     "isolated_losses": whole,
     "corrupt": fields,
-    "notify": read_owed,
+    "notify": read_owed_notification,
 }
 
 
-def faults_of(row: Mapping[str, Any]) -> dict[str, str]:
+def field_faults(row: Mapping[str, Any]) -> dict[str, str]:
     """The fields that are not what they must be, each with the reason."""
     found: dict[str, str] = {}
     for name, check_owner in OWNED.items():
@@ -169,7 +206,7 @@ def faults_of(row: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def mended(row: Mapping[str, Any], faults: Mapping[str, str]) -> dict[str, Any]:
+def replaced_fields(row: Mapping[str, Any], faults: Mapping[str, str]) -> dict[str, Any]:
     """Replacements of the faulty fields, so that the event can be listed and redriven: what its id tells,
     and else a neutral value."""
     event_id = row["_id"] if isinstance(row["_id"], str) else ""
@@ -182,7 +219,7 @@ def mended(row: Mapping[str, Any], faults: Mapping[str, str]) -> dict[str, Any]:
         "schedule_id": None if message else schedule_of(event_id),
         "revision": told.revision if told else 1,
         "kind": kind_told.value,
-        "run_time": told.run_time if told else _a_time_of(row),
+        "run_time": told.run_time if told else _time_for_missing(row),
         "state": State.ERROR.value,
         "attempt": 0,
         "dispatches": 0,
@@ -192,7 +229,7 @@ def mended(row: Mapping[str, Any], faults: Mapping[str, str]) -> dict[str, Any]:
         "queue": CALLBACKS,
         "routed": False,
         "queue_by_destination": False,
-        "created_at": _a_time_of(row),
+        "created_at": _time_for_missing(row),
         "status": _lines(row.get("status")),
         "attempts": _lines(row.get("attempts")),
         "notify": None,
@@ -200,17 +237,17 @@ def mended(row: Mapping[str, Any], faults: Mapping[str, str]) -> dict[str, Any]:
     return {name: default[name] for name in faults if name in default}
 
 
-def sound(row: dict[str, Any]) -> dict[str, Any]:
+def readable_event(row: dict[str, Any]) -> dict[str, Any]:
     """The event as it can be shown, without what is wrong in it. `corrupt` holds the reasons."""
-    faults = faults_of(row)
-    shown = _with_sound_lines(row)
+    faults = field_faults(row)
+    shown = _with_readable_lines(row)
     if not faults:
         return shown
     told = {name: value for name, value in shown.items() if name not in faults}
-    return {"schedule_id": ""} | told | mended(row, faults) | {"corrupt": faults}
+    return {"schedule_id": ""} | told | replaced_fields(row, faults) | {"corrupt": faults}
 
 
-def _with_sound_lines(row: dict[str, Any]) -> dict[str, Any]:
+def _with_readable_lines(row: dict[str, Any]) -> dict[str, Any]:
     lists = {name: row[name] for name in ("status", "attempts") if name in row}
     right = {name: _shown_lines(name, value) for name, value in lists.items()}
     return row if all(right[name] is lists[name] for name in lists) else row | right
@@ -237,7 +274,7 @@ _LINE: dict[str, tuple[type, ...]] = {
 def _shown_lines(name: str, lines: Any) -> Any:
     if type(lines) is not list:
         return []
-    if all(map(_is_sound_line, lines)):
+    if all(map(_is_readable_line, lines)):
         return lines
     return [
         {key: value for key, value in line.items() if _is_shown(key, value)}
@@ -246,7 +283,7 @@ def _shown_lines(name: str, lines: Any) -> Any:
     ]
 
 
-def _is_sound_line(line: Any) -> bool:
+def _is_readable_line(line: Any) -> bool:
     return isinstance(line, dict) and all(_is_shown(key, value) for key, value in line.items())
 
 
@@ -262,7 +299,7 @@ def _lines(value: Any) -> list[Any]:
     return [line for line in value if isinstance(line, dict)] if type(value) is list else []
 
 
-def _a_time_of(row: Mapping[str, Any]) -> datetime:
+def _time_for_missing(row: Mapping[str, Any]) -> datetime:
     names = ("created_at", "run_time", "due_at", "archived_at")
     return next((row[name] for name in names if _is_instant(row.get(name))), EARLIEST)
 

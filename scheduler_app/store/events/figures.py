@@ -1,12 +1,14 @@
-"""What the newest events came to, for figures and charts: read by index, a few thousand at most."""
+"""Figures of events for charts: the newest events' outcomes, and counts by the quarter of an hour. All are
+read by index, a bounded number of events at most.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from scheduler_app.domain.event import State
-from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.domain.ids import tenant_of
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.paging import MAX_SECONDS
 
@@ -19,7 +21,7 @@ _FIELDS: Document = {
 }
 
 
-class Outcome(NamedTuple):
+class EventSummary(NamedTuple):
     """An event and its last attempt; what its document lacks, or has of another type, is None."""
 
     id: str
@@ -48,7 +50,7 @@ class EventFigures:
         tenant: str,
         most: int,
         schedule_ids: Sequence[str] | None = None,
-    ) -> list[Outcome]:
+    ) -> list[EventSummary]:
         """The tenant's events whose run times lie from `since` to `until` (exclusive), newest first; `most`
         at most, those that were withdrawn included; of some schedules alone, if they are given. Raises a
         STORE_FAULT."""
@@ -83,7 +85,7 @@ class EventFigures:
 
     def of_schedule(
         self, schedule_id: str, since: datetime, until: datetime, *, tenant: str, most: int
-    ) -> list[Outcome]:
+    ) -> list[EventSummary]:
         """The same of one schedule, without what was withdrawn."""
         if tenant_of(schedule_id) != tenant:
             return []
@@ -92,7 +94,7 @@ class EventFigures:
 
     def last_of_each(
         self, schedule_ids: Iterable[str], until: datetime, *, tenant: str, most: int
-    ) -> dict[str, list[Outcome]]:
+    ) -> dict[str, list[EventSummary]]:
         """The last `most` events of each schedule before `until`, newest first, without what was withdrawn.
         One query in all: a union of as many index scans as there are schedules."""
         ids = [each for each in schedule_ids if tenant_of(each) == tenant]
@@ -100,10 +102,10 @@ class EventFigures:
             return {}
         scans = [self._scan(each, until, most) for each in ids]
         pipeline = [*scans[0], *({"$unionWith": {"coll": "events", "pipeline": each}} for each in scans[1:])]
-        found: dict[str, list[Outcome]] = {each: [] for each in ids}
+        found: dict[str, list[EventSummary]] = {each: [] for each in ids}
         options: dict[str, Any] = {"maxTimeMS": int(MAX_SECONDS * 1000)}
         for row in self._events.aggregate(pipeline, **options):
-            if (outcome := _outcome(row)) is None or outcome.was_withdrawn:
+            if (outcome := _event_summary(row)) is None or outcome.was_withdrawn:
                 continue
             if outcome.schedule_id in found:
                 found[outcome.schedule_id].append(outcome)
@@ -118,7 +120,7 @@ class EventFigures:
             {"$project": _FIELDS | {"attempts": last}},
         ]
 
-    def _outcomes(self, which: Document, hint: str, most: int) -> list[Outcome]:
+    def _outcomes(self, which: Document, hint: str, most: int) -> list[EventSummary]:
         rows = self._events.find(
             which,
             _FIELDS,
@@ -127,7 +129,7 @@ class EventFigures:
             hint=hint,
             max_time_ms=int(MAX_SECONDS * 1000),
         )
-        return [outcome for row in rows if (outcome := _outcome(row)) is not None]
+        return [outcome for row in rows if (outcome := _event_summary(row)) is not None]
 
 
 def _range(
@@ -141,7 +143,7 @@ def _range(
     return {"schedule_id": {"$in": ids}, "run_time": run_time}, "schedule_v1"
 
 
-def _outcome(row: Document) -> Outcome | None:
+def _event_summary(row: Document) -> EventSummary | None:
     """None for a document that no figure can be made of."""
     run_time, attempts = row.get("run_time"), row.get("attempts")
     try:
@@ -153,7 +155,7 @@ def _outcome(row: Document) -> Outcome | None:
     last = attempts[-1] if isinstance(attempts, list) and attempts else None
     last = last if isinstance(last, dict) else {}
     status, ended = last.get("status_code"), row.get("archived_at")
-    return Outcome(
+    return EventSummary(
         str(row["_id"]),
         row["schedule_id"] if isinstance(row.get("schedule_id"), str) else "",
         run_time,
@@ -167,3 +169,146 @@ def _outcome(row: Document) -> Outcome | None:
 
 def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+#: Every zone of today is off UTC by a multiple of it.
+STEP_MS = 15 * 60 * 1_000
+_AT: Document = {
+    "$toDate": {"$subtract": [{"$toLong": "$run_time"}, {"$mod": [{"$toLong": "$run_time"}, STEP_MS]}]}
+}
+#: `counts` is 1 for what is of the schedules that are asked for, or else 0.
+_COUNTED: Document = {
+    "$facet": {
+        "quarters": [
+            {"$match": {"counts": 1}},
+            {"$group": {"_id": _AT, "count": {"$sum": 1}}},
+        ],
+        "scans": [{"$group": {"_id": "$scan", "looked_at": {"$sum": 1}}}],
+    }
+}
+
+
+class QuarterHourCounts(NamedTuple):
+    """Events by the quarter of an hour, in UTC, of their run times."""
+
+    quarters: Mapping[datetime, int]
+    is_whole: bool
+    """False where there may be more than were looked at."""
+
+
+class HourlyCounts:
+    """Reads only, by the indexes of the lists."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._events = mongo.collection("events")
+
+    def events(
+        self,
+        schedule_ids: Sequence[str] | None,
+        since: datetime,
+        until: datetime,
+        *,
+        tenant: str,
+        most: int,
+    ) -> QuarterHourCounts:
+        """The tenant's events, or those of some schedules, whose run times lie from `since` to `until`
+        (exclusive): the newest `most`, of several schedules as many of each as their share. No document is
+        read. Raises a STORE_FAULT."""
+        span: Document = {"$gte": since, "$lt": until}
+        if schedule_ids is None:
+            return self._counted([self._scan({"tenant": tenant, "run_time": span}, most, 0)], "list_v1", most)
+        ids = [each for each in schedule_ids if tenant_of(each) == tenant]
+        if not ids:
+            return QuarterHourCounts({}, True)
+        share = max(most // len(ids), 1)
+        scans = [
+            self._scan({"schedule_id": each, "run_time": span}, share, number)
+            for number, each in enumerate(ids)
+        ]
+        return self._counted(scans, "schedule_v1", share)
+
+    def dead_letters(
+        self,
+        schedule_ids: Sequence[str] | None,
+        since: datetime,
+        until: datetime,
+        *,
+        tenant: str,
+        most: int,
+    ) -> QuarterHourCounts:
+        """The same of dead letters, among the tenant's newest `most` of that time."""
+        which: Document = {
+            "tenant": tenant,
+            "state": State.ERROR.value,
+            "run_time": {"$gte": since, "$lt": until},
+        }
+        newest: list[Document] = [
+            {"$match": which},
+            {"$sort": {"run_time": -1, "_id": -1}},
+            {"$limit": most},
+            {
+                "$project": {
+                    "run_time": 1,
+                    "counts": {"$literal": 1} if schedule_ids is None else _is_one_of(schedule_ids),
+                }
+            },
+        ]
+        return self._counted([newest], "dead_v2", most)
+
+    @staticmethod
+    def _scan(which: Document, most: int, number: int) -> list[Document]:
+        return [
+            {"$match": which},
+            {"$sort": {"run_time": -1, "_id": -1}},
+            {"$limit": most},
+            {"$project": {"_id": 0, "run_time": 1, "counts": {"$literal": 1}, "scan": {"$literal": number}}},
+        ]
+
+    def _counted(self, scans: Sequence[list[Document]], hint: str, most: int) -> QuarterHourCounts:
+        """The union of scans, each of which looks at `most`."""
+        united = [{"$unionWith": {"coll": "events", "pipeline": each}} for each in scans[1:]]
+        options: dict[str, Any] = {"hint": hint, "maxTimeMS": int(MAX_SECONDS * 1000)}
+        (found,) = self._events.aggregate([*scans[0], *united, _COUNTED], **options)
+        counts = {row["_id"]: row["count"] for row in found["quarters"]}
+        return QuarterHourCounts(counts, all(row["looked_at"] < most for row in found["scans"]))
+
+
+def _is_one_of(schedule_ids: Sequence[str]) -> Document:
+    return {"$cond": [{"$in": ["$schedule_id", list(schedule_ids)]}, 1, 0]}
+
+
+#: Of each schedule.
+MOST = 5
+
+
+class NewestEvents:
+    def __init__(self, mongo: Mongo) -> None:
+        self._schedules = mongo.collection("schedules")
+
+    def states(
+        self, schedule_ids: Sequence[str], among: frozenset[State], *, tenant: str
+    ) -> dict[str, list[State]]:
+        """For each of the tenant's schedules the states of its newest events that are in one of `among`, the
+        newest first, at most `MOST`. Events of a deleted schedule of the same id do not count."""
+        own = [each for each in schedule_ids if tenant_of(each) == tenant]
+        newest: list[Document] = [
+            {"$match": {"state": {"$in": sorted(among)}, "$expr": {"$gte": ["$revision", "$$first"]}}},
+            {"$sort": {"run_time": -1, "_id": -1}},
+            {"$limit": MOST},
+            {"$project": {"state": 1}},
+        ]
+        joined: Document = {
+            "from": "events",
+            "localField": "_id",
+            "foreignField": "schedule_id",
+            "let": {"first": {"$ifNull": ["$first_revision", 1]}},
+            "pipeline": newest,
+            "as": "events",
+        }
+        pipeline: list[Document] = [
+            {"$match": {"_id": {"$in": own}}},
+            {"$lookup": joined},
+            {"$project": {"events.state": 1}},
+        ]
+        rows: Any = self._schedules.aggregate(pipeline, hint="_id_", maxTimeMS=int(MAX_SECONDS * 1000))
+        return {row["_id"]: [State(each["state"]) for each in row["events"]] for row in rows}

@@ -7,13 +7,13 @@ from typing import Any
 
 from pymongo import ASCENDING, DESCENDING
 
+from scheduler_app.domain.action import UNKNOWN_ORIGIN
 from scheduler_app.domain.event import LIVING, Kind, State
-from scheduler_app.domain.origin import UNKNOWN_ORIGIN
+from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.retry import Codes
-from scheduler_app.domain.tenants import tenant_of
-from scheduler_app.store.events.record import EventRecord, to_record
+from scheduler_app.store.events.events import EventRecord, to_record
 from scheduler_app.store.mongo import Document, Mongo
-from scheduler_app.store.paging import MAX_SECONDS, Page, PagedQuery, RowFilter, Window, lower
+from scheduler_app.store.paging import MAX_SECONDS, Page, PagedQuery, PageRequest, RowFilter, ascii_lower
 
 #: Up to this many schedules, events are merged from an index; of more, each event's schedule is asked for.
 #: mongod merges at most 200 ranges in the order of their index, and sorts more of them.
@@ -23,7 +23,7 @@ MOST_TAGGED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowing:
+class EventListFilter:
     """Filters of a list of events, beside their schedule and their states; all that are given must match."""
 
     origin: str | None = None
@@ -38,11 +38,11 @@ class Narrowing:
     """Whether events are included that were cancelled before they were due."""
 
 
-EVERYTHING = Narrowing()
+NO_FILTER = EventListFilter()
 
 
 @dataclass(frozen=True, slots=True)
-class MadeOccurrence:
+class ExpandedOccurrence:
     """An occurrence that is an event, whatever became of it."""
 
     event_id: str
@@ -52,16 +52,16 @@ class MadeOccurrence:
 
 
 @dataclass(frozen=True, slots=True)
-class MadeOccurrences:
+class ExpandedOccurrences:
     """Occurrences in the order of their schedules' ids; `incomplete_from` is the first schedule of which some
     are missing, as of all after it."""
 
-    rows: list[MadeOccurrence]
+    rows: list[ExpandedOccurrence]
     incomplete_from: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class DeadLetterCause:
     """Why some dead letters failed: what their last attempts have in common."""
 
     origin: str
@@ -78,10 +78,10 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Causes:
+class DeadLetterCauses:
     """The causes of the newest dead letters, the most frequent first, and how many dead letters were read."""
 
-    rows: list[Cause]
+    rows: list[DeadLetterCause]
     read: int
 
 
@@ -96,18 +96,18 @@ class EventLists:
 
     def page(
         self,
-        window: Window,
+        window: PageRequest,
         *,
         tenant: str,
         schedule_id: str | None = None,
         states: Collection[State] | None = None,
-        narrowing: Narrowing = EVERYTHING,
+        narrowing: EventListFilter = NO_FILTER,
         soonest_first: bool = False,
     ) -> Page[EventRecord]:
         """A tenant's events, of one schedule or of all; in these states, or in any. The window's times are
         run times, and the newest comes first unless `soonest_first`.
         """
-        fits = _fits(narrowing)
+        fits = _filter_expressions(narrowing)
         field, known = "", None
         if schedule_id is not None and tenant_of(schedule_id) != tenant:
             return Page([], None)
@@ -134,7 +134,9 @@ class EventLists:
         found = listing.page(window)
         return Page(list(map(to_record, found.rows)), found.next)
 
-    def made_after(self, moment: datetime, schedule_ids: Collection[str], *, limit: int) -> MadeOccurrences:
+    def made_after(
+        self, moment: datetime, schedule_ids: Collection[str], *, limit: int
+    ) -> ExpandedOccurrences:
         """The occurrences of these schedules later than `moment` that are events; `limit` of them at most."""
         which = {
             "schedule_id": {"$in": list(schedule_ids)},
@@ -145,12 +147,12 @@ class EventLists:
         fields = {"schedule_id": 1, "run_time": 1, "revision": 1}
         found = list(self._events.find(which, fields, sort=order, limit=limit + 1, hint="schedule_v1"))
         rows = [
-            MadeOccurrence(row["_id"], row["schedule_id"], row["run_time"], row["revision"])
+            ExpandedOccurrence(row["_id"], row["schedule_id"], row["run_time"], row["revision"])
             for row in found[:limit]
             # A corrupt event is set aside by the worker that is to deliver it.
             if isinstance(row["run_time"], datetime) and isinstance(row.get("revision"), int)
         ]
-        return MadeOccurrences(rows, found[limit]["schedule_id"] if len(found) > limit else None)
+        return ExpandedOccurrences(rows, found[limit]["schedule_id"] if len(found) > limit else None)
 
     def dead_letter_causes(
         self,
@@ -160,7 +162,7 @@ class EventLists:
         since: datetime | None = None,
         until: datetime | None = None,
         tag: str | None = None,
-    ) -> Causes:
+    ) -> DeadLetterCauses:
         """Why the tenant's dead letters failed: of the newest ones with run times from `since` to before
         `until`, no more than `most` of which are read, those whose schedules have the `tag`."""
         which: Document = {"tenant": tenant, "state": State.ERROR.value}
@@ -175,7 +177,7 @@ class EventLists:
             {"$match": which},
             {"$sort": {"run_time": -1, "_id": -1}},
             {"$limit": most},
-            {"$set": {"run_time": {"$cond": [_is("$run_time", "date"), "$run_time", None]}}},
+            {"$set": {"run_time": {"$cond": [_has_type("$run_time", "date"), "$run_time", None]}}},
             {
                 "$group": {
                     "_id": {
@@ -193,7 +195,7 @@ class EventLists:
         ]
         rows = list(self._events.aggregate(newest, hint="dead_v2", maxTimeMS=int(MAX_SECONDS * 1000)))
         causes = [
-            Cause(
+            DeadLetterCause(
                 row["_id"].get("origin") or UNKNOWN_ORIGIN,
                 row["_id"].get("status"),
                 row["_id"].get("error"),
@@ -205,7 +207,9 @@ class EventLists:
             for row in rows
             if row["_id"]["fits"]
         ]
-        return Causes(sorted(causes, key=lambda cause: -cause.count), sum(row["count"] for row in rows))
+        return DeadLetterCauses(
+            sorted(causes, key=lambda cause: -cause.count), sum(row["count"] for row in rows)
+        )
 
     def _tagged(self, tenant: str, tag: str, limit: int) -> list[str]:
         """Schedules that have a tag, deleted ones included: their history stays."""
@@ -232,7 +236,7 @@ def _index(tenant: str, owners: list[str] | None, states: Collection[State] | No
     return of_owners, "schedule_v1"
 
 
-def _fits(narrowing: Narrowing) -> list[Document]:
+def _filter_expressions(narrowing: EventListFilter) -> list[Document]:
     """Expressions of an event that a corrupt one does not make fail."""
     found: list[Document] = []
     if narrowing.origin is not None:
@@ -243,7 +247,10 @@ def _fits(narrowing: Narrowing) -> list[Document]:
         between = [{"$and": [{"$gte": [status, low]}, {"$lte": [status, high]}]} for low, high in ranges]
         found.append(_with_last("$attempts", {"$or": between}))
     if narrowing.error is not None:
-        says = [_with_last(f"${name}", _says(f"$$last.{field}", narrowing.error)) for name, field in _SAYINGS]
+        says = [
+            _with_last(f"${name}", _contains_text(f"$$last.{field}", narrowing.error))
+            for name, field in _SAYINGS
+        ]
         found.append({"$or": says})
     if not narrowing.early_withdrawals:
         cancelled = {"$eq": ["$state", State.CANCELLED.value]}
@@ -260,24 +267,24 @@ def _with_last(path: str, expression: Document) -> Document:
     return {"$let": {"vars": {"last": {"$arrayElemAt": [items, -1]}}, "in": expression}}
 
 
-def _says(path: str, words: str) -> Document:
+def _contains_text(path: str, words: str) -> Document:
     text = {"$toLower": {"$cond": [{"$eq": [{"$type": path}, "string"]}, path, ""]}}
-    return {"$gte": [{"$indexOfCP": [text, {"$literal": lower(words)}]}, 0]}
+    return {"$gte": [{"$indexOfCP": [text, {"$literal": ascii_lower(words)}]}, 0]}
 
 
-def _is(path: str, kind: str) -> Document:
+def _has_type(path: str, kind: str) -> Document:
     return {"$eq": [{"$type": path}, kind]}
 
 
 def _text(path: str) -> Document:
     """The beginning of a text; null for anything else."""
-    return {"$cond": [_is(path, "string"), {"$substrCP": [path, 0, CAUSE_LENGTH]}, None]}
+    return {"$cond": [_has_type(path, "string"), {"$substrCP": [path, 0, CAUSE_LENGTH]}, None]}
 
 
 #: The characters of an error by which causes are told apart.
 CAUSE_LENGTH = 80
 _LAST_STATUS = _with_last(
-    "$attempts", {"$cond": [_is("$$last.status_code", "int"), "$$last.status_code", None]}
+    "$attempts", {"$cond": [_has_type("$$last.status_code", "int"), "$$last.status_code", None]}
 )
 _ATTEMPT_ERROR = _with_last("$attempts", _text("$$last.error"))
 _LAST_LINE = _with_last("$status", _text("$$last.message"))

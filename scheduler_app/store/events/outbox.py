@@ -1,20 +1,33 @@
-"""Dispatch's transitions: take waiting events, and put them back where their message was not sent."""
+"""Dispatch's transitions: take waiting events, put them back where their message was not sent, and keep those
+out of the way that a blackout or a kill switch stops.
+
+An event that a kill switch holds has `held`, the key of its switch, and is due only in a day: nothing
+reads it meanwhile. When the switch is off, beats give each its own time back. Events that fall due within
+a blackout are skipped or postponed before a message is sent for them.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 
-from scheduler_app.domain.event import State
-from scheduler_app.domain.field_types import EARLIEST, Corrupt, items, text, wrong
-from scheduler_app.domain.origin import UNKNOWN_ORIGIN
+from scheduler_app.domain.action import UNKNOWN_ORIGIN
+from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.queues import CALLBACKS, is_queue
-from scheduler_app.store.documents.leases import lease, lease_over
-from scheduler_app.store.documents.per_document_update import own_value
-from scheduler_app.store.events.documents import READABLE, in_queues, sources, stored_origin
-from scheduler_app.store.events.history import appended, line
-from scheduler_app.store.events.set_aside import set_aside, update_sound
-from scheduler_app.store.indexes import ROUTED
-from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
+from scheduler_app.domain.stored_fields import EARLIEST, Corrupt, items, text, wrong
+from scheduler_app.store.bulk_writes import value_by_id
+from scheduler_app.store.events.documents import (
+    READABLE,
+    appended,
+    finish_events,
+    history_line,
+    in_queues,
+    set_event_aside,
+    source_states,
+    stored_origin,
+    update_or_set_aside,
+)
+from scheduler_app.store.indexes import HELD, ROUTED
+from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease, lease_over, new_token
 from scheduler_app.telemetry import get_logger, metrics
 
 log = get_logger(__name__)
@@ -24,7 +37,7 @@ PAGE_VERSION = 1
 MOST_QUEUES = 64
 
 
-class Due(NamedTuple):
+class DueEvent(NamedTuple):
     """What dispatch needs to know of a waiting event. They sort by when they are due."""
 
     due_at: datetime
@@ -38,7 +51,7 @@ class Due(NamedTuple):
     """Its destination has named its queue, and no schedule or message."""
 
 
-class PutOff(NamedTuple):
+class Deferral(NamedTuple):
     """A waiting event that is to be dispatched later, at `due_at`, and why, for its history."""
 
     id: str
@@ -66,7 +79,7 @@ class Outbox:
         after: datetime | None = None,
         but: Collection[str] = (),
         queue: str = CALLBACKS,
-    ) -> list[Due]:
+    ) -> list[DueEvent]:
         """Waiting events of a queue, due up to `until` (and after `after`), oldest first; none of the origins
         in `but`, which the index leaves out."""
         which = _waiting(until) | in_queues((queue,))
@@ -105,8 +118,8 @@ class Outbox:
         return names
 
     def take(
-        self, events: Sequence[Due], until: datetime, now: datetime, *, lease_seconds: float
-    ) -> tuple[str, list[Due]]:
+        self, events: Sequence[DueEvent], until: datetime, now: datetime, *, lease_seconds: float
+    ) -> tuple[str, list[DueEvent]]:
         """Marks those of the events that still wait and are due up to `until`, by a token in `dispatcher`.
         Returns the token and the events that were won, oldest first. The caller publishes their messages,
         and then calls `sent`.
@@ -117,7 +130,7 @@ class Outbox:
         self._pages.update_one({"_id": token}, [{"$set": page}], upsert=True)
         # If the connection breaks here, it is unknown which events are marked: recovery puts them back by
         # the page.
-        written = update_sound(
+        written = update_or_set_aside(
             self._events,
             {**_waiting(until), "_id": {"$in": ids}},
             [
@@ -128,7 +141,7 @@ class Outbox:
                         "dispatched_at": now,
                         "dispatches": {"$add": [{"$ifNull": ["$dispatches", 0]}, 1]},
                         "status": appended(
-                            "status", line(now, State.WORKER_QUEUE, "Event queued for a worker")
+                            "status", history_line(now, State.WORKER_QUEUE, "Event queued for a worker")
                         ),
                     }
                 }
@@ -141,22 +154,22 @@ class Outbox:
         won = self._majority.find({"_id": {"$in": ids}, "dispatcher": token}, _DUE)
         return token, sorted(self._readable(won))
 
-    def put_off(self, events: Sequence[PutOff], until: datetime, now: datetime) -> int:
+    def put_off(self, events: Sequence[Deferral], until: datetime, now: datetime) -> int:
         """Gives events that wait and are due up to `until` a later time; each keeps the time that it was due
         at first. Returns how many: another dispatcher may have taken some."""
         ids = [each.id for each in events]
-        row = own_value(
+        row = value_by_id(
             ids,
             [
                 {
                     "due_at": each.due_at,
                     "postponed_from": each.postponed_from,
-                    "line": line(now, State.READY_QUEUE, each.message),
+                    "line": history_line(now, State.READY_QUEUE, each.message),
                 }
                 for each in events
             ],
         )
-        written = update_sound(
+        written = update_or_set_aside(
             self._events,
             {**_waiting(until), "_id": {"$in": ids}},
             [
@@ -182,7 +195,7 @@ class Outbox:
         moved = 0
         for queue, ids in moves.items():
             named = queue != CALLBACKS
-            written = update_sound(
+            written = update_or_set_aside(
                 self._events,
                 {**_waiting(until), "_id": {"$in": list(ids)}},
                 [{"$set": {"queue": queue, "routed": named, "queue_by_destination": named}}],
@@ -191,17 +204,17 @@ class Outbox:
             moved += written.modified
         return moved
 
-    def _readable(self, rows: Iterable[Document]) -> list[Due]:
+    def _readable(self, rows: Iterable[Document]) -> list[DueEvent]:
         found = []
         for row in rows:
             # The other fields are checked where they are needed. An id that is no text fits into no
             # message; a list of dates is found like a date, and has no place in the order.
             if not isinstance(row["_id"], str):
-                set_aside(self._events, row["_id"], Corrupt("_id is no text"))
+                set_event_aside(self._events, row["_id"], Corrupt("_id is no text"))
             elif not isinstance(row["due_at"], datetime):
-                set_aside(self._events, row["_id"], wrong("due_at", row["due_at"], "a date"))
+                set_event_aside(self._events, row["_id"], wrong("due_at", row["due_at"], "a date"))
             else:
-                found.append(_due(row))
+                found.append(_due_event(row))
         return found
 
     def sent(self, token: str) -> None:
@@ -225,9 +238,9 @@ class Outbox:
         except Corrupt as error:
             self._discard(page, error)
             return 0
-        which = {"_id": {"$in": ids}, "dispatcher": page["_id"], "state": sources("put_back")}
+        which = {"_id": {"$in": ids}, "dispatcher": page["_id"], "state": source_states("put_back")}
         message = "Put back: its message may not have been sent"
-        written = update_sound(
+        written = update_or_set_aside(
             self._events,
             which,
             [
@@ -237,7 +250,7 @@ class Outbox:
                         # Recovery's grace doubles with each message that led to no claim; this one was not
                         # sent.
                         "dispatches": {"$subtract": ["$dispatches", 1]},
-                        "status": appended("status", line(now, State.READY_QUEUE, message)),
+                        "status": appended("status", history_line(now, State.READY_QUEUE, message)),
                     }
                 },
                 {"$unset": ["dispatcher"]},
@@ -263,9 +276,9 @@ class Outbox:
 _DUE = {"due_at": 1, "origin": 1, "lost_leases": 1, "postponed_from": 1, "queue_by_destination": 1}
 
 
-def _due(row: Document) -> Due:
+def _due_event(row: Document) -> DueEvent:
     lost, since = row.get("lost_leases"), row.get("postponed_from")
-    return Due(
+    return DueEvent(
         row["due_at"],
         row["_id"],
         stored_origin(row),
@@ -277,4 +290,115 @@ def _due(row: Document) -> Due:
 
 def _waiting(until: datetime) -> Document:
     # Dispatch cannot compare dates before 1970 with its own.
-    return {"state": sources("mark_dispatched"), "due_at": {"$gte": EARLIEST, "$lte": until}} | READABLE
+    return {"state": source_states("mark_dispatched"), "due_at": {"$gte": EARLIEST, "$lte": until}} | READABLE
+
+
+class BlackedOutEvents:
+    def __init__(self, mongo: Mongo) -> None:
+        self._events = mongo.collection("events")
+
+    def skip(self, ids: Sequence[str], since: datetime, until: datetime, now: datetime, message: str) -> int:
+        """Ends those occurrences whose run times lie from `since` on, due up to `until`, and that nothing was
+        tried for. A message, and a call by hand, is never skipped."""
+        which: Document = {
+            "_id": {"$in": list(ids)},
+            "state": source_states("skip_waiting"),
+            "due_at": {"$lte": until},
+            "run_time": {"$gte": since},
+            "kind": Kind.SCHEDULED.value,
+            "attempt": 0,
+        }
+        return finish_events(self._events, which | READABLE, State.SKIPPED, now, message)
+
+    def postpone(self, ids: Sequence[str], to: datetime, until: datetime, now: datetime, message: str) -> int:
+        """Gives waiting events that are due up to `until` another time; it is theirs from then on, as if they
+        had been made for it."""
+        which: Document = {
+            "_id": {"$in": list(ids)},
+            "state": source_states("put_off"),
+            "due_at": {"$lte": until},
+        }
+        later = {
+            "state": State.READY_QUEUE,
+            "due_at": to,
+            "status": appended("status", history_line(now, State.READY_QUEUE, message)),
+        }
+        change: list[Document] = [{"$set": later}, {"$unset": ["postponed_from"]}]
+        return update_or_set_aside(self._events, which | READABLE, change, hint=BY_ID).modified
+
+
+#: A held event is judged again after this time, unless it is released before.
+HELD_FOR: Final = timedelta(days=1)
+#: Keys that one look brings.
+_MOST_KEYS: Final = 200
+
+
+class EventHolds:
+    def __init__(self, mongo: Mongo) -> None:
+        self._events = mongo.collection("events")
+
+    def hold(self, ids: Sequence[str], key: str, until: datetime, now: datetime, message: str) -> int:
+        """Holds waiting events that are due up to `until`; returns how many."""
+        which: Document = {
+            "_id": {"$in": list(ids)},
+            "state": source_states("hold"),
+            "due_at": {"$lte": until},
+        }
+        held = {
+            "state": State.READY_QUEUE,
+            "held": {"$literal": key},
+            "postponed_from": {"$ifNull": ["$postponed_from", "$due_at"]},
+            "due_at": now + HELD_FOR,
+            "status": appended("status", history_line(now, State.READY_QUEUE, message)),
+        }
+        return update_or_set_aside(self._events, which | READABLE, [{"$set": held}], hint=BY_ID).modified
+
+    def keys(self) -> list[str]:
+        """The switches that events are held by. Each costs a look into an index that has nothing else."""
+        keys: list[str] = []
+        last = ""
+        for _ in range(_MOST_KEYS):
+            row = self._events.find_one(
+                {"held": {"$gt": last}, "due_at": {"$exists": True}},
+                {"held": 1},
+                sort=[("held", 1)],
+                hint=HELD,
+            )
+            if row is None:
+                break
+            if not isinstance(row["held"], str):  # a list is found by each of its items
+                if not set_event_aside(self._events, row["_id"], wrong("held", row["held"], "text")):
+                    break
+                continue
+            last = row["held"]
+            keys.append(last)
+        return keys
+
+    def count(self, key: str, *, most: int) -> int:
+        """How many events it holds; no more than `most` are counted."""
+        which = {"held": key, "due_at": {"$exists": True}}
+        return self._events.count_documents(which, hint=HELD, limit=most)
+
+    def release(self, key: str, now: datetime, *, limit: int) -> int:
+        """Gives up to `limit` events their own times back; returns how many it found."""
+        which: Document = {"held": key, "due_at": {"$exists": True}}
+        rows = self._events.find(which, {"_id": 1}, hint=HELD).limit(limit).batch_size(limit)
+        ids = [row["_id"] for row in rows]
+        if ids:
+            released = {
+                "due_at": {"$ifNull": ["$postponed_from", "$due_at"]},
+                "status": appended("status", history_line(now, State.READY_QUEUE, "The kill switch is off")),
+            }
+            waits = {"state": source_states("release")}
+            update_or_set_aside(
+                self._events,
+                which | waits | {"_id": {"$in": ids}},
+                [{"$set": released}, {"$unset": ["held", "postponed_from"]}],
+                hint=BY_ID,
+            )
+            # What moved on otherwise is held no more.
+            others = {"state": {"$ne": State.READY_QUEUE.value}}
+            update_or_set_aside(
+                self._events, which | others | {"_id": {"$in": ids}}, [{"$unset": ["held"]}], hint=BY_ID
+            )
+        return len(ids)

@@ -1,29 +1,38 @@
-"""How attempts ended, written in bulk under the tokens of their claims."""
+"""How events ended: the outcomes of attempts, written in bulk under the tokens of their claims; each
+schedule's newest run, noted on the schedule; and events that are over already, as the history of a
+demonstration and of tests.
+"""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from pymongo import UpdateOne
 from pymongo.errors import BulkWriteError
 
+from scheduler_app.domain.action import UNKNOWN_ORIGIN
 from scheduler_app.domain.event import TRANSITIONS, Event, State
 from scheduler_app.domain.notification import OwedNotification
-from scheduler_app.domain.origin import UNKNOWN_ORIGIN
-from scheduler_app.store.documents.isolation import isolated
-from scheduler_app.store.documents.per_document_update import or_unset, own_value
-from scheduler_app.store.events.documents import WHILE_CLAIMED
-from scheduler_app.store.events.fields import owed_document
-from scheduler_app.store.events.history import appended, line
-from scheduler_app.store.events.set_aside import set_aside
+from scheduler_app.domain.schedule import ScheduleState
+from scheduler_app.store.bulk_writes import or_unset, value_by_id, write_isolated
+from scheduler_app.store.events.documents import (
+    WHILE_CLAIMED,
+    appended,
+    history_line,
+    set_event_aside,
+    to_event_document,
+)
+from scheduler_app.store.events.fields import owed_notification_document
 from scheduler_app.store.faults import rejected_positions
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
+from scheduler_app.telemetry import get_logger
 
 #: Characters of outputs in one write, which may not exceed 16 MiB.
 MAX_OUTPUT = 2**20
 
 
-class Record(NamedTuple):
+class OutcomeRecord(NamedTuple):
     """How an attempt ended, to be written under the token of its claim."""
 
     event_id: str
@@ -51,17 +60,17 @@ class Outcomes:
         self._events = mongo.collection("events")
         self._majority = mongo.majority("events")
 
-    def record(self, records: Sequence[Record]) -> list[Record]:
+    def record(self, records: Sequence[OutcomeRecord]) -> list[OutcomeRecord]:
         """Writes how attempts ended. Returns those that were refused: their claim was lost meanwhile.
 
         A call may be repeated with the same records after any fault: each attempt carries its claim's
         token, and is written once.
         """
-        refused: list[Record] = []
+        refused: list[OutcomeRecord] = []
         while records:
             # One write has each event once. A second claim's record of the same event follows in the next
             # write.
-            first: dict[str, Record] = {}
+            first: dict[str, OutcomeRecord] = {}
             printed = 0
             for record in records:
                 printed += len(record.attempt.get("output", ""))
@@ -72,7 +81,7 @@ class Outcomes:
             records = [record for record in records if first.get(record.event_id) is not record]
         return refused
 
-    def record_late(self, records: Sequence[Record]) -> None:
+    def record_late(self, records: Sequence[OutcomeRecord]) -> None:
         """Stores attempts that ended after their claim was lost: they are shown, and change no state. An
         event whose document does not allow even that is set aside."""
         try:
@@ -80,7 +89,7 @@ class Outcomes:
                 [
                     UpdateOne(
                         {"_id": record.event_id, "attempts.claim": {"$ne": record.token}},
-                        [{"$set": {"attempts": appended("attempts", _late(record))}}],
+                        [{"$set": {"attempts": appended("attempts", _late_line(record))}}],
                     )
                     for record in records
                 ],
@@ -89,18 +98,18 @@ class Outcomes:
         except BulkWriteError as error:
             for position in rejected_positions(error):
                 record = records[position]
-                if not set_aside(self._events, record.event_id, error, attempt=_late(record)):
+                if not set_event_aside(self._events, record.event_id, error, attempt=_late_line(record)):
                     raise
 
-    def _record(self, records: Sequence[Record]) -> list[Record]:
-        def write(part: Sequence[Record]) -> int:
+    def _record(self, records: Sequence[OutcomeRecord]) -> list[OutcomeRecord]:
+        def write(part: Sequence[OutcomeRecord]) -> int:
             which, pipeline = _written_at_once(part)
             return self._events.update_many(which, pipeline, hint=BY_ID).matched_count
 
-        def condemn(record: Record, error: Exception) -> bool:
-            return set_aside(self._events, record.event_id, error, attempt=_attempt(record))
+        def condemn(record: OutcomeRecord, error: Exception) -> bool:
+            return set_event_aside(self._events, record.event_id, error, attempt=_attempt(record))
 
-        matched, at_once = isolated(records, write, condemn)
+        matched, at_once = write_isolated(records, write, condemn)
         if at_once and matched == [len(records)]:
             return []
         ids = [record.event_id for record in records]
@@ -113,18 +122,18 @@ class Outcomes:
         return [record for record in records if (record.event_id, record.token) not in written]
 
 
-def _written_at_once(records: Sequence[Record]) -> tuple[Document, list[Document]]:
+def _written_at_once(records: Sequence[OutcomeRecord]) -> tuple[Document, list[Document]]:
     """One update for all of them; an event is matched by the token of its own claim only."""
     ids = [record.event_id for record in records]
     which = {
         "_id": {"$in": ids},
         "state": {"$in": sorted(TRANSITIONS["record"].sources)},
-        "$expr": {"$eq": ["$owner", own_value(ids, [record.token for record in records])]},
+        "$expr": {"$eq": ["$owner", value_by_id(ids, [record.token for record in records])]},
     }
     # A mark that an earlier end has left, before a redrive, stays until there is another one.
     owed = {"notify": {"$ifNull": ["$row.notify", "$notify"]}} if any(each.owed for each in records) else {}
     pipeline: list[Document] = [
-        {"$set": {"row": own_value(ids, list(map(_row, records)))}},
+        {"$set": {"row": value_by_id(ids, list(map(_outcome_row, records)))}},
         {
             "$set": {
                 "state": "$row.state",
@@ -146,11 +155,11 @@ def _written_at_once(records: Sequence[Record]) -> tuple[Document, list[Document
     return which, pipeline
 
 
-def _row(record: Record) -> Document:
-    said = line(record.ended_at, record.state, record.message)
+def _outcome_row(record: OutcomeRecord) -> Document:
+    said = history_line(record.ended_at, record.state, record.message)
     row: Document = {"state": said["status"], "attempt": _attempt(record), "line": said}
     if record.owed is not None:
-        row["notify"] = owed_document(record.owed)
+        row["notify"] = owed_notification_document(record.owed)
     return row | ({"archived_at": record.ended_at} if record.due_at is None else {"due_at": record.due_at})
 
 
@@ -158,9 +167,135 @@ def _lines(attempts: Any) -> list[Document]:
     return [each for each in attempts if isinstance(each, dict)] if isinstance(attempts, list) else []
 
 
-def _late(record: Record) -> Document:
+def _late_line(record: OutcomeRecord) -> Document:
     return _attempt(record) | {"late": True}
 
 
-def _attempt(record: Record) -> Document:
+def _attempt(record: OutcomeRecord) -> Document:
     return {**record.attempt, "claim": record.token}
+
+
+log = get_logger(__name__)
+
+#: An event older than its schedule by more than this belongs to an earlier schedule of the same id.
+CLOCKS_DIFFER = timedelta(minutes=1)
+
+
+class RunResult(NamedTuple):
+    """What came of an event so far."""
+
+    schedule_id: str
+    time: datetime
+    """Its run time, by which the newest is told."""
+    outcome: State
+    event_id: str
+    ended_at: datetime
+
+    @property
+    def order(self) -> tuple[datetime, datetime]:
+        """The greater, the newer: retries of an older occurrence may end after a newer one."""
+        return self.time, self.ended_at
+
+
+class LastRuns:
+    def __init__(self, mongo: Mongo) -> None:
+        self._schedules = mongo.collection("schedules")
+
+    def write(self, runs: Sequence[RunResult]) -> None:
+        """Notes runs, one for each schedule, where they are newer than what is noted. Written twice, or late,
+        they change nothing. A document that MongoDB rejects is passed over. Raises a STORE_FAULT."""
+
+        def write(part: Sequence[RunResult]) -> None:
+            ids = [run.schedule_id for run in part]
+            which = {"_id": {"$in": ids}, "state": {"$ne": ScheduleState.DELETED.value}}
+            row = value_by_id(ids, list(map(run_document, part)))
+            self._schedules.update_many(
+                which,
+                [{"$set": {"row": row}}, {"$set": {"last_run": _NEWEST}}, {"$unset": ["row"]}],
+                hint=BY_ID,
+            )
+
+        def pass_over(run: RunResult, error: Exception) -> bool:
+            log.warning(
+                "schedule.last_run_rejected",
+                message="MongoDB rejects the note of a schedule's last run; its document may be corrupt",
+                schedule_id=run.schedule_id,
+                error=str(error)[:300],
+            )
+            return True
+
+        write_isolated(runs, write, pass_over)
+
+
+def run_document(run: RunResult) -> Document:
+    """How a schedule's document keeps its newest run."""
+    return {
+        "time": run.time,
+        "outcome": run.outcome.value,
+        "event_id": run.event_id,
+        "ended_at": run.ended_at,
+    }
+
+
+_SUPERSEDED: Document = {
+    "$or": [
+        {"$gt": ["$last_run.time", "$row.time"]},
+        {
+            "$and": [
+                {"$eq": ["$last_run.time", "$row.time"]},
+                {"$gte": ["$last_run.ended_at", "$row.ended_at"]},
+            ]
+        },
+        {"$gt": [{"$subtract": ["$created_at", CLOCKS_DIFFER // timedelta(milliseconds=1)]}, "$row.time"]},
+    ]
+}
+_NEWEST: Document = {"$cond": [_SUPERSEDED, {"$ifNull": ["$last_run", "$$REMOVE"]}, "$row"]}
+
+
+AT_ONCE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class PastEvent:
+    """An event as it ended."""
+
+    event: Event
+    state: State
+    ended_at: datetime
+    message: str
+    """Of the last line of its history."""
+    attempts: Sequence[dict[str, Any]]
+    """As `AttemptLine`, the oldest first."""
+
+
+class PastEvents:
+    def __init__(self, mongo: Mongo) -> None:
+        self._events = mongo.collection("events")
+        self._schedules = mongo.collection("schedules")
+
+    def insert(self, past: Sequence[PastEvent]) -> None:
+        """Stores finished events that are new. Raises BulkWriteError where one exists already."""
+        for start in range(0, len(past), AT_ONCE):
+            self._events.insert_many(list(map(_past_document, past[start : start + AT_ONCE])), ordered=False)
+
+    def note_last(self, run: RunResult) -> None:
+        """Notes a schedule's last run, also one from before the schedule was made, which `LastRuns` takes for
+        that of an earlier schedule."""
+        self._schedules.update_one({"_id": run.schedule_id}, {"$set": {"last_run": run_document(run)}})
+
+
+def _past_document(past: PastEvent) -> Document:
+    event = past.event
+    document = to_event_document(event, event.run_time, "Expanded")
+    del document["due_at"]
+    retries = [
+        history_line(attempt["started_at"], State.RETRYING, f"Attempt {attempt['number']} failed")
+        for attempt in past.attempts[:-1]
+    ]
+    return document | {
+        "state": past.state.value,
+        "attempt": len(past.attempts),
+        "attempts": list(past.attempts),
+        "status": [*document["status"], *retries, history_line(past.ended_at, past.state, past.message)],
+        "archived_at": past.ended_at,
+    }

@@ -5,19 +5,26 @@ from datetime import datetime
 from typing import NamedTuple
 
 from scheduler_app.domain.event import LIVING, Event, Kind, State
-from scheduler_app.domain.field_types import EARLIEST, Corrupt, text
-from scheduler_app.domain.overlap import OverlapScope
-from scheduler_app.store.documents.per_document_update import own_value
-from scheduler_app.store.events.documents import CLAIMED, WHILE_CLAIMED, sources, to_events
-from scheduler_app.store.events.history import appended, line
-from scheduler_app.store.events.set_aside import set_aside, update_sound
+from scheduler_app.domain.schedule import OverlapScope
+from scheduler_app.domain.stored_fields import EARLIEST, Corrupt, text
+from scheduler_app.store.bulk_writes import value_by_id
+from scheduler_app.store.events.documents import (
+    CLAIMED,
+    WHILE_CLAIMED,
+    appended,
+    history_line,
+    set_event_aside,
+    source_states,
+    to_events,
+    update_or_set_aside,
+)
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 
 #: A backfill has a policy of its own, and its occurrences of long ago hold back none of the living.
 _JUDGED = {"$ne": Kind.BACKFILL.value}
 
 
-class Unfinished(NamedTuple):
+class UnfinishedEvent(NamedTuple):
     """An event that is not finished, as those that come after it see it."""
 
     id: str
@@ -25,7 +32,7 @@ class Unfinished(NamedTuple):
     state: State
 
 
-class Ending(NamedTuple):
+class UnsentOutcome(NamedTuple):
     """How a claimed event ends without its request, and why, for its history."""
 
     event_id: str
@@ -43,7 +50,7 @@ class Overlaps:
 
     def unfinished(
         self, schedule_id: str, until: datetime, *, scope: OverlapScope, limit: int
-    ) -> list[Unfinished]:
+    ) -> list[UnfinishedEvent]:
         """The first events of a schedule that are not finished, with run times up to `until`, the earliest
         first; of the scope `attempt` only those that are running or wait for one.
 
@@ -59,7 +66,7 @@ class Overlaps:
             ]
         return self._first(schedule_id, which, limit)
 
-    def _first(self, schedule_id: str, which: Document, limit: int) -> list[Unfinished]:
+    def _first(self, schedule_id: str, which: Document, limit: int) -> list[UnfinishedEvent]:
         # The index of pending events has them in this order, however many are finished.
         rows = self._events.find(
             {"schedule_id": schedule_id, "due_at": {"$exists": True}, "kind": _JUDGED} | which,
@@ -70,7 +77,7 @@ class Overlaps:
             hint="pending_v1",
         )
         return [
-            Unfinished(row["_id"], row["run_time"], State(row["state"]))
+            UnfinishedEvent(row["_id"], row["run_time"], State(row["state"]))
             for row in rows
             # An array matches a query for one of its items.
             if isinstance(row["_id"], str) and isinstance(row["run_time"], datetime)
@@ -90,10 +97,10 @@ class Overlaps:
                 {"run_time": event.run_time, "_id": {"$lt": event.id}},
             ],
         }
-        unclaimed = {"$in": ["$state", sorted(sources("supersede")["$in"])]}
-        entry = line(now, State.CANCELLED, superseded_by(event.id))
+        unclaimed = {"$in": ["$state", sorted(source_states("supersede")["$in"])]}
+        entry = history_line(now, State.CANCELLED, superseded_message(event.id))
         removed = ("due_at", "owner", "lease_until", "dispatcher", *WHILE_CLAIMED)
-        update_sound(
+        update_or_set_aside(
             self._events,
             earlier,
             [
@@ -120,23 +127,25 @@ class Overlaps:
             try:
                 found[row["_id"]] = text(row["superseded_by"], "superseded_by")
             except Corrupt as error:
-                set_aside(self._events, row["_id"], error)
+                set_event_aside(self._events, row["_id"], error)
                 found[row["_id"]] = "another event"
         return found
 
-    def end(self, endings: Sequence[Ending], now: datetime) -> int:
+    def end(self, endings: Sequence[UnsentOutcome], now: datetime) -> int:
         """Ends claimed events without their requests, under the tokens of their claims; returns how many."""
         ids = [each.event_id for each in endings]
-        rows = [{"state": each.state, "line": line(now, each.state, each.message)} for each in endings]
-        written = update_sound(
+        rows = [
+            {"state": each.state, "line": history_line(now, each.state, each.message)} for each in endings
+        ]
+        written = update_or_set_aside(
             self._events,
             {
                 "_id": {"$in": ids},
-                "state": sources("skip"),
-                "$expr": {"$eq": ["$owner", own_value(ids, [each.token for each in endings])]},
+                "state": source_states("skip"),
+                "$expr": {"$eq": ["$owner", value_by_id(ids, [each.token for each in endings])]},
             },
             [
-                {"$set": {"row": own_value(ids, rows)}},
+                {"$set": {"row": value_by_id(ids, rows)}},
                 {
                     "$set": {
                         "state": "$row.state",
@@ -160,9 +169,9 @@ class Overlaps:
             first = self.unfinished(schedule_id, now, scope=scope, limit=1)
         if not first or first[0].state is not State.READY_QUEUE:
             return None
-        which = {"_id": first[0].id, "state": sources("wake"), "waits_for": {"$exists": True}}
-        entry = line(now, State.READY_QUEUE, "It is its turn: the earlier event has ended")
-        woken = update_sound(
+        which = {"_id": first[0].id, "state": source_states("wake"), "waits_for": {"$exists": True}}
+        entry = history_line(now, State.READY_QUEUE, "It is its turn: the earlier event has ended")
+        woken = update_or_set_aside(
             self._events,
             which,
             [
@@ -177,6 +186,6 @@ class Overlaps:
         return next(iter(to_events(self._events, rows)), None)
 
 
-def superseded_by(event_id: str) -> str:
+def superseded_message(event_id: str) -> str:
     """Why an event is cancelled after which a later one has begun."""
     return f"Cancelled: run_overlap is cancel_earlier, and {event_id} has begun"

@@ -1,7 +1,12 @@
-"""Cursors: how far each schedule is expanded. Beats claim them by a token and advance them."""
+"""How far each schedule is expanded: its cursor, and the ranges of occurrences that edits owe it. Beats claim
+both by a token and advance them.
+
+Owed ranges are stored with their schedules and claimed oldest first. Their claim is apart from that of the
+schedule's own expansion: neither waits for the other.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -9,24 +14,28 @@ from pymongo.client_session import ClientSession
 
 from scheduler_app.actions.registry import KINDS
 from scheduler_app.clock import clock
-from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.store.calendars.calendars import Calendars
-from scheduler_app.store.documents.isolation import isolated
-from scheduler_app.store.documents.leases import lease, unclaimed
-from scheduler_app.store.documents.per_document_update import or_unset, own_value
+from scheduler_app.domain.ids import tenant_of
+from scheduler_app.domain.lateness import Lateness
+from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.domain.schedule import DEFAULT_LATENESS, MAX_OWED, OwedRange, Schedule, ScheduleState
+from scheduler_app.store.bulk_writes import or_unset, value_by_id, write_isolated
+from scheduler_app.store.calendars import Calendars
+from scheduler_app.store.delivery_fields import read_lateness
 from scheduler_app.store.encryption import SecretBox
-from scheduler_app.store.faults import REJECTED, of_one_document
-from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token, written_by_token
-from scheduler_app.store.schedules.corrupt import CorruptSchedule, read
-from scheduler_app.store.schedules.documents import READABLE
-from scheduler_app.store.schedules.set_aside import (
+from scheduler_app.store.faults import REJECTED, STORE_FAULTS, of_one_document
+from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease, new_token, unclaimed, written_by_token
+from scheduler_app.store.schedules.documents import (
+    READABLE,
+    CorruptSchedule,
+    read_schedule,
     report_set_aside,
     set_schedule_aside,
 )
+from scheduler_app.store.schedules.trigger_documents import from_owed_document, to_owed_document
 
 
 @dataclass(frozen=True, slots=True)
-class Advance:
+class CursorAdvance:
     """How far a schedule is expanded; written after its events."""
 
     schedule_id: str
@@ -35,7 +44,7 @@ class Advance:
     checkpoint: Mapping[str, Any] | None
 
 
-class Ready(NamedTuple):
+class ReadySchedule(NamedTuple):
     """A schedule that is to be expanded."""
 
     next_run_at: datetime
@@ -54,14 +63,14 @@ class Cursors:
 
     def ready_for_expansion(
         self, before: datetime, *, limit: int, since: datetime | None = None
-    ) -> list[Ready]:
+    ) -> list[ReadySchedule]:
         """Active, unclaimed schedules whose next occurrence without an event is before
         `before` (and not before `since`), the earliest first."""
         which = _ready(before)
         if since is not None:
             which["next_run_at"]["$gte"] = since
         rows = self._schedules.find(which, {"next_run_at": 1}).sort("next_run_at", 1).limit(limit)
-        return [Ready(row["next_run_at"], row["_id"]) for row in rows]
+        return [ReadySchedule(row["next_run_at"], row["_id"]) for row in rows]
 
     def claim_for_expansion(
         self, ids: Sequence[str], before: datetime, *, lease_seconds: float
@@ -77,7 +86,9 @@ class Cursors:
         self, ids: Sequence[str], *, lease_seconds: float
     ) -> tuple[str, list[Schedule | CorruptSchedule]]:
         """The same for schedules that were just created or edited, whatever their next occurrence."""
-        return self.claim(free({"next_run_at": {"$exists": True}}), ids, lease_seconds=lease_seconds)
+        return self.claim(
+            unclaimed_active({"next_run_at": {"$exists": True}}), ids, lease_seconds=lease_seconds
+        )
 
     def claim(
         self, which: Document, ids: Sequence[str], *, lease_seconds: float
@@ -97,15 +108,15 @@ class Cursors:
                 )
             )
 
-        isolated(ids, claim, self.condemn)
-        rows = self._majority.find({"_id": {"$in": list(ids)}, "owner": token}, UNREAD)
+        write_isolated(ids, claim, self.condemn)
+        rows = self._majority.find({"_id": {"$in": list(ids)}, "owner": token}, WITHOUT_REQUEST)
         won = {row["_id"]: without_request(row) for row in rows}
         # MongoDB returns rows in its own order. A page may end before its last schedules, and the most urgent
         # ones must not be those again and again.
-        found = [read(won[each], self._secret_box) for each in ids if each in won]
+        found = [read_schedule(won[each], self._secret_box) for each in ids if each in won]
         return token, self._calendars.attach(found)
 
-    def advance(self, advances: Sequence[Advance], token: str) -> int:
+    def advance(self, advances: Sequence[CursorAdvance], token: str) -> int:
         """Writes the cursors of schedules still held by `token`, and releases them.
 
         Events first, cursor second: a crash between the two expands once more, onto the same ids. Returns
@@ -114,20 +125,20 @@ class Cursors:
         if not advances:
             return 0
 
-        def move(part: Sequence[Advance]) -> int:
+        def move(part: Sequence[CursorAdvance]) -> int:
             ids = [advance.schedule_id for advance in part]
-            row = {"$set": {"row": own_value(ids, list(map(_row, part)))}}
+            row = {"$set": {"row": value_by_id(ids, list(map(_row, part)))}}
             return self._schedules.update_many(
                 {"_id": {"$in": ids}, "owner": token},
                 [row, *_MOVED],
             ).matched_count
 
-        def condemn(advance: Advance, error: Exception) -> bool:
+        def condemn(advance: CursorAdvance, error: Exception) -> bool:
             return self.condemn(advance.schedule_id, error)
 
-        return sum(isolated(advances, move, condemn).results)
+        return sum(write_isolated(advances, move, condemn).results)
 
-    def advance_within(self, session: ClientSession, advance: Advance, token: str) -> bool:
+    def advance_within(self, session: ClientSession, advance: CursorAdvance, token: str) -> bool:
         """As `advance` for one schedule, in the session's transaction; False when the claim was lost."""
         moved = self._schedules.update_one(
             {"_id": advance.schedule_id, "owner": token},
@@ -151,7 +162,7 @@ class Cursors:
         """Sets a schedule aside to whose document MongoDB rejects writes. False where nothing is wrong with
         it."""
         row = self._schedules.find_one({"_id": schedule_id})
-        found = read(row, self._secret_box) if row else None
+        found = read_schedule(row, self._secret_box) if row else None
         is_corrupt = isinstance(found, CorruptSchedule) and not found.readable_elsewhere
         if found is not None and not is_corrupt and not of_one_document(error):
             return False
@@ -178,12 +189,12 @@ class Cursors:
         def update(part: Sequence[str]) -> int:
             return self._schedules.update_many(which | {"_id": {"$in": list(part)}}, change).modified_count
 
-        return sum(isolated(ids, update, self.condemn).results)
+        return sum(write_isolated(ids, update, self.condemn).results)
 
 
 #: A page of the largest bodies and headers would be more than all the rest of a beat, and to open the secrets
 #: among them more than all its other work.
-UNREAD = {
+WITHOUT_REQUEST = {
     **{f"action.{name}": 0 for kind in KINDS.values() for name in kind.not_for_beats},
     "sealed": 0,
     "signing": 0,
@@ -202,10 +213,10 @@ def without_request(row: Document) -> Document:
 
 
 def _ready(before: datetime) -> Document:
-    return free({"next_run_at": {"$lt": before}})
+    return unclaimed_active({"next_run_at": {"$lt": before}})
 
 
-def free(which: Document) -> Document:
+def unclaimed_active(which: Document) -> Document:
     """The condition of an active schedule that matches `which` (which has no `$or`), and that no beat has
     claimed."""
     return {
@@ -222,9 +233,110 @@ _MOVED: list[Document] = [
 ]
 
 
-def _row(advance: Advance) -> Document:
+def _row(advance: CursorAdvance) -> Document:
     return {
         "next_run_at": advance.next_run_at,
         "finishes_at": advance.finishes_at,
         "checkpoint": dict(advance.checkpoint) if advance.checkpoint else None,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedOwedRange:
+    """A schedule's oldest owed range; None with the reason where its document can no longer be read."""
+
+    schedule_id: str
+    created_at: datetime | None
+    range: OwedRange | None
+    queue: str = CALLBACKS
+    lateness: Lateness = DEFAULT_LATENESS
+    reason: str = ""
+
+
+class OwedRanges:
+    def __init__(self, mongo: Mongo, calendars: Calendars) -> None:
+        self._calendars = calendars
+        self._schedules = mongo.collection("schedules")
+        self._majority = mongo.majority("schedules")
+
+    def waiting(self, *, limit: int) -> list[str]:
+        """Schedules with owed ranges that no beat has claimed, those furthest behind first."""
+        rows = self._schedules.find(_unclaimed_range(), {"_id": 1}).sort("owed.next_run_at", 1).limit(limit)
+        return [row["_id"] for row in rows]
+
+    def claim(self, ids: Sequence[str], *, lease_seconds: float) -> tuple[str, list[ClaimedOwedRange]]:
+        """Claims those that are still free. Returns the token and the oldest range of each."""
+        token = new_token()
+        # Claimed ranges are read back by the token.
+        written_by_token(
+            lambda: self._schedules.update_many(
+                {**_unclaimed_range(), "_id": {"$in": list(ids)}},
+                [{"$set": {"owed_owner": token, "owed_lease_until": lease(lease_seconds)}}],
+                hint=BY_ID,
+            )
+        )
+        which = {"_id": {"$in": list(ids)}, "owed_owner": token}
+        rows = self._majority.find(which, {"created_at": 1, "owed": 1, "queue": 1, "lateness": 1})
+        return token, [self._claimed(row) for row in rows]
+
+    def _claimed(self, row: Document) -> ClaimedOwedRange:
+        try:
+            owed = from_owed_document(row["owed"][0])
+            if owed.calendar is not None:
+                use = self._calendars.attached_use(owed.calendar, tenant=tenant_of(row["_id"]))
+                owed = replace(owed, calendar=use)
+            queue, lateness = row.get("queue") or CALLBACKS, read_lateness(row.get("lateness"))
+            return ClaimedOwedRange(row["_id"], row["created_at"], owed, queue, lateness)
+        except STORE_FAULTS:
+            raise
+        except Exception as error:  # a document edited by hand may cause any error
+            return ClaimedOwedRange(row["_id"], None, None, reason=f"{type(error).__name__}: {error}")
+
+    def advance(
+        self,
+        schedule_id: str,
+        token: str,
+        remainder: OwedRange | None,
+        session: ClientSession | None = None,
+    ) -> bool:
+        """Replaces the oldest range by `remainder`, or removes it for None, and releases the schedule.
+
+        Events first, this second: a crash between the two expands once more, onto the same ids. False when
+        the schedule was deleted meanwhile, or the claim was lost. Within the transaction of `session`, if
+        given.
+        """
+        first = [to_owed_document(remainder)] if remainder else []
+        return self._replace_oldest(schedule_id, token, first, {}, session)
+
+    def drop(self, schedule_id: str, token: str, reason: str, now: datetime) -> bool:
+        """Removes the oldest range, which cannot be expanded; the schedule says why in its `reason`."""
+        said = {"reason": {"$literal": reason[:1000]}, "updated_at": now}
+        return self._replace_oldest(schedule_id, token, [], said)
+
+    def _replace_oldest(
+        self,
+        schedule_id: str,
+        token: str,
+        first: list[Document],
+        said: Document,
+        session: ClientSession | None = None,
+    ) -> bool:
+        # Edits append ranges meanwhile.
+        others = {"$cond": [{"$isArray": "$owed"}, {"$slice": ["$owed", 1, MAX_OWED]}, []]}
+        left: Document = {"$concatArrays": [{"$literal": first}, others]}
+        result = self._schedules.update_one(
+            {"_id": schedule_id, "owed_owner": token},
+            [
+                {"$set": {"owed": left} | said},
+                {"$set": {"owed": {"$cond": [{"$eq": ["$owed", []]}, "$$REMOVE", "$owed"]}}},
+                {"$unset": ["owed_owner", "owed_lease_until"]},
+            ],
+            session=session,
+        )
+        return result.matched_count == 1
+
+
+def _unclaimed_range() -> dict[str, Any]:
+    return {
+        "owed": {"$exists": True},
+    } | unclaimed("owed_owner", "owed_lease_until")

@@ -1,18 +1,40 @@
-"""A schedule as MongoDB keeps it, and back."""
+"""A schedule as MongoDB keeps it, and back. A `CorruptSchedule` stands for one that cannot be read; it is set
+aside: it is in `error` by itself, with the reason.
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict, cast, get_args
 
 from scheduler_app.actions.registry import KINDS, kind_of
+from scheduler_app.clock import clock
+from scheduler_app.domain import event
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.destination import destination_of
-from scheduler_app.domain.field_types import (
+from scheduler_app.domain.event import Completion
+from scheduler_app.domain.http_action import HttpAction
+from scheduler_app.domain.ids import tenant_of
+from scheduler_app.domain.queues import CALLBACKS, is_queue
+from scheduler_app.domain.schedule import (
+    DEFAULT_QUEUE_LIMIT,
+    MAX_FAILURES,
+    MAX_QUEUE_LIMIT,
+    LastRun,
+    OverlapScope,
+    Pause,
+    RunOverlap,
+    Schedule,
+    ScheduleState,
+)
+from scheduler_app.domain.stored_fields import (
     Corrupt,
+    Newer,
     fields,
     flag,
     instant,
     items,
+    number,
     one_of,
     optional,
     tenant,
@@ -20,11 +42,7 @@ from scheduler_app.domain.field_types import (
     version,
     whole,
 )
-from scheduler_app.domain.http_action import HttpAction
-from scheduler_app.domain.queues import CALLBACKS, is_queue
-from scheduler_app.domain.schedule import LastRun, Schedule, ScheduleState
-from scheduler_app.domain.tenants import tenant_of
-from scheduler_app.store.documents.delivery_fields import (
+from scheduler_app.store.delivery_fields import (
     delivery_document,
     lateness_document,
     notifies_document,
@@ -35,18 +53,103 @@ from scheduler_app.store.documents.delivery_fields import (
     signing_document,
     unsealed,
 )
-from scheduler_app.store.encryption import SecretBox
-from scheduler_app.store.mongo import Document
-from scheduler_app.store.schedules.overlap_documents import overlap_document, read_overlap
-from scheduler_app.store.schedules.owed_documents import (
-    from_owed_document,
-    read_jitter,
-    read_use,
-    use_document,
+from scheduler_app.store.encryption import (
+    DESTINATION_VERSION,
+    SecretBox,
+    UnreadableSecret,
+    action_kind,
+    open_document,
+    seal_document,
 )
-from scheduler_app.store.schedules.pause_documents import pause_document, read_pause, read_pause_after
-from scheduler_app.store.schedules.sealed_parts import DESTINATION_VERSION, action_kind, opened, sealed
-from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
+from scheduler_app.store.mongo import Document, Documents
+from scheduler_app.store.schedules.trigger_documents import (
+    calendar_use_document,
+    from_owed_document,
+    read_calendar_use,
+    read_jitter,
+    read_trigger,
+    trigger_document,
+)
+from scheduler_app.telemetry import get_logger, metrics
+
+
+def pause_document(schedule: Schedule) -> Document:
+    """The fields of a schedule that are about pauses; None is left out by whoever writes them."""
+    pause = schedule.pause
+    kept = {} if pause is None else {"reason": pause.reason, "note": pause.note, "until": pause.until}
+    return {
+        "pause": {key: value for key, value in kept.items() if value is not None} or None,
+        "pause_after_failures": schedule.pause_after_failures,
+        "failures_since": schedule.failures_since,
+    }
+
+
+def read_pause(value: Any) -> Pause | None:
+    """Raises Corrupt."""
+    if value is None:
+        return None
+    row = fields(value, "pause")
+    return Pause(
+        reason=text(row.get("reason"), "pause.reason"),
+        note=optional(text, row.get("note"), "pause.note"),
+        until=optional(instant, row.get("until"), "pause.until"),
+    )
+
+
+def read_pause_after(value: Any) -> int | None:
+    """Raises Corrupt."""
+    return None if value is None else whole(value, "pause_after_failures", least=1, most=MAX_FAILURES)
+
+
+_RUN_OVERLAPS, _SCOPES, _COMPLETIONS = get_args(RunOverlap), get_args(OverlapScope), get_args(Completion)
+
+
+class OverlapFields(TypedDict, total=False):
+    """Those that differ from the defaults."""
+
+    run_overlap: RunOverlap
+    overlap_scope: OverlapScope
+    queue_limit: int
+    completion: Completion
+    completion_timeout_seconds: float
+
+
+def overlap_document(schedule: Schedule) -> Document:
+    """The fields that `read_overlap` reads; None if they are the default."""
+    found: Document = {
+        "run_overlap": (schedule.run_overlap, "allow"),
+        "overlap_scope": (schedule.overlap_scope, "event"),
+        "queue_limit": (schedule.queue_limit, DEFAULT_QUEUE_LIMIT),
+        "completion": (schedule.completion, "response"),
+        "completion_timeout_seconds": (
+            schedule.completion_timeout_seconds,
+            event.DEFAULT_COMPLETION_TIMEOUT,
+        ),
+    }
+    return {name: None if value == default else value for name, (value, default) in found.items()}
+
+
+def read_overlap(row: Mapping[str, Any]) -> OverlapFields:
+    """Raises Corrupt."""
+    found = OverlapFields()
+    # Most schedules have none of them.
+    if (value := row.get("run_overlap")) is not None:
+        found["run_overlap"] = cast(RunOverlap, one_of(value, "run_overlap", _RUN_OVERLAPS))
+    if (value := row.get("overlap_scope")) is not None:
+        found["overlap_scope"] = cast(OverlapScope, one_of(value, "overlap_scope", _SCOPES))
+    if (value := row.get("queue_limit")) is not None:
+        found["queue_limit"] = whole(value, "queue_limit", least=1, most=MAX_QUEUE_LIMIT)
+    if (value := row.get("completion")) is not None:
+        found["completion"] = cast(Completion, one_of(value, "event", _COMPLETIONS))
+    if (value := row.get("completion_timeout_seconds")) is not None:
+        found["completion_timeout_seconds"] = number(
+            value,
+            "completion_timeout_seconds",
+            least=event.LEAST_COMPLETION_TIMEOUT,
+            most=event.MAX_COMPLETION_TIMEOUT,
+        )
+    return found
+
 
 #: Of a document without sealed parts and without a destination; `DESTINATION_VERSION` is the newest that is
 #: read.
@@ -60,11 +163,11 @@ READABLE: Document = {
 _STATES = tuple(state.value for state in ScheduleState)
 
 
-def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
+def to_schedule_document(schedule: Schedule, envelope: SecretBox) -> Document:
     """The document without what moves on beside people's edits: claims, what is owed, the last run. None is
     left out: partial indexes ask what exists."""
     document = _fields(schedule)
-    return sealed({key: value for key, value in document.items() if value is not None}, envelope)
+    return seal_document({key: value for key, value in document.items() if value is not None}, envelope)
 
 
 def absent_fields(schedule: Schedule, document: Document) -> set[str]:
@@ -87,7 +190,7 @@ def _fields(schedule: Schedule) -> Document:
         **pause_document(schedule),
         "version": schedule.version,
         "first_revision": schedule.first_revision if schedule.first_revision > 1 else None,
-        **use_document(schedule.calendar),
+        **calendar_use_document(schedule.calendar),
         "lateness": lateness_document(schedule.lateness),
         **revision_document(schedule),
         **overlap_document(schedule),
@@ -118,10 +221,10 @@ def revision_document(schedule: Schedule) -> Document:
     }
 
 
-def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
+def from_schedule_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
     """Raises Corrupt for a document edited by hand, Newer for a newer release's, and UnreadableSecret."""
     version(row.get("v"), DESTINATION_VERSION)
-    row = opened(row, envelope)
+    row = open_document(row, envelope)
     get = row.get
     retry, timeout_seconds, success = read_delivery(row)
     revision = whole(get("revision"), "revision", least=1)
@@ -156,7 +259,7 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         hops=whole(get("hops") or 0, "hops"),
         queue=_queue(get("queue")),
         last_run=_last_run(get("last_run")),
-        calendar=read_use(row),
+        calendar=read_calendar_use(row),
         lateness=read_lateness(get("lateness")),
         **read_overlap(row),
         **read_notifies(get("notifies")),
@@ -238,3 +341,78 @@ def read_cut(pair: Any) -> tuple[int, datetime]:
     if len(items(pair, "an item of cuts")) != 2:
         raise Corrupt("an item of cuts is not a pair of a revision and a date")
     return whole(pair[0], "a revision in cuts", least=1), instant(pair[1], "a date in cuts")
+
+
+@dataclass(frozen=True, slots=True)
+class CorruptSchedule:
+    """A stored schedule that cannot be read, and why."""
+
+    schedule_id: str
+    reason: str
+    readable_elsewhere: bool = False
+    """Nothing is wrong with it: a newer release wrote it, or this process lacks the key to its secrets."""
+
+
+def read_schedule(row: Document, secret_box: SecretBox) -> Schedule | CorruptSchedule:
+    """The schedule that a document makes, or why it makes none."""
+    try:
+        return from_schedule_document(row, secret_box)
+    except (Newer, UnreadableSecret) as error:
+        return CorruptSchedule(row["_id"], str(error), readable_elsewhere=True)
+    except Corrupt as error:
+        return CorruptSchedule(row["_id"], str(error))
+    except Exception as error:  # a document edited by hand may cause any error
+        return CorruptSchedule(row["_id"], f"{type(error).__name__}: {error}")
+
+
+def read_whole_schedule(row: Document, secret_box: SecretBox) -> Schedule | CorruptSchedule:
+    """The same for showing a schedule: what it sends can be shown, too."""
+    found = read_schedule(row, secret_box)
+    action = found.action if isinstance(found, Schedule) else None
+    if isinstance(action, HttpAction) and action.body is not None:
+        try:
+            action.body.shown()
+        except ValueError as error:
+            kind = action.body.kind.value
+            return CorruptSchedule(row["_id"], f"action.body.data is no {kind}: {error}"[:300])
+    return found
+
+
+log = get_logger(__name__)
+
+
+def set_schedule_aside(schedules: Documents, which: Document, reason: str, now: datetime) -> bool:
+    """False when none matches `which`."""
+    result = schedules.update_one(
+        which,
+        {
+            "$set": {"state": ScheduleState.ERROR.value, "reason": reason[:1000], "updated_at": now},
+            "$unset": {"next_run_at": "", "owner": "", "lease_until": ""},
+        },
+    )
+    return result.matched_count == 1
+
+
+def report_set_aside(schedule_id: str, reason: str) -> None:
+    """Counts a schedule that was set aside, and logs it for the operator."""
+    metrics.set_aside.inc()
+    log.error(
+        "schedule.set_aside",
+        message="A schedule cannot be expanded and is in error; mend its rule and resume it",
+        schedule_id=schedule_id,
+        reason=reason,
+    )
+
+
+def set_aside_corrupt(schedules: Documents, row: Mapping[str, Any], found: CorruptSchedule) -> None:
+    """Sets an unclaimed schedule aside, unless it was changed since it was read."""
+    same = {name: {"$eq": row.get(name)} for name in ("state", "version", "revision")}
+    if found.readable_elsewhere:
+        log.error(
+            "schedule.not_readable_here",
+            message="A schedule of a newer release, or whose key SECRETS_KEY lacks, is left alone",
+            schedule_id=str(found.schedule_id),
+            reason=found.reason,
+        )
+    elif set_schedule_aside(schedules, {"_id": row["_id"]} | same, found.reason, clock.now()):
+        report_set_aside(str(found.schedule_id), found.reason)

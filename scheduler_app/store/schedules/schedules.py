@@ -1,10 +1,12 @@
-"""Inserts schedules, edits them by version, shows and removes them."""
+"""Inserts schedules, edits them by version, lists, shows and removes them. A list's filter is answered by an
+index where one can; the rest is looked for in its rows.
+"""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import repeat
-from typing import NamedTuple, cast
+from typing import Literal, NamedTuple, cast
 
 import bson
 from bson import ObjectId
@@ -12,23 +14,123 @@ from bson.raw_bson import RawBSONDocument
 from pymongo.errors import BulkWriteError
 from pymongo.read_concern import ReadConcern
 
-from scheduler_app.domain.field_types import MAX_WHOLE, Corrupt, whole
-from scheduler_app.domain.owed import OwedRange
-from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.domain.tenants import tenant_of, whole_id
-from scheduler_app.store.calendars.calendars import Calendars
-from scheduler_app.store.documents.group_commit import GroupCommit
-from scheduler_app.store.encryption import SecretBox
+from scheduler_app.domain.event import State
+from scheduler_app.domain.ids import tenant_of, whole_id
+from scheduler_app.domain.schedule import OwedRange, Schedule, ScheduleState
+from scheduler_app.domain.stored_fields import MAX_WHOLE, Corrupt, whole
+from scheduler_app.store.bulk_writes import GroupCommit
+from scheduler_app.store.calendars import Calendars
+from scheduler_app.store.decoded_cache import DecodedCache
+from scheduler_app.store.encryption import WIPE, SecretBox
 from scheduler_app.store.faults import REJECTED, only_duplicates
+from scheduler_app.store.indexes import BY_NEXT_RUN
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
-from scheduler_app.store.paging import MAX_SECONDS, Page, PagedByName, PagedQuery, Window
-from scheduler_app.store.schedules.corrupt import CorruptSchedule, read, read_whole
-from scheduler_app.store.schedules.decoded_cache import DecodedCache
-from scheduler_app.store.schedules.documents import absent_fields, to_document
-from scheduler_app.store.schedules.listing import Choice, Order, listing
-from scheduler_app.store.schedules.owed_documents import to_owed_document
-from scheduler_app.store.schedules.sealed_parts import WIPE
-from scheduler_app.store.schedules.set_aside import set_aside_corrupt
+from scheduler_app.store.paging import (
+    MAX_SECONDS,
+    Page,
+    PagedByName,
+    PagedQuery,
+    PageRequest,
+    RowFilter,
+    ascii_lower,
+)
+from scheduler_app.store.schedules.documents import (
+    CorruptSchedule,
+    absent_fields,
+    read_schedule,
+    read_whole_schedule,
+    set_aside_corrupt,
+    to_schedule_document,
+)
+from scheduler_app.store.schedules.trigger_documents import to_owed_document
+
+
+class ScheduleListFilter(NamedTuple):
+    """Filters of a list of schedules; all that are given must match."""
+
+    state: str | None = None
+    name: str | None = None
+    """The whole name."""
+    tag: str | None = None
+    last_outcome: str | None = None
+    destination: str | None = None
+    """The id of one."""
+    text: str | None = None
+    """A part of the name, whatever the case of its letters."""
+
+
+#: Newest or oldest first, by name, or by the next run, which active schedules alone have.
+ScheduleOrder = Literal["newest", "oldest", "name", "next"]
+
+
+class ScheduleListQuery(NamedTuple):
+    """A query, the index that answers it, and what is looked for among what that leaves."""
+
+    which: Document
+    hint: str
+    row_filter: RowFilter | None
+
+
+def schedule_list_query(
+    tenant: str, choice: ScheduleListFilter, order: ScheduleOrder = "newest"
+) -> ScheduleListQuery:
+    """The tenant's schedules that are chosen. One filter is told by an index, if the index that has the
+    order can."""
+    wanted = {
+        "tags": choice.tag,
+        "name": choice.name,
+        "last_run.outcome": choice.last_outcome,
+        "state": choice.state,
+    }
+    given = {field: value for field, value in wanted.items() if value is not None}
+    which, hint, best = _indexed(tenant, given, order)
+    fits: list[Document] = [_has(field, value) for field, value in given.items() if field != best]
+    if choice.state is None and "state" not in which:
+        fits.append({"$ne": ["$state", ScheduleState.DELETED.value]})
+    if choice.destination is not None:
+        fits.append({"$eq": ["$action.destination", {"$literal": choice.destination}]})
+    if choice.text is not None:
+        named = {"$toLower": {"$cond": [{"$eq": [{"$type": "$name"}, "string"]}, "$name", ""]}}
+        fits.append({"$gte": [{"$indexOfCP": [named, {"$literal": ascii_lower(choice.text)}]}, 0]})
+    return ScheduleListQuery(which, hint, RowFilter({"$and": fits}) if fits else None)
+
+
+def _has(field: str, value: str) -> Document:
+    """An expression, true where the field has the value; that of tags has several."""
+    if field == "tags":
+        several = {"$cond": [{"$isArray": "$tags"}, "$tags", []]}
+        return {"$in": [{"$literal": value}, several]}
+    return {"$eq": [f"${field}", {"$literal": value}]}
+
+
+def _indexed(tenant: str, given: Mapping[str, str], order: ScheduleOrder) -> tuple[Document, str, str | None]:
+    """What an index tells, that index, and which filter is among it."""
+    if order == "next":
+        # In any other state there is no next run, and nothing to look through.
+        active = ScheduleState.ACTIVE.value
+        state: object = active if given.get("state", active) == active else {"$in": []}
+        return {"tenant": tenant, "state": state}, BY_NEXT_RUN, None
+    if order == "name":
+        return {"tenant": tenant}, "list_name_v1", None
+    best = next((field for field in given if field in _INDEXES and _is_indexed(field, given)), None)
+    which: Document = {"tenant": tenant} | ({best: given[best]} if best else {})
+    return which, _INDEXES[best] if best else "list_v1", best
+
+
+#: The most selective first: few schedules share a tag or a name, and most are in one state.
+_INDEXES = {
+    "tags": "list_tag_v1",
+    "name": "list_name_v1",
+    "last_run.outcome": "list_outcome_v1",
+    "state": "list_state_v1",
+}
+
+
+def _is_indexed(field: str, given: Mapping[str, str]) -> bool:
+    """Whether an index answers the filter. That of outcomes has all but success, which most schedules
+    have."""
+    return field != "last_run.outcome" or given[field] > State.COMPLETED
+
 
 NOT_DELETED = {"$ne": ScheduleState.DELETED.value}
 #: A linearizable read waits for a majority, for ever if it is told no limit.
@@ -54,7 +156,7 @@ class Schedules:
         self._group_commit = GroupCommit(self._insert_each)
         options = self._majority.codec_options
         self._raw = self._majority.with_options(options.with_options(document_class=RawBSONDocument))
-        self._readings = DecodedCache(partial(read, secret_box=secret_box), options)
+        self._readings = DecodedCache(partial(read_schedule, secret_box=secret_box), options)
 
     # -- people's edits ----------------------------------------------------------------------------------
 
@@ -96,7 +198,7 @@ class Schedules:
         return set()
 
     def _new_document(self, schedule: Schedule, request_seed: str | None) -> Document:
-        document = to_document(schedule, self._secret_box)
+        document = to_schedule_document(schedule, self._secret_box)
         return document if request_seed is None else document | {"seed": request_seed}
 
     def made_by(self, request_seed: str, schedule_id: str, *, tenant: str) -> "Schedule | None":
@@ -105,7 +207,7 @@ class Schedules:
         if tenant_of(schedule_id) != tenant:
             return None
         row = self._majority.find_one({"_id": schedule_id, "seed": request_seed, "state": NOT_DELETED})
-        found = read(row, self._secret_box) if row else None
+        found = read_schedule(row, self._secret_box) if row else None
         return self._calendars.attach([found])[0] if isinstance(found, Schedule) else None
 
     def update(self, schedule: Schedule, *, version: int) -> bool:
@@ -113,7 +215,7 @@ class Schedules:
 
         False when another edit came first. The cursor is left alone: a beat may have moved it meanwhile.
         """
-        document = to_document(schedule, self._secret_box)
+        document = to_schedule_document(schedule, self._secret_box)
         kept = {key: value for key, value in document.items() if key not in _CURSOR}
         change: Document = {"$set": kept}
         if gone := absent_fields(schedule, document).difference(_CURSOR):
@@ -127,7 +229,7 @@ class Schedules:
         It clears `owner`: a beat that is expanding the schedule as it was is refused when it comes to
         advance it.
         """
-        document = to_document(schedule, self._secret_box)
+        document = to_schedule_document(schedule, self._secret_box)
         gone = absent_fields(schedule, document) | {"owner", "lease_until"}
         change: Document = {"$set": document, "$unset": dict.fromkeys(sorted(gone), "")}
         if owed is not None:
@@ -192,7 +294,7 @@ class Schedules:
             return None
         collection = self._linearizable if linearizable else self._majority
         row = collection.find_one({"_id": schedule_id, "state": NOT_DELETED}, max_time_ms=LOOK_MS)
-        return self._calendars.attach([read_whole(row, self._secret_box)])[0] if row else None
+        return self._calendars.attach([read_whole_schedule(row, self._secret_box)])[0] if row else None
 
     def exists(self, schedule_id: str, *, tenant: str) -> bool:
         """Whether the tenant has such a schedule, deleted ones included: their history stays readable."""
@@ -232,12 +334,12 @@ class Schedules:
         }
         # Without a hint: the first worker of a release asks before the index is there.
         rows = self._schedules.find(which).sort([("action.type", 1), ("_id", 1)]).limit(limit)
-        return [read_whole(row, self._secret_box) for row in rows]
+        return [read_whole_schedule(row, self._secret_box) for row in rows]
 
     def unreadable(self, *, limit: int) -> dict[str, str]:
         """Of the newest `limit` of all tenants, those that cannot be read, with the reasons."""
         rows = self._schedules.find({"state": NOT_DELETED}, sort=[("_id", -1)], limit=limit, hint=BY_ID)
-        found = [read(row, self._secret_box) for row in rows]
+        found = [read_schedule(row, self._secret_box) for row in rows]
         return {each.schedule_id: each.reason for each in found if isinstance(each, CorruptSchedule)}
 
     def facts(self, ids: Collection[str]) -> dict[str, ScheduleFacts | None]:
@@ -261,25 +363,25 @@ class Schedules:
 
     def page(
         self,
-        window: Window,
+        window: PageRequest,
         *,
         tenant: str,
-        order: Order = "newest",
+        order: ScheduleOrder = "newest",
         **choice: str | None,
     ) -> Page[Schedule | CorruptSchedule]:
         """The tenant's schedules that match the `Choice`; the window's times are creation times, and next
         runs in the order of these. By name there is no window of time."""
-        asked = listing(tenant, Choice(**choice), order)
+        asked = schedule_list_query(tenant, ScheduleListFilter(**choice), order)
         kind = PagedByName if order == "name" else PagedQuery
         moment = "next_run_at" if order == "next" else "created_at"
         query = kind(self._schedules, moment, *asked, ascending=order in ("oldest", "next"))
         found = query.page(window)
-        rows = self._calendars.attach([read_whole(row, self._secret_box) for row in found.rows])
+        rows = self._calendars.attach([read_whole_schedule(row, self._secret_box) for row in found.rows])
         return Page(rows, found.next)
 
     def count(self, *, tenant: str, most: int, **choice: str | None) -> tuple[int, bool]:
         """How many `page` would find, and whether there may be more: no more than `most` are looked at."""
-        asked = listing(tenant, Choice(**choice))
+        asked = schedule_list_query(tenant, ScheduleListFilter(**choice))
         fit = {"$cond": [asked.row_filter.matches, 1, 0]} if asked.row_filter else 1
         counted: list[Document] = [
             {"$match": asked.which},

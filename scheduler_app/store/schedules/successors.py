@@ -6,14 +6,14 @@ from typing import Any
 
 from pymongo import ReplaceOne
 
-from scheduler_app.domain.field_types import Corrupt, instant, items, optional, text, whole
+from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.schedule import Predecessor, Schedule, ScheduleState
-from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.domain.stored_fields import Corrupt, instant, items, optional, text, whole
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
-from scheduler_app.store.schedules.documents import READABLE, read_cut, to_document
+from scheduler_app.store.schedules.documents import READABLE, read_cut, to_schedule_document
 
-_LEFT = dict.fromkeys(("revision", "version", "revised_at", "cuts", "seed"), 1)
+_PREDECESSOR_FIELDS = dict.fromkeys(("revision", "version", "revised_at", "cuts", "seed"), 1)
 
 
 class Successors:
@@ -28,7 +28,7 @@ class Successors:
         own = [each for each in ids if tenant_of(each) == tenant]
         which = {"_id": {"$in": own}, "state": ScheduleState.DELETED.value}
         found: dict[str, Predecessor] = {}
-        for row in self._majority.find(which | READABLE, _LEFT, hint=BY_ID):
+        for row in self._majority.find(which | READABLE, _PREDECESSOR_FIELDS, hint=BY_ID):
             with suppress(Corrupt):
                 found[row["_id"]] = _predecessor(row)
         return found
@@ -52,7 +52,7 @@ class Successors:
                         "revision": deleted.revision,
                         "version": deleted.version,
                     },
-                    to_document(made, self._secret_box)
+                    to_schedule_document(made, self._secret_box)
                     | {"incarnation": token}
                     | ({} if request_seed is None else {"seed": request_seed}),
                 )

@@ -1,16 +1,22 @@
-"""A trigger as a schedule's document keeps it, and back.
+"""When a schedule runs, as documents keep it, and back: its trigger, its calendar, its jitter, and the ranges
+that edits leave to beats.
 
-`rrule`, `pinned`, `run_at`, `timezone`, `gap` and `overlap` stand in the document itself, as they did before
-there were more kinds than `rrule` and `run_at`. Any other kind adds `trigger`: what was written, beside the
-`pinned` or `run_at` that it became, by which a process of the release before delivers it too.
+`rrule`, `pinned`, `run_at`, `timezone`, `gap` and `overlap` are fields of the document itself, as they
+were before there were more kinds than `rrule` and `run_at`. Any other kind adds `trigger`: what was
+written, beside the `pinned` or `run_at` that it became, by which a process of the release before delivers
+it too.
 """
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, cast, get_args
 
+from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.field_types import (
+from scheduler_app.domain.event import MAX_JITTER_SECONDS
+from scheduler_app.domain.recurrence import Gap, OnHoliday, Overlap
+from scheduler_app.domain.schedule import OwedRange
+from scheduler_app.domain.stored_fields import (
     Check,
     Corrupt,
     Newer,
@@ -18,21 +24,14 @@ from scheduler_app.domain.field_types import (
     flag,
     instant,
     items,
+    number,
     one_of,
     optional,
     text,
     whole,
     wrong,
 )
-from scheduler_app.domain.recurrence import Gap, OnHoliday, Overlap
-from scheduler_app.domain.triggers import (
-    BY_NAME,
-    FieldType,
-    Trigger,
-    TriggerField,
-    TriggerKind,
-    Value,
-)
+from scheduler_app.domain.triggers import BY_NAME, FieldType, Trigger, TriggerField, TriggerKind, Value
 from scheduler_app.store.mongo import Document
 
 RRULE, RUN_AT = BY_NAME["rrule"], BY_NAME["run_at"]
@@ -147,3 +146,57 @@ def _written(field: TriggerField, value: Any) -> Value:
 
 def _holiday_word(value: Any, name: str) -> OnHoliday:
     return cast(OnHoliday, one_of(value, name, get_args(OnHoliday)))
+
+
+def to_owed_document(owed: OwedRange) -> Document:
+    document = {
+        "revision": owed.revision,
+        **trigger_document(owed.trigger),
+        "next_run_at": owed.next_run_at,
+        "until": owed.until,
+        "checkpoint": dict(owed.checkpoint) if owed.checkpoint else None,
+        **calendar_use_document(owed.calendar),
+        "jitter_seconds": owed.jitter_seconds or None,
+    }
+    return {key: value for key, value in document.items() if value is not None}
+
+
+def from_owed_document(row: Mapping[str, Any]) -> OwedRange:
+    """Raises Corrupt."""
+    fields(row, "an item of owed")
+    return OwedRange(
+        revision=whole(row.get("revision"), "owed.revision", least=1),
+        trigger=read_trigger(row),
+        next_run_at=instant(row.get("next_run_at"), "owed.next_run_at"),
+        until=instant(row.get("until"), "owed.until"),
+        checkpoint=optional(fields, row.get("checkpoint"), "owed.checkpoint"),
+        calendar=read_calendar_use(row),
+        jitter_seconds=read_jitter(row),
+    )
+
+
+def read_jitter(row: Mapping[str, Any]) -> float:
+    """Raises Corrupt."""
+    seconds = row.get("jitter_seconds")
+    return 0.0 if seconds is None else number(seconds, "jitter_seconds", most=MAX_JITTER_SECONDS)
+
+
+def calendar_use_document(use: CalendarUse | None) -> Document:
+    """The fields that `read_use` reads; None if no calendar is observed."""
+    return {
+        "calendar": use and use.name,
+        "on_holiday": use and use.on_holiday,
+        "calendar_days": use and use.days_version,
+    }
+
+
+def read_calendar_use(row: Mapping[str, Any]) -> CalendarUse | None:
+    """Raises Corrupt."""
+    name = optional(text, row.get("calendar"), "calendar")
+    if name is None:
+        return None
+    return CalendarUse(
+        name,
+        cast(OnHoliday, one_of(row.get("on_holiday"), "on_holiday", get_args(OnHoliday))),
+        whole(row.get("calendar_days"), "calendar_days"),
+    )

@@ -20,7 +20,7 @@ from redis import Redis as RedisClient
 from scheduler_app.config import Settings
 from scheduler_app.embedded import free_port
 from scheduler_app.store import Store
-from scheduler_app.usecases.expansion import SCHEDULES_A_PAGE
+from scheduler_app.usecases.duties.expansion import SCHEDULES_A_PAGE
 from tests import broker_queue
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import ONCE, Stack

@@ -27,9 +27,9 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.embedded import Mongod, free_port
 from scheduler_app.store import Store
-from scheduler_app.usecases.dispatch import Dispatch
-from scheduler_app.usecases.expansion import Expansion
-from scheduler_app.usecases.recovery import Recovery
+from scheduler_app.usecases.duties.dispatch import Dispatch
+from scheduler_app.usecases.duties.expansion import Expansion
+from scheduler_app.usecases.duties.housekeeping import Recovery
 from tests import broker_queue
 from tests.acceptance.journal import Journal
 from tests.acceptance.shared_stack import SharedStack

@@ -14,11 +14,11 @@ from pymongo import MongoClient
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.config import Settings
-from scheduler_app.domain.lane import QueueLengths
+from scheduler_app.domain.queues import QueueLengths
 from scheduler_app.store import Store
-from scheduler_app.store.events.outbox import Due
-from scheduler_app.usecases.dispatch import Batch
-from scheduler_app.usecases.recovery import Recovery
+from scheduler_app.store.events.outbox import DueEvent
+from scheduler_app.usecases.duties.dispatch_selection import Batch
+from scheduler_app.usecases.duties.housekeeping import Recovery
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
 from tests.builders import event, schedule
@@ -59,7 +59,7 @@ def leave_behind(store: Store, now: datetime, url: Callable[[str], str]) -> None
         store.events.insert([event(now, state)], now, "made by the version before")
     for state in ("sent", "forgotten"):
         made = event(now, state)
-        token, _ = store.outbox.take([Due(made.due_at, made.id)], now, now, lease_seconds=60)
+        token, _ = store.outbox.take([DueEvent(made.due_at, made.id)], now, now, lease_seconds=60)
         store.outbox.sent(token)
     taken = {"dispatcher": {"token": "of a beat that died", "until": now + timedelta(hours=1)}}
     store.mongo.collection("events").update_one({"_id": event(now, "waiting").id}, {"$set": taken})

@@ -32,7 +32,7 @@ def _claim() -> None:
     def any_state(verb: str) -> Any:
         return {"$exists": True}
 
-    claims.sources = any_state  # type: ignore[attr-defined]
+    claims.source_states = any_state  # type: ignore[attr-defined]
     claims.Claims.claim = _taking_all(claims.Claims.claim)  # type: ignore[method-assign]
 
 
@@ -62,14 +62,14 @@ def _token_fence() -> None:
 
 def _message_recovery() -> None:
     """Lost messages stay lost."""
-    from scheduler_app.store.events.recoveries import Recoveries
+    from scheduler_app.store.recoveries import Recoveries
 
     Recoveries.recover_messages = lambda self, now, **_: []  # type: ignore[method-assign]
 
 
 def _worker_recovery() -> None:
     """What a dead worker had claimed stays claimed."""
-    from scheduler_app.store.events.recoveries import Recoveries
+    from scheduler_app.store.recoveries import Recoveries
 
     Recoveries.recover_workers = lambda self, now, **_: ([], [])  # type: ignore[method-assign]
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from scheduler_app.domain.event import State, scheduled
 from scheduler_app.store import Mongo
-from scheduler_app.store.events.past_events import PastEvent, PastEvents
+from scheduler_app.store.events.outcomes import PastEvent, PastEvents
 from tests.acceptance.journal import Journal
 from tests.acceptance.pages.story import fill, use
 from tests.acceptance.stack import Stack

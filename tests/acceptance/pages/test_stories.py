@@ -11,10 +11,10 @@ import requests
 from playwright.sync_api import Browser, Locator, Page, expect
 from pymongo import MongoClient
 
+from scheduler_app.domain.action import origin_of
 from scheduler_app.domain.event import State, scheduled
-from scheduler_app.domain.origin import origin_of
 from scheduler_app.store import Mongo
-from scheduler_app.store.events.past_events import PastEvent, PastEvents
+from scheduler_app.store.events.outcomes import PastEvent, PastEvents
 from tests.acceptance.journal import Journal
 from tests.acceptance.pages.browser import watched_page
 from tests.acceptance.pages.story import expect_rows, fill, use

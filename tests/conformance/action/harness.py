@@ -12,7 +12,7 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 from scheduler_app.domain.command_action import CommandAction
-from scheduler_app.domain.http_action import Body, HttpAction
+from scheduler_app.domain.http_action import HttpAction, RequestBody
 from tests.celery_application import BROKER, CeleryApplication
 from tests.integration.actions.receiver import Behaviour, Receiver, hangs, says
 
@@ -97,7 +97,7 @@ class HttpHarness(Harness):
             says("500 Internal Server Error", body=f"you sent {SECRET}".encode()),
             method="POST",
             headers=(("Authorization", f"Bearer {SECRET}"),),
-            body=Body.from_json({"password": SECRET}),
+            body=RequestBody.from_json({"password": SECRET}),
         )
 
     def refused(self) -> Action:

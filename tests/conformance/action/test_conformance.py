@@ -10,22 +10,19 @@ from datetime import UTC, datetime
 import bson
 import pytest
 
-from scheduler_app.actions.executor import Executor, Outcome, Verdict
-from scheduler_app.actions.executors import Executors
+from scheduler_app.actions.kind import Executor, Executors, Outcome, Verdict
 from scheduler_app.actions.registry import KINDS, kind_of
-from scheduler_app.api.wire.action_types import ACTION_TYPES
+from scheduler_app.api.wire.schedule import NewSchedule
 from scheduler_app.api.wire.schedule_fields import FIELDS, ShownSchedule
-from scheduler_app.api.wire.schedule_input import NewSchedule
-from scheduler_app.domain.action import Action
+from scheduler_app.api.wire.schedule_fields.action import ACTION_TYPES
+from scheduler_app.domain.action import MAX_ORIGIN, Action
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.field_types import Corrupt
-from scheduler_app.domain.origin import MAX_ORIGIN
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.embedded.redis_server import Redis
+from scheduler_app.domain.stored_fields import Corrupt
+from scheduler_app.embedded.brokers import Redis
 from scheduler_app.store import Store
-from scheduler_app.store.encryption import SecretBox
-from scheduler_app.store.schedules.corrupt import read
-from scheduler_app.store.schedules.sealed_parts import WIPE
+from scheduler_app.store.encryption import WIPE, SecretBox
+from scheduler_app.store.schedules.documents import read_schedule
 from tests.builders import event, schedule
 from tests.celery_application import CeleryApplication, celery_application
 from tests.conformance.action.harness import HARNESSES, SECRET, Harness, missing, resources
@@ -287,7 +284,7 @@ def test_a_wiped_action_can_be_read_and_has_no_secrets(harness: Harness, store: 
     row = collection.find_one({"_id": made.id})
     assert row is not None
     assert SECRET.encode() not in bson.encode(row)
-    found = read(row, SecretBox(""))
+    found = read_schedule(row, SecretBox(""))
     assert isinstance(found, Schedule), found
     assert found.action.isolation_key == made.action.isolation_key
 

@@ -13,9 +13,9 @@ from scheduler_app.broker.backends import BACKENDS, backend_of
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.broker.queues import DELIVER
 from scheduler_app.config import InvalidSetting, Settings
-from scheduler_app.domain.lane import Lane, QueueLengths
+from scheduler_app.domain.queues import Lane, QueueLengths
 from scheduler_app.health import Status
-from scheduler_app.usecases.dispatch import Batch
+from scheduler_app.usecases.duties.dispatch_selection import Batch
 from tests.conformance.broker.harness import DATABASES, HARNESSES, Harness, missing
 from tests.manual_releases import assert_named
 from tests.processes import PATIENCE_SECONDS, wait_until

@@ -7,13 +7,11 @@ from datetime import UTC, datetime
 import pytest
 from redis import Redis
 
-from scheduler_app.actions.celery_task.asked import Asked, Told
-from scheduler_app.actions.celery_task.broker_thread import BrokerThread
+from scheduler_app.actions.celery_task.broker_thread import BrokerThread, TaskOutcome, TaskRequest
 from scheduler_app.actions.celery_task.executor import CeleryTaskExecutor
-from scheduler_app.actions.executor import Outcome, Verdict
+from scheduler_app.actions.kind import Outcome, Verdict
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.celery_task_action import CeleryTaskAction
-from scheduler_app.domain.celery_task_patterns import AllowedTasks
+from scheduler_app.domain.celery_task_action import AllowedTasks, CeleryTaskAction
 from tests.builders import event, schedule
 from tests.processes import PATIENCE_SECONDS, wait_until
 
@@ -21,11 +19,11 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
 def test_an_attempt_that_was_interrupted_before_it_was_sent_is_not_sent(redis_url: str) -> None:
-    told: queue.SimpleQueue[Told] = queue.SimpleQueue()
+    told: queue.SimpleQueue[TaskOutcome] = queue.SimpleQueue()
     thread = BrokerThread("shop", redis_url, None, told.put)
     action = CeleryTaskAction("shop.bill", "shop", queue="bills")
     for serial, name in enumerate(("interrupted", "later")):
-        thread.put(Asked(serial, event(NOON, name), action, monotonic() + 170))
+        thread.put(TaskRequest(serial, event(NOON, name), action, monotonic() + 170))
     thread.drop_before(1)
     thread.start()
     try:
@@ -40,14 +38,14 @@ def test_an_attempt_that_was_interrupted_before_it_was_sent_is_not_sent(redis_ur
 
 
 def test_a_result_that_is_no_json_fails_its_own_task_alone(redis_url: str) -> None:
-    told: queue.SimpleQueue[Told] = queue.SimpleQueue()
+    told: queue.SimpleQueue[TaskOutcome] = queue.SimpleQueue()
     thread = BrokerThread("shop", redis_url, redis_url, told.put)
     action = CeleryTaskAction("shop.bill", "shop", queue="bills", wait=True)
     with Redis.from_url(redis_url) as results:
         results.set("celery-task-meta-bent", "no JSON")
         results.set("celery-task-meta-sound", '{"status": "SUCCESS", "result": 7}')
     for serial, name in enumerate(("bent", "sound")):
-        thread.put(Asked(serial, event(NOON, name, id=name), action, monotonic() + 170))
+        thread.put(TaskRequest(serial, event(NOON, name, id=name), action, monotonic() + 170))
     thread.start()
     try:
         both = [told.get(timeout=PATIENCE_SECONDS) for _ in range(2)]
@@ -85,12 +83,12 @@ def test_a_result_backend_that_is_away_is_logged_once_and_named_in_the_history(
 
 
 def test_a_task_whose_earlier_result_is_no_json_is_sent_again(redis_url: str) -> None:
-    told: queue.SimpleQueue[Told] = queue.SimpleQueue()
+    told: queue.SimpleQueue[TaskOutcome] = queue.SimpleQueue()
     thread = BrokerThread("shop", redis_url, redis_url, told.put)
     action = CeleryTaskAction("shop.bill", "shop", queue="bills", wait=True)
     with Redis.from_url(redis_url) as results:
         results.set("celery-task-meta-again", "no JSON")
-        thread.put(Asked(0, event(NOON, id="again", attempt=1), action, monotonic() + 170))
+        thread.put(TaskRequest(0, event(NOON, id="again", attempt=1), action, monotonic() + 170))
         thread.start()
         try:
             wait_until(lambda: results.llen("bills") == 1, "the task to be sent")

@@ -18,7 +18,7 @@ import pytest
 
 from scheduler_app.actions.command import running
 from scheduler_app.actions.command.kind import CommandKind
-from scheduler_app.actions.executor import Executor, Outcome, Verdict
+from scheduler_app.actions.kind import Executor, Outcome, Verdict
 from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.domain.command_action import CommandAction
 from tests.builders import event, schedule

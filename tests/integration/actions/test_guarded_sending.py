@@ -9,7 +9,7 @@ from typing import Any
 import pycurl
 import pytest
 
-from scheduler_app.actions.http import Guard, Response, curl_request, parse_networks
+from scheduler_app.actions.http import Guard, Response, parse_networks
 from scheduler_app.actions.http import sender as sender_module
 from scheduler_app.actions.http.sender import Sender
 from scheduler_app.actions.http.transfer import Transfer
@@ -134,7 +134,7 @@ def test_libcurl_itself_knows_no_scheme_but_http(
     url: str, listener: socket.socket, sender: Sender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Were the check of the URL ever passed by, the door would still be shut.
-    monkeypatch.setattr(curl_request, "checked_url", lambda request: request.url)
+    monkeypatch.setattr(sender, "checked_url", lambda request: request.url)
     answer = send_one(sender, url.format(port=listener.getsockname()[1]))
     assert answer.status is None
     assert answer.snippet == ""

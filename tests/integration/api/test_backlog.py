@@ -8,10 +8,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from scheduler_app.domain.event import Kind, manual
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.lateness import CatchUp
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.usecases.backlog import BacklogService
+from scheduler_app.usecases.questions.backlog import BacklogService
 from tests.builders import event, message, schedule
 from tests.documents import event_document
 from tests.integration.conftest import NOON

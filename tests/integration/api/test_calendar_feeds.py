@@ -16,8 +16,8 @@ from scheduler_app.api.services import Services
 from scheduler_app.domain.event import State
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.store import Store
-from scheduler_app.store.events.outcomes import Record
-from scheduler_app.usecases import calendar_feeds
+from scheduler_app.store.events.outcomes import OutcomeRecord
+from scheduler_app.usecases.questions import calendar_feeds
 from tests.builders import event
 from tests.integration.api.conftest import ToldTime
 
@@ -174,7 +174,7 @@ def test_past_events_have_their_outcome(client: FlaskClient, app: Flask) -> None
     store.events.insert([dead], now, "made")
     token, _ = store.claims.claim([dead.id], until=now, now=now, lease_seconds=9, worker="w")
     attempt = {"number": 1, "error": "connection refused"}
-    ended = Record(dead.id, token, State.ERROR, "Gave up: connection refused", None, attempt, now)
+    ended = OutcomeRecord(dead.id, token, State.ERROR, "Gave up: connection refused", None, attempt, now)
     assert store.outcomes.record([ended]) == []
     for path in ("/api/schedules/s.ics", "/api/calendar.ics?tag=t", "/api/calendar.ics"):
         text = calendar(client, path)

@@ -12,10 +12,10 @@ from flask.testing import FlaskClient
 
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.domain.tenants import TENANT
-from scheduler_app.usecases.completions import CompletionTimeouts
-from scheduler_app.usecases.recovery import Recovery
+from scheduler_app.usecases.deeds.events import CompletionTimeouts
+from scheduler_app.usecases.duties.housekeeping import Recovery
 from tests import canaries
 from tests.acceptance.journal import Journal
 from tests.integration.actions.receiver import says

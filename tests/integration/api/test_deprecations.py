@@ -11,9 +11,9 @@ import yaml
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from scheduler_app.api import deprecations
-from scheduler_app.api.deprecations import Deprecated
+from scheduler_app.api import versions
 from scheduler_app.api.factory import routed, serve
+from scheduler_app.api.versions import Deprecated
 from scheduler_app.api.wire import examples
 from scheduler_app.config import Settings
 
@@ -24,9 +24,9 @@ PARAMETER = Deprecated(date(2027, 3, 1), date(2028, 3, 1), "Use `cursor`.")
 
 @pytest.fixture
 def client(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[FlaskClient]:
-    monkeypatch.setitem(deprecations.DEPRECATED, "list_pending_events", ROUTE)
-    monkeypatch.setitem(deprecations.DEPRECATED, "create_schedule.json", FIELD)
-    monkeypatch.setitem(deprecations.DEPRECATED, "list_schedules.page", PARAMETER)
+    monkeypatch.setitem(versions.DEPRECATED, "list_pending_events", ROUTE)
+    monkeypatch.setitem(versions.DEPRECATED, "create_schedule.json", FIELD)
+    monkeypatch.setitem(versions.DEPRECATED, "list_schedules.page", PARAMETER)
     # Not an application that other tests have used: it made its specification before.
     app = routed(settings)
     with closing(serve(app, settings).store):
@@ -87,7 +87,7 @@ def test_the_specification_marks_it(client: FlaskClient) -> None:
 
 def test_the_manual_says_whether_anything_is_deprecated_and_each_entry_keeps_its_promise() -> None:
     page = (Path(__file__).parents[3] / "docs" / "api-stability.md").read_text()
-    assert ("Nothing is deprecated today." in page) is not bool(deprecations.DEPRECATED)
-    for key, entry in deprecations.DEPRECATED.items():
+    assert ("Nothing is deprecated today." in page) is not bool(versions.DEPRECATED)
+    for key, entry in versions.DEPRECATED.items():
         assert f"`{key}`" in page
         assert (entry.sunset - entry.since).days >= 365

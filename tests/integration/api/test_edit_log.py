@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from scheduler_app.api.edit_log import HEADER
+from scheduler_app.api.edits import NOTE_HEADER
 from scheduler_app.store import Store, edits
 
 Create = Callable[..., dict[str, Any]]
@@ -28,7 +28,7 @@ def test_an_edit_says_who_made_it_when_and_what_it_changed(make_api: Callable[..
     path = f"/api/schedules/{made}"
     assert edits_of(client, made, **KEY) == []
     changed = client.put(
-        path, json={"name": "m", "cron": "0 9 * * *"}, headers=KEY | {HEADER: "asked by Bob"}
+        path, json={"name": "m", "cron": "0 9 * * *"}, headers=KEY | {NOTE_HEADER: "asked by Bob"}
     )
     assert changed.status_code == 200
     client.post(f"{path}/pause", headers={"X-API-Key": "another-key-of-16"})
@@ -136,8 +136,8 @@ def test_a_note_that_is_too_long_is_refused_before_anything_is_changed(
     client: FlaskClient, create: Create
 ) -> None:
     made = create()["id"]
-    refused = client.put(f"/api/schedules/{made}", json={"name": "n"}, headers={HEADER: "x" * 501})
-    assert (refused.status_code, HEADER in refused.get_json()["detail"]) == (422, True)
+    refused = client.put(f"/api/schedules/{made}", json={"name": "n"}, headers={NOTE_HEADER: "x" * 501})
+    assert (refused.status_code, NOTE_HEADER in refused.get_json()["detail"]) == (422, True)
     assert client.get(f"/api/schedules/{made}").get_json()["name"] == "test"
 
 

@@ -8,10 +8,10 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.paging import Window
-from scheduler_app.usecases.bulk_edits import Verb, edit_page
+from scheduler_app.store.paging import PageRequest
+from scheduler_app.usecases.deeds.schedules import BulkAction, edit_page
 
 Create = Callable[..., dict[str, Any]]
 
@@ -113,9 +113,9 @@ def test_a_page_that_takes_too_long_goes_on_where_it_ended(
         create(tags=["t"])
     manager, after, rounds = app.extensions["scheduler"].manager, None, 0
     while rounds == 0 or after:
-        found = store.schedules.page(Window(limit=10, after=after), tenant=TENANT, tag="t")
+        found = store.schedules.page(PageRequest(limit=10, after=after), tenant=TENANT, tag="t")
         with app.test_request_context():  # it notes who asked
-            page = edit_page(manager, Verb.DELETE, found, datetime.now(UTC), seconds=0, tenant=TENANT)
+            page = edit_page(manager, BulkAction.DELETE, found, datetime.now(UTC), seconds=0, tenant=TENANT)
         assert page.count == 1
         after, rounds = page.next, rounds + 1
     assert rounds == 3

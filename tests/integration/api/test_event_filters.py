@@ -8,10 +8,10 @@ import pytest
 from flask.testing import FlaskClient
 
 from scheduler_app.domain.event import Event, State
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store, paging
 from scheduler_app.store.events import lists
-from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.outcomes import OutcomeRecord
 from tests.builders import event, schedule
 
 SECOND = timedelta(seconds=1)
@@ -31,7 +31,7 @@ def end(
     token, won = store.claims.claim(ids, until=now + HOUR, now=now, lease_seconds=25, worker="w")
     assert len(won) == len(ids)
     entry = {"number": 1, "status_code": status, "error": error}
-    store.outcomes.record([Record(each, token, state, "said", None, entry, now) for each in ids])
+    store.outcomes.record([OutcomeRecord(each, token, state, "said", None, entry, now) for each in ids])
 
 
 def found(client: FlaskClient, **query: Any) -> list[str]:

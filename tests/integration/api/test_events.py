@@ -8,12 +8,12 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from scheduler_app.actions.executor import Outcome, Verdict
+from scheduler_app.actions.kind import Outcome, Verdict
 from scheduler_app.api.services import Services
 from scheduler_app.domain.event import State
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.worker.attempt import Attempt
 from tests.builders import event, schedule
 
@@ -25,7 +25,9 @@ def fail(store: Store, now: datetime, ids: Sequence[str]) -> None:
     """Ends events in error, after one attempt each."""
     token, won = store.claims.claim(ids, until=now, now=now, lease_seconds=25, worker="w")
     assert len(won) == len(ids)
-    store.outcomes.record([Record(each, token, State.ERROR, "no", None, {"number": 1}, now) for each in ids])
+    store.outcomes.record(
+        [OutcomeRecord(each, token, State.ERROR, "no", None, {"number": 1}, now) for each in ids]
+    )
 
 
 def failure(event_id: str, status: int) -> Verdict:
@@ -96,7 +98,7 @@ def test_only_a_dead_letter_is_redriven(
     store.events.insert([made], now, "made")
     token, _ = store.claims.claim([made.id], until=now, now=now, lease_seconds=25, worker="w")
     due_at = now + SECOND if state is State.RETRYING else None
-    store.outcomes.record([Record(made.id, token, state, "", due_at, {"number": 1}, now)])
+    store.outcomes.record([OutcomeRecord(made.id, token, state, "", due_at, {"number": 1}, now)])
     answer = client.post(f"/api/events/{made.id}/redrive")
     assert answer.status_code == 409
     assert state in answer.get_json()["detail"]

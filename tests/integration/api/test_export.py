@@ -10,9 +10,9 @@ from cryptography.fernet import Fernet
 from flask import Flask
 from flask.testing import FlaskClient
 
-from scheduler_app.api.routes import export
+from scheduler_app.api.routes import bulk
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.masking import MASK
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from tests.builders import schedule
 
@@ -124,8 +124,8 @@ def test_a_document_that_cannot_be_read_is_told_of(
 def test_lines_are_sent_before_the_last_is_read(
     app: Flask, client: FlaskClient, store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "A_PAGE", 10)
-    monkeypatch.setattr(export, "A_PIECE", 1)
+    monkeypatch.setattr(bulk, "A_PAGE", 10)
+    monkeypatch.setattr(bulk, "A_PIECE", 1)
     store.schedules.insert_many([schedule(now, f"s{number:03}") for number in range(95)])
     answer = client.get(EXPORT, buffered=False)
     chunks = answer.iter_encoded()

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from scheduler_app.api.routes import forecast as forecast_route
-from scheduler_app.domain.blackout import Blackout, Policy
-from scheduler_app.domain.forecast import Buckets, Cell, Source, Withheld
+from scheduler_app.api.routes import preview as forecast_route
+from scheduler_app.domain.blackout import Blackout, BlackoutPolicy
+from scheduler_app.domain.forecast import Buckets, Cell, ForecastSource, Withheld
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import ScheduleState
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.usecases import forecast as forecast_usecase
-from scheduler_app.usecases.expansion import Expansion
-from scheduler_app.usecases.forecast import ForecastService
+from scheduler_app.usecases.duties.expansion import Expansion
+from scheduler_app.usecases.questions import forecast as forecast_usecase
+from scheduler_app.usecases.questions.forecast import ForecastService
 from tests.builders import draft, event, message, schedule
 from tests.integration.conftest import NOON
 
@@ -78,16 +78,16 @@ def test_it_counts_rules_events_messages_and_retries_by_receiver(store: Store) -
     found = {(cell.receiver, cell.bucket, cell.source): count for cell, count in sorted(made.cells.items())}
     a, b, c = (f"http://{name}.example:80" for name in "abc")
     assert found == {
-        (a, 0, Source.EVENTS): 10,
-        (a, 0, Source.RULES): 5,
-        **{(a, bucket, Source.RULES): 15 for bucket in (1, 2, 3)},
-        (b, 0, Source.EVENTS): 1,
-        (c, 1, Source.MESSAGES): 3,
+        (a, 0, ForecastSource.EVENTS): 10,
+        (a, 0, ForecastSource.RULES): 5,
+        **{(a, bucket, ForecastSource.RULES): 15 for bucket in (1, 2, 3)},
+        (b, 0, ForecastSource.EVENTS): 1,
+        (c, 1, ForecastSource.MESSAGES): 3,
     }
     assert (made.overdue, made.notes) == (1, [])
 
 
-def set_blackout(store: Store, target: Target, policy: Policy, begins: datetime, hours: int) -> None:
+def set_blackout(store: Store, target: Target, policy: BlackoutPolicy, begins: datetime, hours: int) -> None:
     given = {"run_at": begins}
     name = f"{target.scope.value}-{target.name}-{policy}"
     made = Blackout.of(name, target, given, hours * HOUR, policy, NOON, timezone="UTC")
@@ -108,7 +108,9 @@ def test_what_blackouts_skip_is_not_counted_and_what_they_postpone_is_counted_at
     set_blackout(store, Target("acme", Scope.ALL), "skip", NOON, 9)
     made = ForecastService(store).forecast(Buckets(NOON, NOON + 8 * HOUR, HOUR), NOON, tenant=TENANT)
     counts = {
-        name: [made.cells[Cell(bucket, f"http://{name}.example:80", Source.RULES)] for bucket in range(8)]
+        name: [
+            made.cells[Cell(bucket, f"http://{name}.example:80", ForecastSource.RULES)] for bucket in range(8)
+        ]
         for name in "abc"
     }
     assert counts == {
@@ -122,7 +124,7 @@ def test_what_blackouts_skip_is_not_counted_and_what_they_postpone_is_counted_at
     later = ForecastService(store).forecast(
         Buckets(NOON + 4 * HOUR, NOON + 8 * HOUR, HOUR), NOON, tenant=TENANT
     )
-    found = [later.cells[Cell(bucket, "http://b.example:80", Source.RULES)] for bucket in range(4)]
+    found = [later.cells[Cell(bucket, "http://b.example:80", ForecastSource.RULES)] for bucket in range(4)]
     assert found == [0, 0, 5, 1]
 
 
@@ -144,7 +146,7 @@ def test_events_and_messages_that_wait_are_moved_too(store: Store) -> None:
     set_blackout(store, Target(TENANT, Scope.ALL), "postpone", NOON + 5 * MINUTE, 1)
     now = NOON + 10 * SECOND
     made = ForecastService(store).forecast(Buckets(NOON, NOON + 2 * HOUR, HOUR), now, tenant=TENANT)
-    assert made.cells == {Cell(1, "http://c.example:80", Source.MESSAGES): 1}
+    assert made.cells == {Cell(1, "http://c.example:80", ForecastSource.MESSAGES): 1}
     assert made.withheld == {Withheld.SKIPPED: 1, Withheld.POSTPONED: 1}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from scheduler_app.usecases import ics_import
+from scheduler_app.usecases.deeds import ics_import
 from scheduler_app.webserver.limits import max_body_bytes
 
 CALLBACK = {"callback_url": "http://127.0.0.1:9/", "headers": {"X-Key": "secret-value"}}

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from scheduler_app.api.services import Services
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store, idempotency
 from scheduler_app.store.idempotency import Answered, Begun, InFlight
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from scheduler_app.domain.jitter import due
+from scheduler_app.domain.event import due
 
 Create = Callable[..., dict[str, Any]]
 NEXT = "2040-01-01T00:00:00Z"

@@ -7,10 +7,10 @@ import pytest
 from flask.testing import FlaskClient
 from structlog.testing import capture_logs
 
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.kill_switch import Scope, Target
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.health.check import Status
-from scheduler_app.health.kill_switches import check_kill_switches
+from scheduler_app.health.stops import check_kill_switches
 from scheduler_app.store import Store, kill_switches
 from scheduler_app.store.kill_switches import MAX_SWITCHES
 

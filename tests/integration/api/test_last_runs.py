@@ -8,14 +8,14 @@ from flask.testing import FlaskClient
 
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
-from scheduler_app.store.schedules.last_runs import Run
+from scheduler_app.store.events.outcomes import RunResult
 
 SECOND = timedelta(seconds=1)
 Create = Callable[..., dict[str, Any]]
 
 
-def ran(store: Store, schedule_id: str, time: datetime, outcome: State, ended: int = 1) -> Run:
-    run = Run(schedule_id, time, outcome, f"{schedule_id}-1", time + ended * SECOND)
+def ran(store: Store, schedule_id: str, time: datetime, outcome: State, ended: int = 1) -> RunResult:
+    run = RunResult(schedule_id, time, outcome, f"{schedule_id}-1", time + ended * SECOND)
     store.last_runs.write([run])
     return run
 

@@ -4,15 +4,15 @@ from pathlib import Path
 
 from flask import Flask
 
-from scheduler_app.api import declared_parameters, problems
-from scheduler_app.api.routes import manual
+from scheduler_app.api import blueprint, problems
+from scheduler_app.api.routes import documentation
 
 
 def application(folder: Path) -> Flask:
     app = Flask("test")
-    problems.register(app)
-    declared_parameters.register(app)
-    manual.register(app, folder)
+    problems.register_problems(app)
+    blueprint.register_declared_parameters(app)
+    documentation.register_manual(app, folder)
     return app
 
 

@@ -15,7 +15,7 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.event import State
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store import Store
-from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.outcomes import OutcomeRecord
 
 LATER = "2040-01-01T00:00:00Z"
 URL = "http://127.0.0.1:9/hook?sig=query-secret"
@@ -51,7 +51,9 @@ def fail(store: Store, event_id: str) -> None:
     token, won = store.claims.claim([event_id], until=now, now=now, lease_seconds=9, worker="w")
     assert won
     entry = {"number": 1, "error": "no"}
-    assert store.outcomes.record([Record(event_id, token, State.ERROR, "said", None, entry, now)]) == []
+    assert (
+        store.outcomes.record([OutcomeRecord(event_id, token, State.ERROR, "said", None, entry, now)]) == []
+    )
 
 
 def test_a_message_is_shown_without_its_secrets(client: FlaskClient) -> None:

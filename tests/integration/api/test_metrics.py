@@ -8,7 +8,7 @@ from typing import Any
 from flask.testing import FlaskClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from scheduler_app.api.routes import metrics
+from scheduler_app.api.routes import operations
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Redis
 from scheduler_app.store import Store
@@ -77,7 +77,7 @@ def test_open_dead_letters_and_schedules_by_state_are_gauges(
 def test_what_is_counted_of_the_store_is_bounded(
     client: FlaskClient, store: Store, now: datetime, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(metrics, "MOST_DEAD_LETTERS", 3)
+    monkeypatch.setattr(operations, "MOST_DEAD_LETTERS", 3)
     made = [event(now, f"s{number}") for number in range(5)]
     store.events.insert(made, now, "made")
     end(store, now, made)
@@ -91,7 +91,7 @@ def test_what_mongodb_told_before_it_was_too_slow_is_shown(redis_server: Redis, 
         try:
             client = app.test_client()
             assert ("scheduler_dead_letters", frozenset()) in scrape(client)
-            mongod.delay("aggregate", f"{settings.mongo_database}.events", 2 * metrics.ANSWER_SECONDS)
+            mongod.delay("aggregate", f"{settings.mongo_database}.events", 2 * operations.ANSWER_SECONDS)
             shown = {name for name, _ in scrape(client)}
             assert "scheduler_nodes" in shown
             assert "scheduler_dead_letters" not in shown

@@ -13,12 +13,12 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from scheduler_app.api.pages import dead_letters, forecast, forms
+from scheduler_app.api.pages import calendar, dead_letters, forms
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
-from scheduler_app.store.events.outcomes import Record
-from scheduler_app.usecases import calendar_view, heat_map
+from scheduler_app.store.events.outcomes import OutcomeRecord
+from scheduler_app.usecases.questions import calendar_view
 from tests.builders import event
 from tests.integration.api.page_forms import fields_of, form_token
 
@@ -32,7 +32,9 @@ def fail(store: Store, schedule_id: str, run_time: datetime, status: int) -> str
     store.events.insert([made], now, "made")
     token, _ = store.claims.claim([made.id], until=now, now=now, lease_seconds=9, worker="w")
     attempt = {"number": 1, "status_code": status}
-    assert store.outcomes.record([Record(made.id, token, State.ERROR, "over", None, attempt, now)]) == []
+    assert (
+        store.outcomes.record([OutcomeRecord(made.id, token, State.ERROR, "over", None, attempt, now)]) == []
+    )
     return made.id
 
 
@@ -500,25 +502,25 @@ def test_a_heat_map_counts_each_hour_in_its_zone_and_leads_to_its_events(
     second = create(tags=["t"])
     # Of two schedules two are looked at, of each; one of them has two.
     for most, whole in ((6, True), (4, False)):
-        monkeypatch.setattr(heat_map, "MOST_EVENTS", most)
+        monkeypatch.setattr(calendar_view, "HEAT_MAP_EVENTS", most)
         page = client.get("/calendar?view=hours&on=2026-03-02&tag=t").text
         assert ('data-test="left-out"' not in page) is whole, most
     store.events.insert(
         [event(late, str(second["id"])), event(late - timedelta(hours=5), str(second["id"]))], late, "made"
     )
-    monkeypatch.setattr(heat_map, "MOST_EVENTS", 6)
+    monkeypatch.setattr(calendar_view, "HEAT_MAP_EVENTS", 6)
     page = client.get("/calendar?view=hours&on=2026-03-02&tag=t").text
     assert 'data-test="left-out"' not in page, "four are more than the share of one"
     store.mongo.collection("events").delete_many({"schedule_id": second["id"]})
-    monkeypatch.setattr(heat_map, "MOST_EVENTS", 2)
-    monkeypatch.setattr(heat_map, "MOST_DEAD", 1)
+    monkeypatch.setattr(calendar_view, "HEAT_MAP_EVENTS", 2)
+    monkeypatch.setattr(calendar_view, "HEAT_MAP_DEAD_LETTERS", 1)
     page = client.get("/calendar?view=hours&on=2026-03-02").text
     assert re.findall(r'data-test="hour"[^>]*>(\d+)', page) == ["2"], "the newest are in the last hour"
     assert "what is beyond the newest 2 events; what is beyond the newest 1 dead letters" in page
     # Among all dead letters, of which the newest is none of these.
     page = client.get("/calendar?view=hours&on=2026-03-02&destination=crm").text
     assert ('data-test="dead"' in page, "beyond the newest 1 dead letters" in page) == (False, True)
-    monkeypatch.setattr(heat_map, "MOST_SCHEDULES", 0)
+    monkeypatch.setattr(calendar_view, "HEAT_MAP_SCHEDULES", 0)
     page = client.get("/calendar?view=hours&on=2026-03-02&tag=t").text
     assert "all but the newest 0 schedules" in page
 
@@ -528,7 +530,7 @@ def test_the_forecast_says_how_much_falls_due_and_for_whom(
 ) -> None:
     assert "Nothing falls due" in client.get("/forecast/next-day").text
     create(run_at=(clock.now() + timedelta(hours=1)).isoformat())
-    monkeypatch.setattr(forecast, "monotonic", lambda: monotonic() + 2)
+    monkeypatch.setattr(calendar, "monotonic", lambda: monotonic() + 2)
     for path in ("/forecast", "/forecast/next-day", "/forecast?hours=168"):
         page = client.get(path)
         assert page.status_code == 200, page.text

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from scheduler_app.domain.message_ids import message_event_id
+from scheduler_app.domain.ids import message_event_id
 from scheduler_app.store import Store
 from tests.builders import event, message, schedule
 
@@ -85,8 +85,8 @@ def test_going_to_a_schedule_that_was_not_found_in_time_offers_the_list(
 def test_a_calendar_says_that_the_schedules_of_a_destination_were_not_found_in_time(
     client: FlaskClient, create: Callable[..., dict[str, Any]], patch: Patch
 ) -> None:
-    patch("scheduler_app.usecases.viewed.MOST_SCHEDULES", 1)
-    patch("scheduler_app.usecases.viewed.LOOK_SECONDS", 60.0)
+    patch("scheduler_app.usecases.questions.calendar_view.MOST_SCHEDULES", 1)
+    patch("scheduler_app.usecases.questions.calendar_view.LOOK_SECONDS", 60.0)
     assert client.put("/api/destinations/d", json={"url": "http://127.0.0.1:9/"}).status_code == 201
     body = {"name": "called", "destination": "d", "rrule": "FREQ=DAILY"}
     assert client.post("/api/schedules", json=body).status_code == 201
@@ -94,5 +94,5 @@ def test_a_calendar_says_that_the_schedules_of_a_destination_were_not_found_in_t
         create()
     address = "/calendar?destination=d"
     assert "Left out" not in client.get(address).text
-    patch("scheduler_app.usecases.viewed.LOOK_SECONDS", 0.0)
+    patch("scheduler_app.usecases.questions.calendar_view.LOOK_SECONDS", 0.0)
     assert "schedules not found in time" in client.get(address).text

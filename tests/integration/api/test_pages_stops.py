@@ -8,7 +8,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from scheduler_app.domain.kill_switch import KillSwitches
-from scheduler_app.usecases import kill_switches
+from scheduler_app.usecases import stops
 from tests.integration.api.page_forms import form_token
 from tests.integration.api.test_pages_access import sign_in
 
@@ -17,7 +17,7 @@ KEY = "0123456789abcdef-w"
 
 @pytest.fixture(autouse=True)
 def looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kill_switches, "NOTICE_SECONDS", 0.0)
+    monkeypatch.setattr(stops, "NOTICE_SECONDS", 0.0)
 
 
 def test_a_switch_is_turned_on_shown_on_every_page_and_turned_off(make_api: Callable[..., Flask]) -> None:
@@ -44,7 +44,7 @@ def test_a_switch_is_turned_on_shown_on_every_page_and_turned_off(make_api: Call
 def test_every_page_of_this_process_says_at_once_what_was_stopped_on_one(
     make_api: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kill_switches, "NOTICE_SECONDS", 60.0)
+    monkeypatch.setattr(stops, "NOTICE_SECONDS", 60.0)
     client = make_api().test_client()
     form = {"form_token": form_token(client, "/stops"), "scope": "tag", "named": "billing"}
     for deed, shown in (("on", True), ("off", False)):

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from scheduler_app.clock import clock
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.store import Store
-from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.usecases.duties.expansion import Expansion
 from tests.builders import schedule
 
 Create = Callable[..., dict[str, Any]]

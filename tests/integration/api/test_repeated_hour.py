@@ -8,7 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from scheduler_app.store import Store
-from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.usecases.duties.expansion import Expansion
 from tests.integration.api.conftest import ToldTime
 
 #: Europe/Zurich repeats 02:00 to 03:00 on 31 October 2027. This is 02:30 of the first pass, whose 02:01 is

@@ -16,7 +16,7 @@ from scheduler_app.domain.http_action import HttpAction, http_action
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
-from scheduler_app.store.schedules.corrupt import CorruptSchedule
+from scheduler_app.store.schedules.documents import CorruptSchedule
 
 URL = "https://example.com/hook?tenant=acme&sig=query-secret"
 HEADERS = {

@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from scheduler_app.domain.event import State
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store
 from tests.builders import event
 

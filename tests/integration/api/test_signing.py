@@ -14,9 +14,9 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from scheduler_app.actions.http.executor import request_of
 from scheduler_app.api.services import Services
+from scheduler_app.domain.deliverable import MAX_RETIRING
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.domain.signing import MAX_RETIRING
 from scheduler_app.store import Store
 from tests.builders import event
 

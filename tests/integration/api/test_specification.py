@@ -20,9 +20,9 @@ from flask.testing import FlaskClient
 from jsonschema import Draft202012Validator
 from werkzeug.serving import make_server
 
-from scheduler_app.api import wrong_keys
+from scheduler_app.api import auth
 from scheduler_app.api.factory import routed, serve
-from scheduler_app.api.openapi import completed
+from scheduler_app.api.openapi import complete_specification
 from scheduler_app.api.wire import examples
 from scheduler_app.config import Settings
 
@@ -36,7 +36,7 @@ TASKS: dict[str, Any] = {"tasks_api": True, "allowed_commands": ("*", "shell:*")
 @pytest.fixture(autouse=True)
 def wrong_keys_are_not_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """The checks send many, and expect a 401 for each."""
-    monkeypatch.setattr(wrong_keys, "MOST", 10**9)
+    monkeypatch.setattr(auth, "MAX_WRONG_KEYS", 10**9)
 
 
 @pytest.fixture
@@ -71,9 +71,9 @@ def test_many_who_ask_at_once_have_it_made_once(
 
     def noted(document: Any) -> Any:
         made.append(path)
-        return completed(document)
+        return complete_specification(document)
 
-    monkeypatch.setattr("scheduler_app.api.routes.swagger_ui.completed", noted)
+    monkeypatch.setattr("scheduler_app.api.routes.documentation.completed", noted)
     with closing(serve(app, settings).store), ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: app.test_client().get(path).data, range(8)))
     assert len(set(answers)) == 1

@@ -8,10 +8,10 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from scheduler_app.api.tasks_facade import routes
+from scheduler_app.api.routes import tasks
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
-from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.outcomes import OutcomeRecord
 
 TASK = {"id": "my-task-1", "name": "My Task", "command": "echo hello"}
 LATER = "2040-12-01T15:00:00Z"
@@ -120,7 +120,9 @@ def test_the_status_follows_the_newest_run(client: FlaskClient, store: Store) ->
         assert status() == "running"
         if outcome is not None:
             line = {"number": 1}
-            assert store.outcomes.record([Record(event, token, outcome, "said", None, line, now)]) == []
+            assert (
+                store.outcomes.record([OutcomeRecord(event, token, outcome, "said", None, line, now)]) == []
+            )
 
     def status() -> str:
         return str(client.get("/tasks/my-task-1").get_json()["status"])
@@ -224,7 +226,7 @@ def test_a_long_list_comes_in_parts(client: FlaskClient, monkeypatch: pytest.Mon
     assert [each["id"] for each in rest] == ["t1"]
     assert client.get("/tasks?limit=1001").status_code == 400
     # However many tasks do not fit, a request looks at so many and says where to go on.
-    monkeypatch.setattr(routes, "MAX_PAGES", 1)
+    monkeypatch.setattr(tasks, "MAX_PAGES", 1)
     nothing_yet = client.get("/tasks?limit=1&status=pending")
     assert nothing_yet.get_json() == []
     assert "cursor=" in nothing_yet.headers["Link"]

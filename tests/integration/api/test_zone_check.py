@@ -9,11 +9,11 @@ import pytest
 from flask.testing import FlaskClient
 
 from scheduler_app.domain.calendars import Calendar, holiday_data_key, holiday_data_version
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.recurrence import zone_data_version
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.usecases.calendars import CalendarService, calendar_named
+from scheduler_app.usecases.deeds.calendars import CalendarService, calendar_named
 from tests.builders import schedule
 
 CREATED = datetime(2026, 3, 2, tzinfo=UTC)

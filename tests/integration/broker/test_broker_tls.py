@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from scheduler_app.actions.celery_task.application import Application
+from scheduler_app.actions.celery_task.application import RemoteApplication
 from scheduler_app.broker.app import make_app
-from scheduler_app.broker.publisher import CeleryPublisher
-from scheduler_app.broker.queue_probe import impatient_connection
+from scheduler_app.broker.publisher import CeleryPublisher, impatient_connection
 from scheduler_app.broker.redis import flow_control
 from scheduler_app.broker.redis.flow_control import RedisLimiter
 from scheduler_app.config import Settings
-from scheduler_app.domain.broker_tls import BrokerTls
+from scheduler_app.config.settings import BrokerTls
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 from scheduler_app.domain.destination import Destination
-from scheduler_app.usecases.dispatch import Batch
+from scheduler_app.usecases.duties.dispatch_selection import Batch
 from tests.processes import PATIENCE_SECONDS
 from tests.tls_brokers import KINDS, TlsBroker, tls_broker
 
@@ -71,13 +70,13 @@ def test_a_broker_that_asks_for_our_certificate_gets_none_but_the_one_that_is_se
 def test_tasks_of_others_go_by_tls_to_those_who_are_known(broker: TlsBroker) -> None:
     tls = BrokerTls(broker.ca_bundle, broker.client_certificate)
     results = broker.url if broker.url.startswith("rediss:") else None
-    known = Application(broker.url, results, tls)
+    known = RemoteApplication(broker.url, results, tls)
     action = CeleryTaskAction("shop.bill", "shop", queue="bills")
     known.send("a task", action, [], {}, {})
     if results:
         assert known.results(["a task"]) == [None]
     known.close()
-    stranger = Application(broker.by_another_name, None, tls)
+    stranger = RemoteApplication(broker.by_another_name, None, tls)
     with pytest.raises(stranger.faults, match="certificate verify failed"):
         stranger.send("a task", action, [], {}, {})
     stranger.close()

@@ -16,7 +16,14 @@ import redis
 
 from scheduler_app.broker.redis.flow_control import RedisLimiter
 from scheduler_app.domain.destination import Breaker, Destination
-from scheduler_app.domain.flow import Answer, Ask, Ended, FlowState, Grant, Why
+from scheduler_app.domain.flow_control import (
+    FinishedRequest,
+    FlowGrant,
+    FlowRequest,
+    FlowState,
+    ReceiverAnswer,
+    WaitReason,
+)
 from scheduler_app.embedded import Redis
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -62,15 +69,15 @@ def ids(count: int, first: int = 0) -> list[str]:
     return [f"e{number}" for number in range(first, first + count)]
 
 
-def one(limiter: RedisLimiter, made: Destination, **asked: Any) -> Grant:
-    (grant,) = limiter.decide([Ask(made, **asked)])
+def one(limiter: RedisLimiter, made: Destination, **asked: Any) -> FlowGrant:
+    (grant,) = limiter.decide([FlowRequest(made, **asked)])
     return grant
 
 
 def test_a_rate_grants_its_burst_at_once_and_says_when_to_ask_again(limiter: RedisLimiter) -> None:
     made = destination(rate_per_second=0.01, burst=5)
     first = one(limiter, made, wanted=ids(20))
-    assert (first.granted, first.why) == (4, Why.RATE)  # a token is kept back for jitter
+    assert (first.granted, first.why) == (4, WaitReason.RATE)  # a token is kept back for jitter
     assert 99 < first.wait <= 100
     assert one(limiter, made, wanted=ids(20)).granted == 0
 
@@ -79,8 +86,10 @@ def test_never_more_than_the_concurrency_holds_slots_and_ends_free_them(limiter:
     made = destination(concurrency=3)
     assert one(limiter, made, wanted=ids(5)).granted == 3
     refused = one(limiter, made, wanted=ids(5, first=5))
-    assert (refused.granted, refused.why) == (0, Why.CONCURRENCY)
-    freed = one(limiter, made, wanted=ids(5, first=5), ended=[Ended("e0", Answer.WELL, 200, 0.1)])
+    assert (refused.granted, refused.why) == (0, WaitReason.CONCURRENCY)
+    freed = one(
+        limiter, made, wanted=ids(5, first=5), ended=[FinishedRequest("e0", ReceiverAnswer.WELL, 200, 0.1)]
+    )
     assert freed.granted == 1
 
 
@@ -90,8 +99,8 @@ def test_a_concurrency_that_was_lowered_below_what_is_in_flight_grants_nothing_u
     assert one(limiter, destination(concurrency=3), wanted=ids(3)).granted == 3
     lowered = destination(concurrency=1, rate_per_second=1000.0, burst=1000)
     refused = one(limiter, lowered, wanted=ids(5, first=3))
-    assert (refused.granted, refused.why) == (0, Why.CONCURRENCY)
-    ends = [Ended(each, Answer.WELL, 200, 0.1) for each in ids(3)]
+    assert (refused.granted, refused.why) == (0, WaitReason.CONCURRENCY)
+    ends = [FinishedRequest(each, ReceiverAnswer.WELL, 200, 0.1) for each in ids(3)]
     assert one(limiter, lowered, wanted=ids(5, first=3), ended=ends).granted == 1
 
 
@@ -102,12 +111,12 @@ def test_the_slots_of_a_worker_that_died_run_out(limiter: RedisLimiter) -> None:
 
 
 def test_many_destinations_are_judged_in_one_call_each_by_itself(limiter: RedisLimiter) -> None:
-    asks = [Ask(destination(f"d{n}", concurrency=n + 1), wanted=ids(9)) for n in range(5)]
+    asks = [FlowRequest(destination(f"d{n}", concurrency=n + 1), wanted=ids(9)) for n in range(5)]
     assert [grant.granted for grant in limiter.decide(asks)] == [1, 2, 3, 4, 5]
 
 
-def failed(*event_ids: str) -> list[Ended]:
-    return [Ended(each, Answer.FAILED, 500, 0.1) for each in event_ids]
+def failed(*event_ids: str) -> list[FinishedRequest]:
+    return [FinishedRequest(each, ReceiverAnswer.FAILED, 500, 0.1) for each in event_ids]
 
 
 def test_a_breaker_opens_after_failures_in_a_row_and_closes_by_a_probe(
@@ -115,10 +124,10 @@ def test_a_breaker_opens_after_failures_in_a_row_and_closes_by_a_probe(
 ) -> None:
     made = destination(breaker=Breaker(failures=3, open_seconds=600))
     assert one(limiter, made, ended=failed("a", "b"), wanted=ids(1)).granted == 1
-    assert one(limiter, made, ended=[Ended("e0", Answer.WELL, 200)]).is_open is False
+    assert one(limiter, made, ended=[FinishedRequest("e0", ReceiverAnswer.WELL, 200)]).is_open is False
     assert one(limiter, made, ended=failed("a", "b", "c")).is_open
     refused = one(limiter, made, wanted=ids(9))
-    assert (refused.granted, refused.why) == (0, Why.BREAKER)
+    assert (refused.granted, refused.why) == (0, WaitReason.BREAKER)
     assert 300 < refused.wait <= 600
     assert limiter.look(made).breaker == "open"
     client.hset(f"{prefix}flow:d", "open_until", "1")  # its time is over
@@ -129,7 +138,7 @@ def test_a_breaker_opens_after_failures_in_a_row_and_closes_by_a_probe(
     assert one(limiter, made, wanted=ids(9)).granted == 0
     client.hset(f"{prefix}flow:d", "open_until", "1")
     assert one(limiter, made, wanted=ids(9)).granted == 1
-    closed = one(limiter, made, ended=[Ended("e0", Answer.WELL, 200)], wanted=ids(9))
+    closed = one(limiter, made, ended=[FinishedRequest("e0", ReceiverAnswer.WELL, 200)], wanted=ids(9))
     assert (closed.granted, closed.is_open) == (9, False)
 
 
@@ -162,9 +171,11 @@ def test_a_breaker_lets_no_wave_out_before_an_answer_says_that_the_receiver_is_t
 ) -> None:
     made = destination(breaker=Breaker(failures=5, open_seconds=60))
     wave = one(limiter, made, wanted=ids(100))
-    assert (wave.granted, wave.why) == (5, Why.CONCURRENCY)
+    assert (wave.granted, wave.why) == (5, WaitReason.CONCURRENCY)
     assert one(limiter, made, wanted=ids(100, first=5)).granted == 0
-    answered = one(limiter, made, ended=[Ended("e0", Answer.WELL, 200, 0.1)], wanted=ids(100, first=5))
+    answered = one(
+        limiter, made, ended=[FinishedRequest("e0", ReceiverAnswer.WELL, 200, 0.1)], wanted=ids(100, first=5)
+    )
     assert answered.granted == 100
     # The next wave, long after that answer.
     client.delete(f"{prefix}flow:d:slots")
@@ -180,7 +191,7 @@ def test_a_breaker_of_a_slow_receiver_holds_up_nothing_while_answers_come(
     limiter: RedisLimiter, client: "redis.Redis", prefix: str
 ) -> None:
     made = destination(breaker=Breaker(failures=1, open_seconds=60))
-    one(limiter, made, ended=[Ended("a", Answer.WELL, 200, 30.0)])
+    one(limiter, made, ended=[FinishedRequest("a", ReceiverAnswer.WELL, 200, 30.0)])
     seconds, micros = client.time()
     client.hset(f"{prefix}flow:d", "well_at", str(seconds + micros / 1e6 - 50))
     assert one(limiter, made, wanted=ids(9)).granted == 9
@@ -191,15 +202,15 @@ def test_a_receiver_that_asks_for_patience_is_left_alone_up_to_a_maximum(
     limiter: RedisLimiter, asked: float | None, wait: float
 ) -> None:
     made = destination(concurrency=5)
-    end = Ended("a", Answer.FAILED, 429, 0.1, slow_down=True, retry_after=asked)
+    end = FinishedRequest("a", ReceiverAnswer.FAILED, 429, 0.1, slow_down=True, retry_after=asked)
     refused = one(limiter, made, ended=[end], wanted=ids(1))
-    assert (refused.granted, refused.why) == (0, Why.ASKED)
+    assert (refused.granted, refused.why) == (0, WaitReason.ASKED)
     assert wait - 1 < refused.wait <= wait
     assert limiter.look(made).answers[0].status_code == 429
 
 
-def slowed(retry_after: float | None = None) -> list[Ended]:
-    return [Ended("a", Answer.FAILED, 429, 0.1, slow_down=True, retry_after=retry_after)]
+def slowed(retry_after: float | None = None) -> list[FinishedRequest]:
+    return [FinishedRequest("a", ReceiverAnswer.FAILED, 429, 0.1, slow_down=True, retry_after=retry_after)]
 
 
 def test_of_two_pauses_that_a_receiver_asks_for_the_longer_one_holds(limiter: RedisLimiter) -> None:
@@ -214,14 +225,14 @@ def test_a_pause_doubles_with_each_demand_and_begins_anew_after_a_success(
 ) -> None:
     made = destination(concurrency=5)
 
-    def pause(ended: list[Ended]) -> float:
+    def pause(ended: list[FinishedRequest]) -> float:
         one(limiter, made, ended=ended)
         found = limiter.look(made).asked_to_wait
         client.hset(f"{prefix}flow:d", "blocked", "0")  # it is over
         return found
 
     assert [round(pause(slowed()) + 0.4) for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
-    assert round(pause([Ended("b", Answer.WELL, 200), *slowed()]) + 0.4) == 1
+    assert round(pause([FinishedRequest("b", ReceiverAnswer.WELL, 200), *slowed()]) + 0.4) == 1
 
 
 def test_places_in_the_line_are_a_rate_apart_and_never_given_twice(limiter: RedisLimiter) -> None:
@@ -241,7 +252,7 @@ def test_after_a_loss_nothing_is_granted_until_workers_have_told_what_they_hold(
     for key in client.scan_iter(f"{prefix}flow:*"):
         client.delete(key)
     refused = one(limiter, made, wanted=ids(9, first=4), held=ids(4))
-    assert (refused.granted, refused.why) == (0, Why.RESTART)
+    assert (refused.granted, refused.why) == (0, WaitReason.RESTART)
     client.set(f"{prefix}flow:began", "1")
     assert one(limiter, made, wanted=ids(9, first=4), held=ids(4)).granted == 1
     assert limiter.look(made).in_flight == 5
@@ -250,7 +261,7 @@ def test_after_a_loss_nothing_is_granted_until_workers_have_told_what_they_hold(
 def test_a_redis_that_is_away_is_an_error_of_its_own_kind() -> None:
     limiter = RedisLimiter.of_url("redis://127.0.0.1:1", "x:")
     with pytest.raises(limiter.unavailable):
-        limiter.decide([Ask(destination())])
+        limiter.decide([FlowRequest(destination())])
 
 
 def test_a_redis_that_does_not_answer_is_given_up_after_the_limit_and_left_alone_for_a_moment() -> None:
@@ -261,7 +272,7 @@ def test_a_redis_that_does_not_answer_is_given_up_after_the_limit_and_left_alone
     ):
         limiter = RedisLimiter.of_url(server.url, "x:", seconds=0.2)
         with pytest.raises(redis.TimeoutError):
-            limiter.decide([Ask(destination())])
+            limiter.decide([FlowRequest(destination())])
         with pytest.raises(limiter.unavailable, match="it did not answer a moment ago"):
             limiter.look(destination())
         limiter.close()
@@ -273,7 +284,10 @@ def test_a_look_shows_how_a_destination_is_and_changes_nothing(
     made = destination(rate_per_second=0.01, burst=5, concurrency=9, breaker=Breaker(3, 60.0))
     assert limiter.look(made) == FlowState("closed", 0, 0, 4.0, 0.0, 0.0, 0.0, ())
     assert one(limiter, made, wanted=ids(3)).granted == 3
-    ended = [Ended("e0", Answer.FAILED, None, 0.1), Ended("e1", Answer.WELL, 204, 0.1)]
+    ended = [
+        FinishedRequest("e0", ReceiverAnswer.FAILED, None, 0.1),
+        FinishedRequest("e1", ReceiverAnswer.WELL, 204, 0.1),
+    ]
     one(limiter, made, ended=[*failed("e9"), *ended], reserve=6)
     one(limiter, made, ended=failed("e8"))
     for _ in range(2):
@@ -283,8 +297,8 @@ def test_a_look_shows_how_a_destination_is_and_changes_nothing(
         assert 200 < found.line <= 300
         told = [(each.status_code, each.answer) for each in found.answers]
         assert told == [
-            *((500, Answer.FAILED), (204, Answer.WELL)),
-            *((None, Answer.FAILED), (500, Answer.FAILED)),
+            *((500, ReceiverAnswer.FAILED), (204, ReceiverAnswer.WELL)),
+            *((None, ReceiverAnswer.FAILED), (500, ReceiverAnswer.FAILED)),
         ]
         assert all(0 <= each.seconds_ago < 60 for each in found.answers)
     # A destination without the limit has neither tokens nor a breaker.
@@ -321,7 +335,11 @@ def test_of_a_fast_rate_as_many_tokens_are_kept_back_as_come_while_requests_leav
 
 def test_only_the_last_answers_are_kept(limiter: RedisLimiter) -> None:
     made = destination(concurrency=1)
-    one(limiter, made, ended=[Ended(f"e{number}", Answer.FAILED, 500 + number) for number in range(8)])
+    one(
+        limiter,
+        made,
+        ended=[FinishedRequest(f"e{number}", ReceiverAnswer.FAILED, 500 + number) for number in range(8)],
+    )
     assert [each.status_code for each in limiter.look(made).answers] == [507, 506, 505, 504, 503]
 
 
@@ -330,14 +348,14 @@ def test_an_end_without_an_answer_frees_the_slot_and_says_nothing_of_the_receive
 ) -> None:
     made = destination(concurrency=1, breaker=Breaker(1, 60.0))
     assert one(limiter, made, wanted=ids(1)).granted == 1
-    freed = one(limiter, made, ended=[Ended("e0", Answer.NOTHING)], wanted=ids(1, first=1))
+    freed = one(limiter, made, ended=[FinishedRequest("e0", ReceiverAnswer.NOTHING)], wanted=ids(1, first=1))
     assert (freed.granted, freed.is_open) == (1, False)
     assert limiter.look(made).answers == ()
 
 
 def test_the_line_of_a_destination_moves_as_fast_as_its_requests_end(limiter: RedisLimiter) -> None:
     made = destination(concurrency=2)
-    one(limiter, made, ended=[Ended("a", Answer.WELL, 200, took=10.0)])
+    one(limiter, made, ended=[FinishedRequest("a", ReceiverAnswer.WELL, 200, took=10.0)])
     assert one(limiter, made, reserve=4).step == 5.0
     assert 15 < limiter.look(made).line <= 20
     # What was reserved twice is given back.

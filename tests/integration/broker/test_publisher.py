@@ -13,7 +13,7 @@ from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Redis
 from scheduler_app.telemetry import metrics
-from scheduler_app.usecases.dispatch import Batch
+from scheduler_app.usecases.duties.dispatch_selection import Batch
 from tests.processes import PATIENCE_SECONDS
 
 

@@ -16,11 +16,11 @@ from kombu.exceptions import OperationalError
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.broker.queues import delivery_queue
-from scheduler_app.broker.rabbitmq.channel import LaneChannel
+from scheduler_app.broker.rabbitmq.transport import LaneChannel
 from scheduler_app.broker_faults import TakesNoMessages
 from scheduler_app.config import Settings
-from scheduler_app.domain.lane import QueueLengths
-from scheduler_app.usecases.dispatch import Batch
+from scheduler_app.domain.queues import QueueLengths
+from scheduler_app.usecases.duties.dispatch_selection import Batch
 from tests.conformance.broker.harness import RabbitmqHarness
 from tests.processes import PATIENCE_SECONDS, wait_until
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-from scheduler_app.cli.apply.files import Item
+from scheduler_app.cli.apply.files import ApplyItem, read_yaml
 from scheduler_app.cli.apply.planning import plan
-from scheduler_app.cli.apply.yaml_text import read_yaml
 from scheduler_app.client import Scheduler
 from scheduler_app.embedded import Mongod
 from tests.integration.client.test_operating import Shell
@@ -135,7 +134,7 @@ def test_a_plan_removes_nothing_where_its_window_ends_between_the_old_time_and_t
 ) -> None:
     """A day of the window's end has both times, or neither."""
     scheduler.schedule(URL, id=f"{tag}-edge", cron="0 8 * * *", name=tag)
-    item = Item("schedules", f"{tag}-edge", daily(f"{tag}-edge", 9) | {"name": tag}, "all.yaml")
+    item = ApplyItem("schedules", f"{tag}-edge", daily(f"{tag}-edge", 9) | {"name": tag}, "all.yaml")
     now = datetime.now(UTC)
     for hour in (7, 8, 9, 10):
         then = (now + timedelta(days=1)).replace(hour=hour, minute=30)
@@ -203,7 +202,7 @@ def test_the_schema_is_printed_for_editors(shell: Shell) -> None:
 def test_an_owner_of_too_many_is_told_so(files: Files, tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     files.write({"schedules": [daily(f"{tag}-{number}") for number in range(3)]})
     files.apply()
-    monkeypatch.setattr("scheduler_app.cli.apply.ownership.MOST_OWNED", 2)
+    monkeypatch.setattr("scheduler_app.cli.apply.applying.MOST_OWNED", 2)
     assert f"more than 2 schedules have the tag apply:{tag}" in files.apply("--prune", status=1)
 
 

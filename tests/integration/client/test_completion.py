@@ -12,7 +12,7 @@ import pytest
 from pymongo import MongoClient
 
 from scheduler_app.client import AsyncScheduler, Scheduler, SchedulerError
-from scheduler_app.domain.completion import digest
+from scheduler_app.domain.event import token_digest
 from scheduler_app.embedded import Mongod
 from tests.integration.client.conftest import KEY
 
@@ -26,7 +26,7 @@ def awaited(mongod_server: Mongod, database_name: str, scheduler: Scheduler) -> 
         "https://example.com/", rrule="DTSTART:20400101T000000Z\nRRULE:FREQ=DAILY", completion="callback"
     )
     event_id = scheduler.trigger(made.id)
-    kept = {"tokens": [digest(TOKEN)], "attempt": 1, "seconds": 60.0, "awaiting": True}
+    kept = {"tokens": [token_digest(TOKEN)], "attempt": 1, "seconds": 60.0, "awaiting": True}
     changed = {"state": "running", "attempt": 1, "due_at": datetime(2040, 1, 1, tzinfo=UTC)}
     with MongoClient[dict[str, Any]](mongod_server.uri) as client:
         client[database_name].events.update_one({"_id": event_id}, {"$set": changed | {"completion": kept}})

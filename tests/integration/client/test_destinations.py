@@ -7,8 +7,7 @@ from typing import get_type_hints
 import pytest
 from click.testing import CliRunner
 
-from scheduler_app.api.wire.destination_input import DestinationInput
-from scheduler_app.api.wire.destination_output import DestinationOutput, FlowOutput
+from scheduler_app.api.wire.destination import DestinationInput, DestinationOutput, FlowOutput
 from scheduler_app.cli import main
 from scheduler_app.client import (
     AsyncScheduler,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from scheduler_app.cli.commands.forecast import WIDTH, bar
+from scheduler_app.cli.commands.occurrences import BAR_WIDTH, bar
 from scheduler_app.client import AsyncScheduler, Forecast, Scheduler
 from tests.integration.client.conftest import KEY
 from tests.integration.client.test_commands import Shell, shell
@@ -40,8 +40,8 @@ def test_it_is_drawn_as_bars(shell: Shell) -> None:
 
 def test_a_bar_is_as_long_as_its_share() -> None:
     assert bar(0, 10) == bar(0, 0) == ""
-    assert bar(10, 10) == "█" * WIDTH
-    assert bar(5, 10) == "█" * (WIDTH // 2)
+    assert bar(10, 10) == "█" * BAR_WIDTH
+    assert bar(5, 10) == "█" * (BAR_WIDTH // 2)
     assert bar(1, 1_000_000) == "▏"
 
 

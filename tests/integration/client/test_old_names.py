@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.cli.apply.exporting import exported
+from scheduler_app.cli.apply.files import exported_pieces
 from scheduler_app.client import AsyncScheduler, Scheduler, SchedulerError
 from scheduler_app.config import Settings
 from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.kill_switch import Scope, Target
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.embedded import Mongod
 from scheduler_app.store import Store
 from tests.integration.client.conftest import KEY
@@ -59,7 +59,7 @@ def test_the_asynchronous_client_reads_them(url: str, name: str) -> None:
 
 
 def test_an_export_of_everything_has_them(scheduler: Scheduler, name: str) -> None:
-    text = "".join(piece for piece, _ in exported(scheduler, []))
+    text = "".join(piece for piece, _ in exported_pieces(scheduler, []))
     assert "nothing-has-it" in text
     assert text.count(name) >= 2
 

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from scheduler_app.cli import client_options, main
-from scheduler_app.cli.commands import tail
+from scheduler_app.cli.commands import events
 from scheduler_app.client import Scheduler
 from tests.integration.client.conftest import KEY
 from tests.processes import wait_until
@@ -115,7 +115,7 @@ def test_what_runs_next_of_one_and_of_all(
     assert shell.run("next", "--tag", tag, "-q", "--limit", "1").stdout == f"{tag}-a\n"
     assert "has no run to come" in shell.run("next", f"{tag}-c").stderr
     with monkeypatch.context() as changed:
-        changed.setattr("scheduler_app.cli.commands.next.MOST_SCHEDULES", 2)
+        changed.setattr("scheduler_app.cli.commands.occurrences.MOST_SCHEDULES", 2)
         short = shell.run("next", "--tag", tag)
         assert "Among the newest 2 schedules alone" in short.stderr
         assert f"{tag}-b" not in short.stdout
@@ -180,11 +180,11 @@ def test_ctrl_c_ends_a_tail_in_order_also_while_it_shows_its_first_lines(
     one = scheduler.schedule(URL, on_demand=True, id=tag)["id"]
     scheduler.trigger(one)
 
-    def interrupted(lines: list[tail.Line], as_json: bool) -> None:
+    def interrupted(lines: list[events.HistoryLine], as_json: bool) -> None:
         assert len(lines) == (0 if none_asked_for else 2)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tail, "_show", interrupted)
+    monkeypatch.setattr(events, "_show_lines", interrupted)
     none_asked_for = False
     shell.run("tail", "--schedule", one)
     assert "Aborted" in shell.run("tail", "--schedule", one, "--no-follow", status=1).output
@@ -197,14 +197,14 @@ def test_a_tail_that_shows_no_line_of_before_shows_none_of_them_later(
 ) -> None:
     one = scheduler.schedule(URL, on_demand=True, id=tag)["id"]
     scheduler.trigger(one)
-    looks: list[list[tail.Line]] = []
+    looks: list[list[events.HistoryLine]] = []
 
-    def noted(lines: list[tail.Line], as_json: bool) -> None:
+    def noted(lines: list[events.HistoryLine], as_json: bool) -> None:
         looks.append(lines)
         if len(looks) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(tail, "_show", noted)
+    monkeypatch.setattr(events, "_show_lines", noted)
     shell.run("tail", "--schedule", one, "-n", "0", "--every", "0.2")
     assert looks == [[], []]
 

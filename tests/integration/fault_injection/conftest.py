@@ -17,8 +17,8 @@ from scheduler_app.config import Settings
 from scheduler_app.domain import missed
 from scheduler_app.embedded import Mongod, Redis
 from scheduler_app.store import Store, mongo
-from scheduler_app.usecases import expansion, polled
-from scheduler_app.usecases.dispatch import dispatch
+from scheduler_app.usecases import stops
+from scheduler_app.usecases.duties import dispatch, expansion
 from scheduler_app.worker import pipeline, recorder, reports
 from tests.acceptance.journal import Journal
 from tests.integration.fault_injection.door import CLIENT_OPTIONS, PATIENCE_SECONDS, Doors
@@ -83,7 +83,7 @@ def bench(
     with pytest.MonkeyPatch.context() as patch, closing(Journal()) as journal:
         patch.setattr(clock, "now", time)
         # What a process gives up after a moment is not given up here because this machine stands still.
-        patch.setattr(polled, "ANSWER_SECONDS", PATIENCE_SECONDS)
+        patch.setattr(stops, "ANSWER_SECONDS", PATIENCE_SECONDS)
         patch.setattr(dispatch, "SELECTION_SECONDS", PATIENCE_SECONDS)
         patch.setattr(reports, "LAST_SECONDS", PATIENCE_SECONDS)
         patch.setattr(pipeline, "END_SECONDS", PATIENCE_SECONDS)

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from scheduler_app.domain.event_ids import event_id
+from scheduler_app.domain.ids import TENANT, event_id
 from scheduler_app.domain.lateness import CatchUp
-from scheduler_app.domain.tenants import TENANT
 from tests.integration.fault_injection.world import (
     LONG_AGO,
     NO_WORKER,

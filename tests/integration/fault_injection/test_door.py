@@ -3,8 +3,8 @@
 import pytest
 from pymongo.errors import NetworkTimeout
 
-from scheduler_app.domain.lane import Lane
-from scheduler_app.usecases.dispatch import Batch
+from scheduler_app.domain.queues import Lane
+from scheduler_app.usecases.duties.dispatch_selection import Batch
 from tests import broker_queue
 from tests.integration.fault_injection.conftest import Bench
 from tests.integration.fault_injection.door import Call, Door, Way

@@ -18,7 +18,7 @@ from structlog.typing import EventDict
 
 from scheduler_app.api.factory import serve
 from scheduler_app.beat.duties import duties
-from scheduler_app.beat.tick import Tick
+from scheduler_app.beat.scheduler import Tick
 from scheduler_app.broker.redis.backend import key_prefix
 from scheduler_app.config import Settings
 from scheduler_app.domain.backfill import BackfillState

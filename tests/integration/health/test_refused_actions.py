@@ -14,9 +14,9 @@ from scheduler_app.domain.action import Action
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 from scheduler_app.domain.command_action import CommandAction
 from scheduler_app.domain.schedule import ScheduleState
-from scheduler_app.health import Status, refused_actions
-from scheduler_app.health.refused_actions import check_refused_actions, log_refused_actions
-from scheduler_app.health.refused_actions import refused_actions as refused
+from scheduler_app.health import Status, configuration
+from scheduler_app.health.configuration import check_refused_actions, log_refused_actions
+from scheduler_app.health.configuration import refused_actions as refused
 from scheduler_app.store import Store
 from tests.builders import schedule
 
@@ -92,7 +92,7 @@ def test_what_is_sealed_is_not_taken_for_allowed(settings: Settings, store: Stor
 
 
 def test_no_more_are_looked_at_than_a_bound(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refused_actions, "MOST", 3)
+    monkeypatch.setattr(configuration, "MOST_SCHEDULES", 3)
     found = refused(filled, Settings(**SETTINGS), KINDS_JUDGED)
     assert (found.looked_at, found.complete) == (3, False)
     assert "perhaps some beyond the first 3" in check_refused_actions(found).found

@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from scheduler_app.store.events.outbox import Due, Outbox
+from scheduler_app.store.events.outbox import DueEvent, Outbox
 
 
-def take(outbox: Outbox, until: datetime, *, limit: int, lease_seconds: float) -> tuple[str, list[Due]]:
+def take(outbox: Outbox, until: datetime, *, limit: int, lease_seconds: float) -> tuple[str, list[DueEvent]]:
     """Takes what is due up to `until`: the token and what was won."""
     return outbox.take(outbox.due(until, limit=limit), until, until, lease_seconds=lease_seconds)
 

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
-from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.outcomes import OutcomeRecord
 from tests.builders import event
 
 
@@ -17,7 +17,7 @@ def test_what_completed_and_what_failed_for_good_is_archived_and_the_rest_is_not
         token, _ = store.claims.claim(
             [made.id], until=now + timedelta(minutes=1), now=now, lease_seconds=600, worker="w"
         )
-        record = Record(made.id, token, state, "the end", None, {"number": 1, "status_code": 200}, now)
+        record = OutcomeRecord(made.id, token, state, "the end", None, {"number": 1, "status_code": 200}, now)
         assert store.outcomes.record([record]) == []
     archived = store.mongo.collection("archived_events").find().to_list()
     assert {each["_id"]: each["state"] for each in archived} == {

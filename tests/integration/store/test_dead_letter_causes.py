@@ -5,7 +5,7 @@ from typing import Any
 
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
-from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.outcomes import OutcomeRecord
 from tests.builders import event
 
 SECOND = timedelta(seconds=1)
@@ -15,7 +15,7 @@ def fail(store: Store, now: datetime, number: int, **attempt: object) -> None:
     made = event(now + number * SECOND, f"s{number}")
     store.events.insert([made], now, "made")
     token, _ = store.claims.claim([made.id], until=now + 99 * SECOND, now=now, lease_seconds=600, worker="w")
-    ended = Record(made.id, token, State.ERROR, "the end", None, {"number": 1, **attempt}, now)
+    ended = OutcomeRecord(made.id, token, State.ERROR, "the end", None, {"number": 1, **attempt}, now)
     assert store.outcomes.record([ended]) == []
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.event import FINAL, TRANSITIONS, State
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.outcomes import OutcomeRecord
 from tests.builders import event
 from tests.documents import event_document
 from tests.integration.store.taking import take
@@ -53,7 +53,7 @@ class Hands:
             token = self.draw.choice(self.claims)
             state = self.draw.choice([State.COMPLETED, State.RETRYING, State.RETRYING, State.ERROR])
             due = self.now if state is State.RETRYING else None
-            record = Record(self.event_id, token, state, "said", due, {"number": 1}, self.now)
+            record = OutcomeRecord(self.event_id, token, state, "said", due, {"number": 1}, self.now)
             refused = self.store.outcomes.record([record])
             self.store.outcomes.record_late(refused) if refused else None
 

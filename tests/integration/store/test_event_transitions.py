@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.event import FINAL, LIVING, MAX_ISOLATED_LOSSES, Event, State
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.documents import to_event
-from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.outcomes import OutcomeRecord
 from tests.builders import event
 from tests.documents import event_document
 from tests.integration.store.taking import send, take
@@ -29,8 +29,10 @@ def claim(store: Store, now: datetime, *ids: str, lease: float = 600.0) -> tuple
     return token, [event.id for event in won]
 
 
-def record(event_id: str, token: str, state: State, now: datetime, due_at: datetime | None = None) -> Record:
-    return Record(event_id, token, state, "said", due_at, {"number": 1, "status_code": 200}, now)
+def record(
+    event_id: str, token: str, state: State, now: datetime, due_at: datetime | None = None
+) -> OutcomeRecord:
+    return OutcomeRecord(event_id, token, state, "said", due_at, {"number": 1, "status_code": 200}, now)
 
 
 def document(store: Store, event_id: str) -> dict[str, Any]:
@@ -490,7 +492,7 @@ def test_an_answer_that_looks_like_a_field_path_is_kept_as_text(store: Store, no
     store.events.insert([made], now, "made")
     token, _ = claim(store, now, made.id)
     attempt = {"number": 1, "snippet": "$owner", "error": "$$NOW"}
-    store.outcomes.record([Record(made.id, token, State.ERROR, "$state", None, attempt, now)])
+    store.outcomes.record([OutcomeRecord(made.id, token, State.ERROR, "$state", None, attempt, now)])
     found = document(store, made.id)
     assert found["attempts"][0]["snippet"] == "$owner"
     assert found["status"][-1]["message"] == "$state"

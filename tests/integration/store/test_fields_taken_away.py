@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from tests.builders import schedule
 

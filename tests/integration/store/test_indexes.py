@@ -1,7 +1,7 @@
 """What an older release leaves in the database."""
 
 from scheduler_app.store import Store
-from scheduler_app.store.index_building import ensure_indexes
+from scheduler_app.store.indexes import ensure_indexes
 
 
 def test_an_index_that_was_replaced_is_dropped_once_its_successor_is_there(store: Store) -> None:

@@ -10,16 +10,15 @@ import pytest
 from cryptography.fernet import Fernet
 
 from scheduler_app.config import Settings
+from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.event import Event, Kind, State
-from scheduler_app.domain.http_action import Body
+from scheduler_app.domain.http_action import RequestBody
+from scheduler_app.domain.ids import TENANT, message_id_of
 from scheduler_app.domain.message import Message, UnreadableMessage
-from scheduler_app.domain.message_ids import message_id_of
-from scheduler_app.domain.signing import Signing
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.events.message_resealing import MessageResealing
-from scheduler_app.store.events.outcomes import Record
-from scheduler_app.store.paging import Window
+from scheduler_app.store.events.outcomes import OutcomeRecord
+from scheduler_app.store.paging import PageRequest
+from scheduler_app.store.resealing import MessageResealing
 from tests.builders import event, message
 from tests.documents import event_document
 
@@ -41,7 +40,7 @@ def secret_message(due: datetime, message_id: str = "m1") -> Event:
         url="http://127.0.0.1:9/?sig=query-secret",
         headers=(("X-Key", "header-secret"), ("Accept", "text/plain")),
         metadata=(("trace", "metadata-secret"),),
-        body=Body.from_json({"card": "body-secret"}),
+        body=RequestBody.from_json({"card": "body-secret"}),
     )
     assert isinstance(made.message, Message)
     return made._replace(message=replace(made.message, signing=Signing("whsec_secret", due)))
@@ -159,16 +158,16 @@ def test_lists_are_in_the_order_of_time_and_filtered(store: Store, now: datetime
     store.events.insert([event(now)], now, "made")
     store.cancellations.cancel(messages[2].id, now, "no", tenant=TENANT)
 
-    def listed(window: Window | None = None, **asked: Any) -> list[str]:
-        rows = store.messages.page(window or Window(limit=9), tenant=TENANT, **asked).rows
+    def listed(window: PageRequest | None = None, **asked: Any) -> list[str]:
+        rows = store.messages.page(window or PageRequest(limit=9), tenant=TENANT, **asked).rows
         return [message_id_of(each.event.id) for each in rows]
 
     assert listed() == ["m0", "m1", "m2", "m3", "m4", "m5"]
     assert listed(event_name="n0") == ["m0", "m2", "m4"]
     assert listed(states={State.CANCELLED}) == ["m2"]
-    assert listed(Window(limit=9, since=now + 2 * SECOND, until=now + 4 * SECOND)) == ["m2", "m3"]
-    first = store.messages.page(Window(limit=4), tenant=TENANT)
-    assert listed(Window(limit=4, after=first.next)) == ["m4", "m5"]
+    assert listed(PageRequest(limit=9, since=now + 2 * SECOND, until=now + 4 * SECOND)) == ["m2", "m3"]
+    first = store.messages.page(PageRequest(limit=4), tenant=TENANT)
+    assert listed(PageRequest(limit=4, after=first.next)) == ["m4", "m5"]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +210,7 @@ def test_a_redriven_message_is_claimed_with_its_content(store: Store, now: datet
     made = secret_message(now)
     store.messages.insert(made, now)
     token, _ = store.claims.claim([made.id], until=now, now=now, lease_seconds=600, worker="w")
-    ended = Record(made.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, now)
+    ended = OutcomeRecord(made.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, now)
     assert store.outcomes.record([ended]) == []
     assert [each.id for each in store.events.redrive([made.id], now, "again", tenant=TENANT)] == [made.id]
     (won,) = claimed(store, now, made)

@@ -8,9 +8,9 @@ import pytest
 from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.event import State
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.events.outcomes import MAX_OUTPUT, Record
+from scheduler_app.store.events.outcomes import MAX_OUTPUT, OutcomeRecord
 from tests.builders import event
 from tests.documents import event_document
 
@@ -26,8 +26,8 @@ def claimed(store: Store, now: datetime, count: int) -> tuple[str, list[str]]:
     return token, ids
 
 
-def completed(event_id: str, token: str, now: datetime, **attempt: Any) -> Record:
-    return Record(event_id, token, State.COMPLETED, "done", None, {"number": 1} | attempt, now)
+def completed(event_id: str, token: str, now: datetime, **attempt: Any) -> OutcomeRecord:
+    return OutcomeRecord(event_id, token, State.COMPLETED, "done", None, {"number": 1} | attempt, now)
 
 
 def row(store: Store, event_id: str) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def test_long_outputs_are_written_in_several_writes(
     token, ids = claimed(store, now, 3)
     write, sizes = store.outcomes._record, list[int]()
 
-    def noted(records: Sequence[Record]) -> list[Record]:
+    def noted(records: Sequence[OutcomeRecord]) -> list[OutcomeRecord]:
         sizes.append(len(records))
         return write(records)
 
@@ -74,7 +74,7 @@ def test_only_an_event_whose_receiver_is_to_say_how_it_went_waits_for_that(
     store: Store, now: datetime
 ) -> None:
     token, (awaited, done) = claimed(store, now, 2)
-    accepted = Record(awaited, token, State.RUNNING, "accepted", now + SECOND, {"number": 1}, now)
+    accepted = OutcomeRecord(awaited, token, State.RUNNING, "accepted", now + SECOND, {"number": 1}, now)
     assert store.outcomes.record([accepted, completed(done, token, now)]) == []
     assert row(store, awaited)["completion"] == {"awaiting": True}
     assert (row(store, awaited)["state"], row(store, done)["state"]) == ("running", "completed")
@@ -114,7 +114,9 @@ def test_a_dead_letter_with_a_corrupt_history_is_redriven_with_the_others(
     store: Store, now: datetime
 ) -> None:
     token, ids = claimed(store, now, 3)
-    dead = [Record(each, token, State.ERROR, "no", None, {"number": 1, "error": "no"}, now) for each in ids]
+    dead = [
+        OutcomeRecord(each, token, State.ERROR, "no", None, {"number": 1, "error": "no"}, now) for each in ids
+    ]
     assert store.outcomes.record(dead) == []
     store.mongo.collection("events").update_one({"_id": ids[1]}, {"$set": {"status": "bent"}})
     again = store.events.redrive(ids, now, "again", tenant=TENANT)

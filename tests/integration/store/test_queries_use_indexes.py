@@ -15,33 +15,27 @@ from scheduler_app.domain.backfill import Backfill
 from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
-from scheduler_app.domain.completion import Told, digest
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.edit_record import EditRecord
-from scheduler_app.domain.event import FINAL, LIVING, State
+from scheduler_app.domain.event import FINAL, LIVING, CompletionReport, State, token_digest
 from scheduler_app.domain.forecast import Buckets
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.lateness import CatchUp
-from scheduler_app.domain.missed import Range, missed_step
+from scheduler_app.domain.missed import MissedRange, missed_step
 from scheduler_app.domain.notification import Notifying, OwedNotification
-from scheduler_app.domain.owed import OwedRange
-from scheduler_app.domain.pause import Pause
 from scheduler_app.domain.retry import Codes
-from scheduler_app.domain.schedule import ScheduleState
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.schedule import EditRecord, OwedRange, Pause, ScheduleState
 from scheduler_app.store import Store, paging
-from scheduler_app.store.backlogs import Which
-from scheduler_app.store.events.claims import Postponement
-from scheduler_app.store.events.completions import Ended, Expected
-from scheduler_app.store.events.expirations import Expiration
-from scheduler_app.store.events.lists import SCHEDULES_MERGED, Narrowing
-from scheduler_app.store.events.outbox import PutOff
-from scheduler_app.store.events.outcomes import Record
-from scheduler_app.store.events.overlaps import Ending
+from scheduler_app.store.backlogs import BacklogFilter
+from scheduler_app.store.events.claims import Expiration, Postponement
+from scheduler_app.store.events.completions import CompletionOutcome, ExpectedCompletion
+from scheduler_app.store.events.lists import SCHEDULES_MERGED, EventListFilter
+from scheduler_app.store.events.outbox import Deferral
+from scheduler_app.store.events.outcomes import OutcomeRecord, RunResult
+from scheduler_app.store.events.overlaps import UnsentOutcome
 from scheduler_app.store.mongo import Document
-from scheduler_app.store.paging import Position, Window
-from scheduler_app.store.schedules.cursors import Advance, free
-from scheduler_app.store.schedules.last_runs import Run
+from scheduler_app.store.paging import PageRequest, Position
+from scheduler_app.store.schedules.cursors import CursorAdvance, unclaimed_active
 from scheduler_app.store.waiting_work import Work
 from tests.builders import event, message, schedule
 from tests.integration.store.taking import take
@@ -186,7 +180,7 @@ def test_every_verb_s_query_has_an_index(
 def _use_events(store: Any, now: datetime) -> None:
     due = now + 20 * SECOND
     assert store.outbox.due(due, limit=10, after=now, but={"http://a.test:80", "unknown"}) == []
-    put_off = [PutOff(each.id, due, each.due_at, "no room") for each in store.outbox.due(now, limit=1)]
+    put_off = [Deferral(each.id, due, each.due_at, "no room") for each in store.outbox.due(now, limit=1)]
     assert store.outbox.put_off(put_off, due, now) == 1
     assert store.outbox.move({"callbacks": [put_off[0].id]}, due) == 1
     token, taken = take(store.outbox, due, limit=10, lease_seconds=600)
@@ -202,31 +196,35 @@ def _use_events(store: Any, now: datetime) -> None:
     assert store.claims.renew(ids, claimed, 10) == ids
     store.claims.renew([*ids, "gone"], claimed, 10)
     store.claims.isolate(ids[0], claimed)
-    expected = Expected(ids[0], claimed, digest("shown"), 1, 60.0, None)
+    expected = ExpectedCompletion(ids[0], claimed, token_digest("shown"), 1, 60.0, None)
     assert store.completions.expect([expected]) == {ids[0]}
     awaited = store.completions.find(ids[0], tenant=TENANT)
     assert store.completions.overdue(now, limit=10) == []
-    assert store.completions.tell(awaited, Ended(Told("failed", 1, now), State.RETRYING, "failed", due))
+    assert store.completions.tell(
+        awaited, CompletionOutcome(CompletionReport("failed", 1, now), State.RETRYING, "failed", due)
+    )
     for scope in ("event", "attempt"):
         store.overlaps.unfinished(won[0].schedule_id, due, scope=scope, limit=100)
         store.overlaps.wake_next(won[0].schedule_id, now, scope=scope)
     store.overlaps.supersede(won[0], now)
     assert store.overlaps.superseded(["gone"]) == {}
-    assert store.overlaps.end([Ending("gone", claimed, State.SKIPPED, "skipped")], now) == 0
+    assert store.overlaps.end([UnsentOutcome("gone", claimed, State.SKIPPED, "skipped")], now) == 0
     store.claims.postpone([Postponement(ids[-1], claimed, due, due, "no room")], now)
     store.claims.give_back(ids[:2], claimed, now, "back")
     store.claims.claim(["gone"], until=due, now=now, lease_seconds=600, worker="w")  # all that it may ask
     store.claims.cancel_claimed(ids[2:3], claimed, now, "void")
     store.expirations.expire_claimed([Expiration(won[9].id, claimed, "late")], now)
     assert store.expirations.newest_due(won[0], now + 3600 * SECOND)
-    records = [Record(each.id, claimed, State.COMPLETED, "", None, {"number": 1}, now) for each in won[3:9]]
+    records = [
+        OutcomeRecord(each.id, claimed, State.COMPLETED, "", None, {"number": 1}, now) for each in won[3:9]
+    ]
     records[0] = records[0]._replace(owed=OwedNotification(Notifying.ON_SUCCESS, now, "ops"))
     assert store.outcomes.record(records) == []
     store.outcomes.record_late(records[:1])
     owing, _ = store.owed_notifications.oldest(limit=10)
     assert [each.event.id for each in owing] == [won[3].id]
     store.owed_notifications.made(owing)
-    store.last_runs.write([Run("s3", now, State.ERROR, ids[0], now)])
+    store.last_runs.write([RunResult("s3", now, State.ERROR, ids[0], now)])
     store.cancellations.cancel_past_cut("s1", 2, now, now, "cut", tenant=TENANT)
     store.cancellations.cancel_these_past_cut([event(now, "s1").id], now, "cut")
     store.cancellations.look_past_cut("s1", 2, now, tenant=TENANT)
@@ -251,11 +249,11 @@ def _use_cursors(cursors: Any, now: datetime) -> None:
     assert cursors.ready_for_expansion(before, limit=10, since=now)
     token, won = cursors.claim_for_expansion(ready, before, lease_seconds=600)
     cursors.claim_these(["s400"], lease_seconds=600)
-    cursors.advance([Advance(won[0].id, now, None, None)], token)
+    cursors.advance([CursorAdvance(won[0].id, now, None, None)], token)
     cursors.release([won[1].id], token)
     cursors.set_aside(won[2].id, token, "bent", now)
     cursors.finish_ended(now)
-    cursors.claim(free({}), ["s401"], lease_seconds=600)
+    cursors.claim(unclaimed_active({}), ["s401"], lease_seconds=600)
     cursors.condemn("s402", ValueError("nothing is wrong with it"))
 
 
@@ -287,13 +285,13 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
         {"text": "Sched", "destination": "crm"},
     ):
         schedules.count(tenant=TENANT, most=1_000, **filters)
-        schedules.page(Window(limit=10), tenant=TENANT, order="oldest", **filters)
+        schedules.page(PageRequest(limit=10), tenant=TENANT, order="oldest", **filters)
         for order in ("name", "next"):
             for after in (None, Position(now, "s3", "test")):
-                schedules.page(Window(limit=10, after=after), tenant=TENANT, order=order, **filters)
-        schedules.page(Window(limit=10), tenant="default", **filters)
-        schedules.page(Window(limit=10, skip=10), tenant="default", **filters)
-        schedules.page(Window(limit=10, after=Position(now, "s3")), tenant="default", **filters)
+                schedules.page(PageRequest(limit=10, after=after), tenant=TENANT, order=order, **filters)
+        schedules.page(PageRequest(limit=10), tenant="default", **filters)
+        schedules.page(PageRequest(limit=10, skip=10), tenant="default", **filters)
+        schedules.page(PageRequest(limit=10, after=Position(now, "s3")), tenant="default", **filters)
 
 
 def _use_successors(store: Any, now: datetime) -> None:
@@ -387,8 +385,8 @@ def _use_calendars(store: Any, now: datetime) -> None:
     store.calendars.note(changed, moved=0, unchanged=1)
     assert store.calendars.settle(changed)
     assert store.calendars.get("c1", tenant="default") is not None
-    store.calendars.page(Window(limit=10), tenant="default")
-    store.calendars.page(Window(limit=10, after=Position(now, "x")), tenant="default")
+    store.calendars.page(PageRequest(limit=10), tenant="default")
+    store.calendars.page(PageRequest(limit=10, after=Position(now, "x")), tenant="default")
     assert store.calendars.known("c1", tenant="default")
     assert store.calendars.attach(others)
     assert others[0].calendar is not None
@@ -407,11 +405,11 @@ def _use_missed(store: Any, now: datetime) -> None:
     # A record, one more that goes on with it, and what is left as single events.
     for back in (now + 7_200 * SECOND, now + 10_800 * SECOND, now + 10_800 * SECOND):
         assert start is not None
-        of = Range("s410", 1, made.recurrence(), start, made.lateness, "unknown", "callbacks")
+        of = MissedRange("s410", 1, made.recurrence(), start, made.lateness, "unknown", "callbacks")
         step = missed_step(of, back, lambda: False)
         assert step is not None
         token, _ = store.cursors.claim_these(["s410"], lease_seconds=600)
-        advance = Advance("s410", step.following, None, None)
+        advance = CursorAdvance("s410", step.following, None, None)
         move = partial(store.cursors.advance_within, advance=advance, token=token)
         assert store.missed.settle(step, move, now)
         start = step.following
@@ -428,12 +426,12 @@ def _use_lists(lists: Any, now: datetime) -> None:
     lists.dead_letter_causes(tenant=TENANT, most=1_000, since=now - 60 * SECOND, until=now, tag="few")
     after = Position(now - 500 * SECOND, "old-500")
     windows = (
-        Window(limit=10),
-        Window(limit=10, skip=10),
-        Window(limit=10, after=after),
-        Window(limit=10, after=after, since=now - 3600 * SECOND, until=now),
+        PageRequest(limit=10),
+        PageRequest(limit=10, skip=10),
+        PageRequest(limit=10, after=after),
+        PageRequest(limit=10, after=after, since=now - 3600 * SECOND, until=now),
     )
-    narrowings = (Narrowing(error="no", tag="few"), Narrowing(status=Codes(("5xx",)), tag="a"))
+    narrowings = (EventListFilter(error="no", tag="few"), EventListFilter(status=Codes(("5xx",)), tag="a"))
     for schedule_id in (None, "s1"):
         for states in (None, LIVING, FINAL, {State.ERROR}, {State.CANCELLED}):
             which = {"tenant": "default", "schedule_id": schedule_id, "states": states}
@@ -465,8 +463,8 @@ def _use_sessions(sessions: Any) -> None:
 def _use_edits(edits: Any, now: datetime) -> None:
     made = EditRecord(edits.new_id(), "s1", now, "edited", 2, "ann", "", {"name": "a"}, {"name": "b"})
     edits.add(made)
-    assert edits.page(Window(limit=9), "s1", tenant=TENANT).rows == [made]
-    edits.page(Window(limit=9, after=Position(now, "x")), "s1", tenant=TENANT)
+    assert edits.page(PageRequest(limit=9), "s1", tenant=TENANT).rows == [made]
+    edits.page(PageRequest(limit=9, after=Position(now, "x")), "s1", tenant=TENANT)
     assert edits.get(made.id, "s1", tenant=TENANT) == made
 
 
@@ -483,8 +481,8 @@ def _use_messages(messages: Any, now: datetime) -> None:
     for event_name in (None, "n1"):
         for states in (None, LIVING, {State.ERROR}):
             for window in (
-                Window(limit=10),
-                Window(limit=10, after=after, since=now - SECOND, until=now + 99 * SECOND),
+                PageRequest(limit=10),
+                PageRequest(limit=10, after=after, since=now - SECOND, until=now + 99 * SECOND),
             ):
                 for destination in (None, "billing"):
                     which = {"event_name": event_name, "destination": destination, "states": states}
@@ -508,7 +506,7 @@ def _use_destinations(destinations: Any, now: datetime) -> None:
     destinations.get("d1", tenant=TENANT)
     destinations.for_delivery(["d1"])
     assert destinations.queues(limit=9) == ["eu"]
-    destinations.page(Window(limit=9), tenant=TENANT)
+    destinations.page(PageRequest(limit=9), tenant=TENANT)
     destinations.in_use("d1", tenant=TENANT)
     destinations.messages_of("d1", tenant=TENANT)
     destinations.reseal()
@@ -572,7 +570,11 @@ def _use_backlogs(backlogs: Any, now: datetime) -> None:
     backlogs.owed(now, tenant=TENANT, limit=1_000)
     backlogs.policies(["s1"], tenant=TENANT)
     backlogs.finished_since(now, tenant=TENANT, most=100)
-    for which in (Which(now), Which(now, schedule_id="s1"), Which(now, receiver="http://x:80")):
+    for which in (
+        BacklogFilter(now),
+        BacklogFilter(now, schedule_id="s1"),
+        BacklogFilter(now, receiver="http://x:80"),
+    ):
         backlogs.count(which, tenant=TENANT, most=1_000)
         ids = backlogs.page(which, tenant=TENANT, limit=10)
         backlogs.expire(ids, which, now, "late", tenant=TENANT)

@@ -10,8 +10,8 @@ from pymongo.errors import BulkWriteError
 from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendars import Calendar, NamedCalendar, NamedDate
 from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from tests.builders import event, message, schedule
 

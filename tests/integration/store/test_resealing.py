@@ -12,12 +12,12 @@ from cryptography.fernet import Fernet
 
 from scheduler_app.cli import main
 from scheduler_app.config import Settings
-from scheduler_app.domain.draft import Draft
-from scheduler_app.domain.http_action import Body, BodyKind
+from scheduler_app.domain.deliverable import RetiringSecret, Signing
+from scheduler_app.domain.http_action import BodyKind, RequestBody
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.domain.signing import Retiring, Signing
+from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
-from scheduler_app.store.schedules.resealing import Resealed, Resealing
+from scheduler_app.store.resealing import ResealProgress, ScheduleResealing
 from tests.builders import schedule
 
 OLD, NEW, LOST = (Fernet.generate_key().decode() for _ in range(3))
@@ -32,8 +32,10 @@ def with_keys(settings: Settings, store: Store) -> Iterator[Callable[[str], Stor
 
 
 def secret_schedule(now: datetime, schedule_id: str) -> Schedule:
-    made = schedule(now, schedule_id, url=URL, headers=HEADERS, body=Body(BodyKind.TEXT, b"body-secret"))
-    return replace(made, signing=Signing("whsec_signing", now, (Retiring("whsec_retiring", now),)))
+    made = schedule(
+        now, schedule_id, url=URL, headers=HEADERS, body=RequestBody(BodyKind.TEXT, b"body-secret")
+    )
+    return replace(made, signing=Signing("whsec_signing", now, (RetiringSecret("whsec_retiring", now),)))
 
 
 def last_release(row: dict[str, Any], key: str) -> dict[str, Any]:
@@ -74,8 +76,8 @@ def test_everything_is_sealed_with_the_newest_key_and_a_second_run_finds_nothing
     new.schedules.insert(secret_schedule(now, "new"))
     wanted = read_all(new, "plain", "last", "old", "new")
     before = {row["_id"]: row for row in rows.find()}
-    *_, done = Resealing(new.mongo, new.secret_box).run(page=2)
-    assert done == Resealed(seen=6, sealed=3, wiped=1)
+    *_, done = ScheduleResealing(new.mongo, new.secret_box).run(page=2)
+    assert done == ResealProgress(seen=6, sealed=3, wiped=1)
     after = {row["_id"]: row for row in rows.find()}
     assert "secret" not in str(list(after.values()))
     assert {after["new"]["sealed"], after["harmless"]["v"]} == {before["new"]["sealed"], 1}
@@ -87,8 +89,8 @@ def test_everything_is_sealed_with_the_newest_key_and_a_second_run_finds_nothing
         }
     only_new = with_keys(NEW)
     assert read_all(only_new, "plain", "last", "old", "new") == wanted
-    *_, again = Resealing(only_new.mongo, only_new.secret_box).run()
-    assert again == Resealed(seen=6)
+    *_, again = ScheduleResealing(only_new.mongo, only_new.secret_box).run()
+    assert again == ResealProgress(seen=6)
 
 
 def test_what_is_edited_meanwhile_keeps_its_edit(
@@ -97,7 +99,7 @@ def test_what_is_edited_meanwhile_keeps_its_edit(
     old, new = with_keys(OLD), with_keys(f"{NEW},{OLD}")
     before = secret_schedule(now, "s")
     old.schedules.insert(before)
-    resealing = Resealing(new.mongo, new.secret_box)
+    resealing = ScheduleResealing(new.mongo, new.secret_box)
     written = resealing._write
 
     def edited_first(updates: Any) -> int:
@@ -106,7 +108,7 @@ def test_what_is_edited_meanwhile_keeps_its_edit(
             assert old.schedules.update(edit, version=version)
         return written(updates)
 
-    renamed = Draft(headers=(("X-Key", "header-secret-3"),)).edit(before, now)
+    renamed = ScheduleDraft(headers=(("X-Key", "header-secret-3"),)).edit(before, now)
     edits = [(renamed, before.version)]
     monkeypatch.setattr(resealing, "_write", edited_first)
     assert [done.sealed for done in resealing.run()] == [1]
@@ -117,7 +119,7 @@ def test_what_is_edited_meanwhile_keeps_its_edit(
 def test_the_command_tells_what_it_did_and_what_it_could_not_read(
     with_keys: Callable[[str], Store], settings: Settings, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduler_app.cli.commands.reseal.PROGRESS_SECONDS", -1.0)
+    monkeypatch.setattr("scheduler_app.cli.commands.maintenance.PROGRESS_SECONDS", -1.0)
     with_keys("").schedules.insert(secret_schedule(now, "plain"))
     with_keys(LOST).schedules.insert(secret_schedule(now, "lost"))
     environment = {

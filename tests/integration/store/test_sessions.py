@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scheduler_app.store import Store, sessions
+from scheduler_app.store import Store, access_tokens
 
 KEY, OTHER = "a" * 64, "b" * 64
 
@@ -36,7 +36,7 @@ def test_one_session_ends_or_all_of_a_key(store: Store) -> None:
 
 
 def test_a_key_has_a_bounded_number_of_sessions(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "MAX_SESSIONS", 3)
+    monkeypatch.setattr(access_tokens, "MAX_SESSIONS", 3)
     for _ in range(5):
         store.sessions.open(KEY)
     other = store.sessions.open(OTHER)

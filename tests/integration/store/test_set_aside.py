@@ -7,11 +7,15 @@ import pytest
 from pymongo.errors import OperationFailure
 from structlog.testing import capture_logs
 
-from scheduler_app.domain.field_types import Corrupt, Newer
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.stored_fields import Corrupt, Newer
 from scheduler_app.store import Store
-from scheduler_app.store.events.history import KEPT_LAST
-from scheduler_app.store.events.set_aside import KEPT_CHARACTERS, set_aside, update_sound
+from scheduler_app.store.events.documents import (
+    KEPT_CHARACTERS,
+    KEPT_LAST,
+    set_event_aside,
+    update_or_set_aside,
+)
 from scheduler_app.store.mongo import Document
 from tests.builders import event
 from tests.documents import event_document
@@ -43,7 +47,7 @@ class Events:
         return found
 
     def set_aside(self, event_id: str, error: Exception = CORRUPT, **rest: Any) -> bool:
-        return set_aside(self.documents, event_id, error, **rest)
+        return set_event_aside(self.documents, event_id, error, **rest)
 
 
 @pytest.fixture
@@ -174,11 +178,11 @@ def test_an_event_that_moved_since_it_was_read_is_left_to_those_who_moved_it(
 def test_an_update_that_one_document_makes_mongodb_reject_reaches_the_others(events: Events) -> None:
     ids = [events.insert(number) for number in range(4)]
     pipeline: list[Document] = [{"$set": {"hops": {"$add": ["$attempt", 1]}}}]
-    found = update_sound(events.documents, {"_id": {"$in": ids}}, pipeline)
+    found = update_or_set_aside(events.documents, {"_id": {"$in": ids}}, pipeline)
     assert found == (4, 4, True)
     events.documents.update_one({"_id": ids[2]}, {"$set": {"attempt": "x"}})
     events.documents.update_many({"_id": {"$in": [ids[0], ids[3]]}}, {"$set": {"attempt": 6}})
-    found = update_sound(events.documents, {"_id": {"$in": ids}}, pipeline)
+    found = update_or_set_aside(events.documents, {"_id": {"$in": ids}}, pipeline)
     assert (found.matched, found.at_once) == (3, False)
     assert [events.row(each)["hops"] for each in ids] == [7, 1, 1, 7]
     assert events.row(ids[2])["state"] == "error"
@@ -187,7 +191,7 @@ def test_an_update_that_one_document_makes_mongodb_reject_reaches_the_others(eve
 def test_an_update_that_mongodb_rejects_as_such_is_an_error(events: Events) -> None:
     made = events.insert()
     with pytest.raises(OperationFailure):
-        update_sound(events.documents, {"_id": made}, [{"$set": {"attempt": {"$nothing": 1}}}])
+        update_or_set_aside(events.documents, {"_id": made}, [{"$set": {"attempt": {"$nothing": 1}}}])
     with pytest.raises(OperationFailure):
-        update_sound(events.documents, {"_id": "gone"}, [{"$set": {"attempt": {"$nothing": 1}}}])
+        update_or_set_aside(events.documents, {"_id": "gone"}, [{"$set": {"attempt": {"$nothing": 1}}}])
     assert events.row(made)["state"] == "ready_queue"

@@ -10,31 +10,28 @@ from typing import Any
 import pytest
 
 from scheduler_app.config import Settings
-from scheduler_app.domain.backfill import RunOverlap
+from scheduler_app.domain.backfill import BackfillOverlap
 from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
-from scheduler_app.domain.completion import digest
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.edit_record import EditRecord
-from scheduler_app.domain.event import State
-from scheduler_app.domain.event_ids import event_id
-from scheduler_app.domain.field_types import EARLIEST
+from scheduler_app.domain.event import State, token_digest
 from scheduler_app.domain.forecast import Buckets
+from scheduler_app.domain.ids import TENANT, event_id, tenant_of, whole_id
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.not_given import NOT_GIVEN
-from scheduler_app.domain.schedule import Schedule
-from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
+from scheduler_app.domain.schedule import EditRecord, Schedule
+from scheduler_app.domain.stored_fields import EARLIEST
 from scheduler_app.embedded import Mongod
 from scheduler_app.store import Store
-from scheduler_app.store.backlogs import Which
+from scheduler_app.store.backlogs import BacklogFilter
 from scheduler_app.store.events.cancellations import PastCut
-from scheduler_app.store.events.completions import Expected
-from scheduler_app.store.events.lists import Narrowing
-from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.completions import ExpectedCompletion
+from scheduler_app.store.events.lists import EventListFilter
+from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.store.idempotency import Answered, Begun
-from scheduler_app.store.paging import Window
-from scheduler_app.usecases.backfills import Asked, BackfillService
+from scheduler_app.store.paging import PageRequest
+from scheduler_app.usecases.duties.backfills import BackfillRequest, BackfillService
 from tests.builders import draft, event, message, schedule
 from tests.integration.conftest import NOON
 from tests.prepared_databases import PreparedDatabases
@@ -72,9 +69,11 @@ class World:
         self.dead = event(now, self.living)
         store.events.insert([self.waiting, self.dead, event(now, self.deleted)], now, "made")
         token, _ = store.claims.claim([self.dead.id], until=now, now=now, lease_seconds=600, worker="w")
-        expected = Expected(self.dead.id, token, digest("shown"), 1, 60.0, None)
+        expected = ExpectedCompletion(self.dead.id, token, token_digest("shown"), 1, 60.0, None)
         assert store.completions.expect([expected]) == {self.dead.id}
-        ended = Record(self.dead.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, now)
+        ended = OutcomeRecord(
+            self.dead.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, now
+        )
         assert store.outcomes.record([ended]) == []
         assert store.schedules.delete(self.deleted, now, tenant=self.owner) == 1
         self.message = message(now + SECOND, tenant=self.owner)
@@ -86,7 +85,7 @@ class World:
         hour = timedelta(hours=1)
         made_blackout = Blackout.of("b1", whole, nightly, hour, "skip", now, timezone="UTC")
         assert store.blackouts.put(made_blackout)
-        asked = Asked(now - SECOND, now, 1.0, RunOverlap.ALLOW, only_missing=True)
+        asked = BackfillRequest(now - SECOND, now, 1.0, BackfillOverlap.ALLOW, only_missing=True)
         living = store.schedules.get(self.living, tenant=self.owner)
         assert isinstance(living, Schedule)
         assert BackfillService(store).start(replace(living, next_run_at=None), asked, now)
@@ -117,7 +116,7 @@ class World:
 
 
 def _page(world: World, **asked: Any) -> list[Any]:
-    return world.store.event_lists.page(Window(limit=9), tenant=world.stranger, **asked).rows
+    return world.store.event_lists.page(PageRequest(limit=9), tenant=world.stranger, **asked).rows
 
 
 def _begin(world: World) -> bool:
@@ -126,8 +125,8 @@ def _begin(world: World) -> bool:
     return isinstance(begun, Begun)
 
 
-def _late(world: World) -> Which:
-    return Which(world.now + 9 * SECOND)
+def _late(world: World) -> BacklogFilter:
+    return BacklogFilter(world.now + 9 * SECOND)
 
 
 def _foretold(world: World) -> Buckets:
@@ -149,7 +148,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: sum(w.store.schedules.count_by_state(tenant=w.stranger, most=9).values()),
         0,
     ),
-    "schedules.page": (lambda w: w.store.schedules.page(Window(limit=9), tenant=w.stranger).rows, []),
+    "schedules.page": (lambda w: w.store.schedules.page(PageRequest(limit=9), tenant=w.stranger).rows, []),
     "successors.predecessors": (
         lambda w: w.store.successors.predecessors([w.deleted], tenant=w.stranger),
         {},
@@ -182,7 +181,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
             *_page(w, schedule_id=w.living),
             *_page(w, schedule_id=w.living, states={State.READY_QUEUE}),
             *_page(w, schedule_id=w.living, states={State.ERROR}),
-            *_page(w, narrowing=Narrowing(tag="t")),
+            *_page(w, narrowing=EventListFilter(tag="t")),
         ],
         [],
     ),
@@ -236,7 +235,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         ),
         {},
     ),
-    "edits.page": (lambda w: w.store.edits.page(Window(limit=9), w.living, tenant=w.stranger).rows, []),
+    "edits.page": (lambda w: w.store.edits.page(PageRequest(limit=9), w.living, tenant=w.stranger).rows, []),
     "edits.get": (lambda w: w.store.edits.get(w.edit, w.living, tenant=w.stranger), None),
     "calendars.get": (lambda w: w.store.calendars.get("c1", tenant=w.stranger), None),
     "calendars.known": (lambda w: w.store.calendars.known("c1", tenant=w.stranger), None),
@@ -251,7 +250,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     ),
     "calendars.remove": (lambda w: w.store.calendars.remove("c1", tenant=w.stranger), None),
     "calendars.restore": (lambda w: w.store.calendars.restore("c1", tenant=w.stranger), None),
-    "calendars.page": (lambda w: w.store.calendars.page(Window(limit=9), tenant=w.stranger).rows, []),
+    "calendars.page": (lambda w: w.store.calendars.page(PageRequest(limit=9), tenant=w.stranger).rows, []),
     "blackouts.of": (lambda w: w.store.blackouts.of(w.now, tenant=w.stranger), []),
     "blackouts.delete": (lambda w: w.store.blackouts.delete("b1", tenant=w.stranger), False),
     "kill_switches.tags": (lambda w: w.store.kill_switches.tags(tenant=w.stranger), []),
@@ -266,7 +265,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: w.store.messages.scheduled_for_later(EARLIEST, tenant=w.stranger, most=9),
         0,
     ),
-    "messages.page": (lambda w: w.store.messages.page(Window(limit=9), tenant=w.stranger).rows, []),
+    "messages.page": (lambda w: w.store.messages.page(PageRequest(limit=9), tenant=w.stranger).rows, []),
     "destinations.get": (lambda w: w.store.destinations.get(w.destination, tenant=w.stranger), None),
     "destinations.delete": (lambda w: w.store.destinations.delete(w.destination, tenant=w.stranger), False),
     "destinations.begin_deletion": (
@@ -299,7 +298,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         0,
     ),
     "destinations.page": (
-        lambda w: w.store.destinations.page(Window(limit=9), tenant=w.stranger).rows,
+        lambda w: w.store.destinations.page(PageRequest(limit=9), tenant=w.stranger).rows,
         [],
     ),
     "backfills.running": (lambda w: w.store.backfills.running(tenant=w.stranger, most=9), 0),
@@ -468,21 +467,21 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     assert store.calendars.get("c1", tenant=owner) == store.calendars.known("c1", tenant=owner)
     assert store.calendars.attached_use(CalendarUse("c1", "skip"), tenant=owner).known == world.calendar
     assert store.calendars.users("c1", tenant=owner) == 1
-    assert len(store.calendars.page(Window(limit=9), tenant=owner).rows) == 1
+    assert len(store.calendars.page(PageRequest(limit=9), tenant=owner).rows) == 1
     assert store.calendars.delete("c1", world.now, tenant=owner, version=1)
     assert store.schedules.made_by("seed-1", world.living, tenant=owner)
     assert store.schedules.living([world.living, world.deleted], tenant=owner) == {world.living}
     assert store.schedules.exists(world.deleted, tenant=owner)
     assert store.schedules.count_by_state(tenant=owner, most=9)["active"] == 2
-    assert len(store.schedules.page(Window(limit=9), tenant=owner).rows) == 2
+    assert len(store.schedules.page(PageRequest(limit=9), tenant=owner).rows) == 2
     assert store.destinations.in_use(world.destination, tenant=owner) == 1
     assert set(store.successors.predecessors([world.deleted], tenant=owner)) == {world.deleted}
     assert store.events.dead_letters(tenant=owner, most=9) == 1
     awaited = store.completions.find(world.dead.id, tenant=owner)
     assert awaited is not None
-    assert awaited.digests == (digest("shown"),)
+    assert awaited.digests == (token_digest("shown"),)
     assert len(store.event_lists.dead_letter_causes(tenant=owner, most=9).rows) == 1
-    assert len(store.event_lists.page(Window(limit=9), tenant=owner, schedule_id=world.living).rows) == 2
+    assert len(store.event_lists.page(PageRequest(limit=9), tenant=owner, schedule_id=world.living).rows) == 2
     assert [each.id for each in store.calendar_feeds.all(tenant=owner)] == [world.feed]
     assert store.cancellations.look_past_cut(world.living, 9, now - SECOND, tenant=owner).last_sent == now
     assert [each.tenant for each in store.events.redrive([world.dead.id], now, "again", tenant=owner)] == [
@@ -491,7 +490,7 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     assert store.cancellations.cancel(world.waiting.id, now, "no", tenant=owner)
     assert store.messages.get_many([world.message.id], tenant=owner).keys() == {world.message.id}
     assert store.messages.scheduled_for_later(EARLIEST, tenant=owner, most=9) == 1
-    assert len(store.messages.page(Window(limit=9), tenant=owner).rows) == 1
+    assert len(store.messages.page(PageRequest(limit=9), tenant=owner).rows) == 1
     assert store.messages.reschedule(world.message.id, now, now, now, "later", tenant=owner)
     assert store.messages.remove_untouched([world.message.id], tenant=owner) == [world.message.id]
     assert store.destinations.begin_deletion(world.destination, tenant=owner)
@@ -536,7 +535,7 @@ def test_an_event_that_was_bent_to_another_tenant_is_set_aside(
     store.mongo.collection("events").update_one({"_id": made.id}, {"$set": {"attempt": 1} | bent})
     _, claimed = store.claims.claim([made.id], until=now, now=now, lease_seconds=600, worker="w")
     assert claimed == []
-    (shown,) = store.event_lists.page(Window(limit=9), tenant=TENANT).rows
+    (shown,) = store.event_lists.page(PageRequest(limit=9), tenant=TENANT).rows
     assert (shown.state, shown.tenant, shown.schedule_id) == ("error", TENANT, "s1")
     assert reason in shown.status[-1]["message"]
 

@@ -6,16 +6,15 @@ from datetime import datetime, timedelta
 import pytest
 from pymongo.errors import AutoReconnect, OperationFailure
 
+from scheduler_app.beat.duties import WaitingWorkView
 from scheduler_app.domain.event import State
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.kill_switch import Scope, Target
-from scheduler_app.domain.pause import Pause
-from scheduler_app.domain.schedule import ScheduleState
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.schedule import Pause, ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.store.waiting_work import Work
-from scheduler_app.usecases.kill_switches import HeldEvents
-from scheduler_app.usecases.resumption import Resumption
-from scheduler_app.usecases.waiting_work import WaitingWorkView
+from scheduler_app.usecases.duties.pauses import Resumption
+from scheduler_app.usecases.stops import HeldEvents
 from tests.builders import event, schedule
 
 MINUTE = timedelta(minutes=1)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.usecases import polled
-from scheduler_app.usecases.dispatch import dispatch
-from scheduler_app.worker import delivery, pipeline, reports
+from scheduler_app.usecases import stops
+from scheduler_app.usecases.duties import dispatch
+from scheduler_app.worker import claim, pipeline, reports
 from tests.acceptance.journal import Journal
 from tests.builders import LONGEST_SECONDS
 from tests.integration.actions.receiver import Seen, says
@@ -22,11 +22,11 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     selection that took a second is dispatched in part; a worker ends without the last runs; a request that
     takes ten seconds has failed, so that those of tests may take longer, and the lease of a claim suits them.
     Tests of these bounds set them themselves."""
-    monkeypatch.setattr(polled, "ANSWER_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(stops, "ANSWER_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(dispatch, "SELECTION_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(reports, "LAST_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(pipeline, "END_SECONDS", PATIENCE_SECONDS)
-    monkeypatch.setattr(delivery, "FIRST_TIMEOUT_SECONDS", LONGEST_SECONDS)
+    monkeypatch.setattr(claim, "FIRST_TIMEOUT_SECONDS", LONGEST_SECONDS)
 
 
 @pytest.fixture

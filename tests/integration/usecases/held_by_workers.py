@@ -9,7 +9,7 @@ from typing import Any
 
 from scheduler_app.clock import clock
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.flow import Limiter
+from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.store import Store
 from scheduler_app.worker import Pipeline

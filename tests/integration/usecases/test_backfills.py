@@ -9,20 +9,25 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain import backfill as bounds
-from scheduler_app.domain.backfill import MAX_OCCURRENCES, MAX_RUNNING, BackfillState, RunOverlap
+from scheduler_app.domain.backfill import MAX_OCCURRENCES, MAX_RUNNING, BackfillOverlap, BackfillState
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.event import Kind, State
-from scheduler_app.domain.event_ids import is_backfill, schedule_of
-from scheduler_app.domain.lane import Lane
+from scheduler_app.domain.ids import TENANT, is_backfill, schedule_of
+from scheduler_app.domain.queues import Lane
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.events.outbox import Due
-from scheduler_app.store.events.outcomes import Record
-from scheduler_app.usecases.backfills import BACKFILLS_A_PAGE, Asked, BackfillDuty, BackfillService, Progress
-from scheduler_app.usecases.dispatch.batches import lane_of
-from scheduler_app.usecases.expansion import Expansion
-from scheduler_app.usecases.explanation import explain_schedule
+from scheduler_app.store.events.outbox import DueEvent
+from scheduler_app.store.events.outcomes import OutcomeRecord
+from scheduler_app.usecases.duties.backfills import (
+    BACKFILLS_A_PAGE,
+    BackfillDuty,
+    BackfillProgress,
+    BackfillRequest,
+    BackfillService,
+)
+from scheduler_app.usecases.duties.dispatch_selection import lane_of
+from scheduler_app.usecases.duties.expansion import Expansion
+from scheduler_app.usecases.questions.explanation import explain_schedule
 from tests.builders import event, schedule
 from tests.corruption import BACKFILLS, MISSING, corruptions
 from tests.integration.conftest import NOON
@@ -31,7 +36,7 @@ SECOND, MINUTE, HOUR, DAY = (timedelta(seconds=each) for each in (1, 60, 3_600, 
 MINUTELY = "DTSTART:20260201T000000Z\nRRULE:FREQ=MINUTELY"
 #: As beats make them ahead by default.
 AHEAD_SECONDS = 5
-Ask = Callable[..., Progress]
+Ask = Callable[..., BackfillProgress]
 
 
 @pytest.fixture
@@ -42,9 +47,9 @@ def made(store: Store) -> Schedule:
     return found
 
 
-def asking(since: datetime, until: datetime = NOON, **changes: Any) -> Asked:
-    given: dict[str, Any] = {"rate_per_second": 100.0, "overlap": RunOverlap.ALLOW, "only_missing": True}
-    return Asked(since, until, **given | changes)
+def asking(since: datetime, until: datetime = NOON, **changes: Any) -> BackfillRequest:
+    given: dict[str, Any] = {"rate_per_second": 100.0, "overlap": BackfillOverlap.ALLOW, "only_missing": True}
+    return BackfillRequest(since, until, **given | changes)
 
 
 def backfilled(store: Store, *states: State) -> list[dict[str, Any]]:
@@ -180,7 +185,9 @@ def test_a_cancel_leaves_nothing_waiting(store: Store, made: Schedule) -> None:
     service.cancel("s1", now, tenant=TENANT)
     assert [row["_id"] for row in backfilled(store, State.READY_QUEUE, State.RUNNING)] == [first]
     # What a worker held comes back, and is withdrawn.
-    again = Record(first, token, State.RETRYING, "again", now + MINUTE, {"number": 1, "error": "no"}, now)
+    again = OutcomeRecord(
+        first, token, State.RETRYING, "again", now + MINUTE, {"number": 1, "error": "no"}, now
+    )
     assert store.outcomes.record([again]) == []
     beat.work_page(now + SECOND)
     assert backfilled(store, *(State.READY_QUEUE, State.RETRYING, State.RUNNING)) == []
@@ -209,14 +216,14 @@ def test_its_events_come_after_what_falls_due_by_itself(store: Store, made: Sche
     BackfillService(store).start(made, asking(NOON - HOUR), NOON)
     work(store, NOON, 1)
     row = backfilled(store)[0]
-    assert lane_of(Due(row["due_at"], row["_id"]), NOON) is Lane.LATE
-    assert lane_of(Due(NOON, event(NOON).id), NOON) is Lane.FRESH
+    assert lane_of(DueEvent(row["due_at"], row["_id"]), NOON) is Lane.LATE
+    assert lane_of(DueEvent(NOON, event(NOON).id), NOON) is Lane.FRESH
     named = event(NOON, "my-backfill-1")
-    assert lane_of(Due(NOON, named.id), NOON) is Lane.FRESH
+    assert lane_of(DueEvent(NOON, named.id), NOON) is Lane.FRESH
 
 
 def test_queued_ones_are_made_one_after_the_other(store: Store, made: Schedule) -> None:
-    BackfillService(store).start(made, asking(NOON - HOUR, overlap=RunOverlap.QUEUE), NOON)
+    BackfillService(store).start(made, asking(NOON - HOUR, overlap=BackfillOverlap.QUEUE), NOON)
     for number in range(3):
         work(store, NOON + number * MINUTE, 3)
         rows = backfilled(store)

@@ -10,19 +10,19 @@ from structlog.testing import capture_logs
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.config import Settings
-from scheduler_app.domain.blackout import Blackout, Policy
+from scheduler_app.domain.blackout import Blackout, BlackoutPolicy
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event, State, manual
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.not_given import NOT_GIVEN
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.health import Status
-from scheduler_app.health.blackouts import check_blackouts
+from scheduler_app.health.stops import check_blackouts
 from scheduler_app.store import Store
 from scheduler_app.store.blackouts import CorruptBlackout
-from scheduler_app.usecases.blackouts import BlackoutService, BlackoutView
-from scheduler_app.usecases.dispatch import Dispatch
-from scheduler_app.usecases.recovery import Recovery
+from scheduler_app.usecases.duties.dispatch import Dispatch
+from scheduler_app.usecases.duties.housekeeping import Recovery
+from scheduler_app.usecases.stops import BlackoutService, BlackoutView
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import draft, event, message, schedule
@@ -38,7 +38,7 @@ ONE = Target(TENANT, Scope.SCHEDULE, "other")
 
 
 def set_blackout(
-    store: Store, now: datetime, target: Target, policy: Policy = "postpone", hours: int = 1
+    store: Store, now: datetime, target: Target, policy: BlackoutPolicy = "postpone", hours: int = 1
 ) -> None:
     """From five seconds before `now` on."""
     start = f"DTSTART:{now - 5 * SECOND:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=YEARLY"
@@ -104,7 +104,7 @@ def test_what_falls_due_within_is_skipped_or_postponed_to_its_end(
     world: dict[str, Event],
     now: datetime,
     target: Target,
-    policy: Policy,
+    policy: BlackoutPolicy,
     stopped: dict[str, str],
 ) -> None:
     set_blackout(store, now, target, policy)
@@ -282,7 +282,7 @@ def pipeline(store: Store, time: HeldClock) -> Iterator[Pipeline]:
 
 @pytest.mark.parametrize("policy", ["postpone", "skip"])
 def test_a_worker_sends_nothing_within_a_blackout_that_it_was_dispatched_before(
-    store: Store, pipeline: Pipeline, time: HeldClock, policy: Policy
+    store: Store, pipeline: Pipeline, time: HeldClock, policy: BlackoutPolicy
 ) -> None:
     now = time.hold()
     due = now + SECOND

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduler_app.store import Store
-from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.usecases.duties.expansion import Expansion
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import schedule

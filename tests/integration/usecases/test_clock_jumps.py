@@ -8,7 +8,7 @@ import pytest
 from scheduler_app.clock import Clock
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
-from scheduler_app.usecases.recovery import Recovery
+from scheduler_app.usecases.duties.housekeeping import Recovery
 from tests.builders import event
 from tests.documents import event_document
 from tests.processes import wait_until

@@ -17,19 +17,17 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import FINAL, State
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.domain.tenants import TENANT
-from scheduler_app.health.agreement import check_settings
-from scheduler_app.health.fleet import check_fleet
+from scheduler_app.health.processes import check_fleet, check_settings
 from scheduler_app.store import Store
-from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.store.idempotency import Begun, InFlight
-from scheduler_app.store.schedules.corrupt import CorruptSchedule
-from scheduler_app.usecases.dispatch import Dispatch
-from scheduler_app.usecases.expansion import Expansion
-from scheduler_app.usecases.inspection import Inspection
-from scheduler_app.usecases.recovery import Recovery
+from scheduler_app.store.schedules.documents import CorruptSchedule
+from scheduler_app.usecases.duties.dispatch import Dispatch
+from scheduler_app.usecases.duties.expansion import Expansion
+from scheduler_app.usecases.duties.housekeeping import Inspection, Recovery
 from tests import broker_queue
 from tests.acceptance.journal import Journal
 from tests.builders import event, message, schedule
@@ -267,7 +265,7 @@ def test_an_outcome_that_cannot_be_written_is_kept_with_the_event_that_is_set_as
     )
     system.collection("events").update_one({"_id": bad}, {"$set": {path: "bent"}})
     records = [
-        Record(each.id, token, State.COMPLETED, "done", None, {"number": 1, "status_code": 200}, now)
+        OutcomeRecord(each.id, token, State.COMPLETED, "done", None, {"number": 1, "status_code": 200}, now)
         for each in won
     ]
     assert system.store.outcomes.record(records) == []

@@ -7,17 +7,15 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.actions.executor import Verdict
+from scheduler_app.actions.kind import Verdict
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
 from scheduler_app.telemetry import metrics
 from scheduler_app.worker import Pipeline
-from scheduler_app.worker.attempt import Attempt
-from scheduler_app.worker.backlog import MAX_UNRECORDED, Backlog
-from scheduler_app.worker.capacity import Capacity
+from scheduler_app.worker.attempt import Attempt, Job
+from scheduler_app.worker.capacity import MAX_UNRECORDED, Capacity, RecordingBacklog
 from scheduler_app.worker.courier import STARTS_AT_ONCE, Courier
-from scheduler_app.worker.job import Job
 from scheduler_app.worker.lease import Lease
 from scheduler_app.worker.recorder import Recorder
 from scheduler_app.worker.withholding import Withholding
@@ -36,7 +34,7 @@ class Bench:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.backlog = Backlog()
+        self.backlog = RecordingBacklog()
         self.capacity = Capacity(100, is_behind=lambda: False)
         self.withholding = Withholding(store)
         self.recorder = Recorder(

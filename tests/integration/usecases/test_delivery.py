@@ -13,20 +13,19 @@ from structlog.testing import capture_logs
 
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain import event as events
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import DEFAULT_TIMEOUT_SECONDS, Schedule, ScheduleState
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.events.claims import Postponement
-from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.telemetry import metrics
-from scheduler_app.worker import Pipeline, Stopping, delivery
-from scheduler_app.worker.backlog import MAX_UNRECORDED
+from scheduler_app.worker import Pipeline, WorkerStopping, attempt_maker, claim
+from scheduler_app.worker.batch import is_withdrawn
+from scheduler_app.worker.capacity import MAX_UNRECORDED
+from scheduler_app.worker.claim import CLAIMS_AT_ONCE, SMALL
 from scheduler_app.worker.courier import STARTS_AT_ONCE
-from scheduler_app.worker.delivery import CLAIMS_AT_ONCE, SMALL
-from scheduler_app.worker.gauges import WorkerGauges
-from scheduler_app.worker.handover import attempts
-from scheduler_app.worker.handover.withdrawal import is_withdrawn
 from scheduler_app.worker.origin import ReturnLine
+from scheduler_app.worker.process import WorkerGauges
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
 from tests.documents import event_document
@@ -284,7 +283,7 @@ def test_an_event_that_breaks_our_code_before_its_request_ends_no_worker(
             raise ZeroDivisionError("a mistake of ours")
         return withdrawn(event, schedule)
 
-    monkeypatch.setattr(attempts, "is_withdrawn", breaks)
+    monkeypatch.setattr(attempt_maker, "is_withdrawn", breaks)
     bench.deliver([poison, good])
     assert (bench.state(good), bench.state(poison)) == ("completed", "error")
     assert "a mistake of ours" in bench.document(poison)["status"][-1]["message"]
@@ -365,7 +364,7 @@ def test_an_event_that_another_worker_took_meanwhile_is_not_sent(bench: Bench, j
 @pytest.fixture
 def first_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     """A claim's lease is that of the timeout which most schedules have."""
-    monkeypatch.setattr(delivery, "FIRST_TIMEOUT_SECONDS", DEFAULT_TIMEOUT_SECONDS)
+    monkeypatch.setattr(claim, "FIRST_TIMEOUT_SECONDS", DEFAULT_TIMEOUT_SECONDS)
 
 
 @pytest.mark.usefixtures("first_lease")
@@ -516,13 +515,13 @@ def test_a_postponed_event_is_sent_at_its_new_time_and_its_lag_counts_from_the_o
 def test_an_outcome_is_never_sent_twice_for_a_slow_store(
     start: Callable[..., Bench], journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduler_app.worker.backlog.MAX_UNRECORDED", 20)
+    monkeypatch.setattr("scheduler_app.worker.capacity.MAX_UNRECORDED", 20)
     bench = start(origin_concurrency=5)
     bench.schedule(journal.url("/a"))
     ids = [bench.event(clock.now() - number * SECOND) for number in range(200)]
     record, unrecorded = bench.store.outcomes.record, [0]
 
-    def slowly(records: Sequence[Record]) -> list[Record]:
+    def slowly(records: Sequence[OutcomeRecord]) -> list[OutcomeRecord]:
         unrecorded.append(len(journal.calls["/a"]) - written())
         return record(records)
 
@@ -599,7 +598,7 @@ def test_a_worker_claims_no_more_than_it_may_hold(start: Callable[..., Bench], j
     bench.hand_over(ids[:100])
 
     def waits_for_room() -> None:
-        with pytest.raises(Stopping):
+        with pytest.raises(WorkerStopping):
             bench.hand_over(ids[100:])
 
     thread = threading.Thread(target=waits_for_room)

@@ -10,22 +10,19 @@ import pytest
 
 from scheduler_app.clock import clock
 from scheduler_app.domain.action import Action
-from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.destination_draft import DestinationDraft
-from scheduler_app.domain.draft import Draft
+from scheduler_app.domain.destination import Destination, DestinationDraft
 from scheduler_app.domain.errors import Conflict, InvalidField, StaleVersion
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.message import MessageDraft, Timing
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
-from scheduler_app.usecases import named_destination
-from scheduler_app.usecases.creation import Creation
-from scheduler_app.usecases.destinations import DestinationService
-from scheduler_app.usecases.message_quota import MessageQuota
-from scheduler_app.usecases.messages import MessageService, Scheduled
-from scheduler_app.usecases.schedules import ScheduleService
-from scheduler_app.usecases.upsert import Conditions
+from scheduler_app.usecases.deeds import named_destinations
+from scheduler_app.usecases.deeds.creation import Creation, Preconditions
+from scheduler_app.usecases.deeds.destinations import DestinationService
+from scheduler_app.usecases.deeds.messages import MessageQuota, MessageService, ScheduleMessageResult
+from scheduler_app.usecases.deeds.schedules import ScheduleService
 from tests.builders import draft
 
 ROUNDS = 40
@@ -71,10 +68,10 @@ def put(store: Store, name: str = "d") -> None:
 
 def asked(message_id: str, **fields: Any) -> MessageDraft:
     later = Timing(scheduled_at=clock.now() + timedelta(days=1))
-    return MessageDraft(id=message_id, draft=Draft(**fields), timing=later)
+    return MessageDraft(id=message_id, draft=ScheduleDraft(**fields), timing=later)
 
 
-def named(**fields: Any) -> Draft:
+def named(**fields: Any) -> ScheduleDraft:
     return draft(url=NOT_GIVEN, rrule="DTSTART:20400101T000000Z\nRRULE:FREQ=DAILY", **fields)
 
 
@@ -83,7 +80,7 @@ def deleted_between(destinations: DestinationService, monkeypatch: pytest.Monkey
     """The destination `d` is deleted after the next check of who names it."""
 
     def prepare() -> None:
-        check = named_destination._check
+        check = named_destinations._check
         left = [True]
 
         def then_delete(*args: Any) -> None:
@@ -91,7 +88,7 @@ def deleted_between(destinations: DestinationService, monkeypatch: pytest.Monkey
             if left.pop() if left else False:
                 destinations.delete("d", tenant=TENANT)
 
-        monkeypatch.setattr(named_destination, "_check", then_delete)
+        monkeypatch.setattr(named_destinations, "_check", then_delete)
 
     return prepare
 
@@ -128,7 +125,7 @@ def test_of_a_bulk_only_what_names_it_is_not_made(
     ]
     drafts = [asked(f"m{number}", **each) for number, each in enumerate(fields)]
     made = messages.schedule_many(drafts, clock.now(), tenant=TENANT)
-    assert [getattr(each, "field", isinstance(each, Scheduled)) for each in made] == [
+    assert [getattr(each, "field", isinstance(each, ScheduleMessageResult)) for each in made] == [
         *("destination", True, True),
         "on_failure",
     ]
@@ -159,7 +156,7 @@ def test_an_edit_that_comes_too_late_says_so(
     creation.create(draft(), clock.now(), tenant=TENANT, schedule_id="s1")
     deleted_between()
     with pytest.raises(Conflict, match="on_failure was deleted at this moment"):
-        manager.edit("s1", Draft(on_failure="d"), clock.now(), tenant=TENANT)
+        manager.edit("s1", ScheduleDraft(on_failure="d"), clock.now(), tenant=TENANT)
 
 
 def test_a_destination_that_is_being_deleted_is_named_by_nothing_new_and_still_delivers(
@@ -173,7 +170,7 @@ def test_a_destination_that_is_being_deleted_is_named_by_nothing_new_and_still_d
     # Whoever began that died. A deletion, or a change, ends it.
     now = clock.now()
     whole = DestinationDraft(url="http://127.0.0.1:9/")
-    destinations.put("d", whole, now, tenant=TENANT, conditions=Conditions())
+    destinations.put("d", whole, now, tenant=TENANT, conditions=Preconditions())
     assert messages.schedule(asked("m1", destination="d"), now, tenant=TENANT).created
 
 

@@ -9,18 +9,17 @@ import pytest
 from scheduler_app.clock import clock
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.lane import QueueLengths
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.message import MessageDraft, Timing
 from scheduler_app.domain.not_given import NOT_GIVEN
-from scheduler_app.domain.queues import CALLBACKS
-from scheduler_app.domain.tenants import TENANT
-from scheduler_app.health.queues import named_queues
+from scheduler_app.domain.queues import CALLBACKS, QueueLengths
+from scheduler_app.domain.schedule_draft import ScheduleDraft
+from scheduler_app.health.work import named_queues
 from scheduler_app.store import Store
-from scheduler_app.usecases.dispatch import Batch, Dispatch
-from scheduler_app.usecases.message_quota import MessageQuota
-from scheduler_app.usecases.messages import MessageService
+from scheduler_app.usecases.deeds.messages import MessageQuota, MessageService
+from scheduler_app.usecases.duties.dispatch import Dispatch
+from scheduler_app.usecases.duties.dispatch_selection import Batch
 from scheduler_app.worker import Pipeline
 from tests.builders import event, schedule
 from tests.documents import event_document
@@ -148,12 +147,12 @@ def test_messages_are_made_in_the_queue_of_their_destination(store: Store) -> No
     put(store, "eu")
     now, broker = clock.now(), Broker()
     messages = service(store, Dispatch(store, broker, horizon_seconds=5))
-    common = Draft(destination="billing")
+    common = ScheduleDraft(destination="billing")
     drafts = [
         MessageDraft(id="m1", draft=common),
         MessageDraft(id="m2", draft=common),
-        MessageDraft(id="m3", draft=Draft(destination="billing", queue="us")),
-        MessageDraft(id="m4", draft=Draft(url="http://127.0.0.1:9/")),
+        MessageDraft(id="m3", draft=ScheduleDraft(destination="billing", queue="us")),
+        MessageDraft(id="m4", draft=ScheduleDraft(url="http://127.0.0.1:9/")),
     ]
     messages.schedule_many(drafts, now, tenant=TENANT)
     assert broker.queues == {"msg_m1": "eu", "msg_m2": "eu", "msg_m3": "us", "msg_m4": CALLBACKS}
@@ -163,7 +162,9 @@ def test_the_queue_of_a_destination_is_no_part_of_what_a_message_asks_for(store:
     put(store, "eu")
     now = clock.now()
     messages = service(store, Dispatch(store, Broker(), horizon_seconds=5))
-    asked = MessageDraft(id="m1", draft=Draft(destination="billing"), timing=Timing(now + timedelta(days=1)))
+    asked = MessageDraft(
+        id="m1", draft=ScheduleDraft(destination="billing"), timing=Timing(now + timedelta(days=1))
+    )
     first = messages.schedule(asked, now, tenant=TENANT)
     put(store, "us")
     again = messages.schedule(asked, now, tenant=TENANT)
@@ -174,7 +175,9 @@ def test_a_message_that_is_rescheduled_is_dispatched_in_the_queue_that_it_is_in(
     put(store, "eu")
     now, broker = clock.now(), Broker()
     messages = service(store, Dispatch(store, broker, horizon_seconds=5))
-    asked = MessageDraft(id="m1", draft=Draft(destination="billing"), timing=Timing(now + timedelta(days=1)))
+    asked = MessageDraft(
+        id="m1", draft=ScheduleDraft(destination="billing"), timing=Timing(now + timedelta(days=1))
+    )
     messages.schedule(asked, now, tenant=TENANT)
     messages.reschedule("m1", Timing(now), now, tenant=TENANT)
     assert broker.queues == {"msg_m1": "eu"}

@@ -15,10 +15,10 @@ from scheduler_app.broker.redis.flow_control import RedisLimiter
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Auth, AuthType, Breaker, Destination
-from scheduler_app.domain.flow import Limiter
+from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.store import Store
-from scheduler_app.usecases.dispatch.lines import Lines
+from scheduler_app.usecases.duties.dispatch import DestinationLimits
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
@@ -187,7 +187,7 @@ def test_a_backlog_is_put_off_each_event_to_its_own_place_without_a_message(
     put(store, "http://127.0.0.1:9/", rate_per_second=10)
     ids, now = due(store, 100), clock.now()
     found = store.outbox.due(now, limit=200)
-    kept = Lines(store, limiter).in_time(found, now, now)
+    kept = DestinationLimits(store, limiter).in_time(found, now, now)
     assert [each.id for each in kept] == ids[: len(kept)]
     assert len(kept) == 21  # those of the next two seconds
     later = places(store, ids[len(kept) :], now)
@@ -207,7 +207,7 @@ def test_places_that_two_dispatchers_took_for_the_same_events_are_given_back(
     now = clock.now()
     found = store.outbox.due(now, limit=200)
     for _ in range(2):
-        Lines(store, limiter).in_time(found, now, now)
+        DestinationLimits(store, limiter).in_time(found, now, now)
     line = limiter.look(made).line
     assert line < 60  # and not a hundred
 
@@ -215,7 +215,7 @@ def test_places_that_two_dispatchers_took_for_the_same_events_are_given_back(
 def test_an_event_that_was_put_off_is_dispatched_when_its_place_comes(store: Store, limiter: Limiter) -> None:
     put(store, "http://127.0.0.1:9/", rate_per_second=1)
     ids, now = due(store, 10), clock.now()
-    lines = Lines(store, limiter)
+    lines = DestinationLimits(store, limiter)
     lines.in_time(store.outbox.due(now, limit=20), now, now)
     later = now + 20 * SECOND
     again = lines.in_time(store.outbox.due(later, limit=20), later, later)
@@ -225,7 +225,7 @@ def test_an_event_that_was_put_off_is_dispatched_when_its_place_comes(store: Sto
 def test_a_paused_destination_s_events_get_no_message(store: Store, limiter: Limiter) -> None:
     put(store, "http://127.0.0.1:9/", paused=True)
     ids, now = due(store, 5), clock.now()
-    assert Lines(store, limiter).in_time(store.outbox.due(now, limit=20), now, now) == []
+    assert DestinationLimits(store, limiter).in_time(store.outbox.due(now, limit=20), now, now) == []
     assert "is paused" in last_words(store, ids[0])
 
 
@@ -235,7 +235,7 @@ def test_a_limiter_that_is_away_leaves_the_judgement_to_workers(store: Store) ->
     now = clock.now()
     found = store.outbox.due(now, limit=20)
     with closing(RedisLimiter.of_url("redis://127.0.0.1:1", "x:")) as away:
-        assert list(Lines(store, away).in_time(found, now, now)) == found
+        assert list(DestinationLimits(store, away).in_time(found, now, now)) == found
 
 
 def test_destinations_are_sealed_anew_with_the_newest_key(settings: Settings, store: Store) -> None:

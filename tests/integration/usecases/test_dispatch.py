@@ -8,18 +8,15 @@ from datetime import datetime, timedelta
 import pytest
 
 from scheduler_app.beat.duties import dispatch_duty
-from scheduler_app.beat.tick import Tick
+from scheduler_app.beat.scheduler import Tick
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import State
-from scheduler_app.domain.lane import QueueLengths
-from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.domain.queues import CALLBACKS, QueueLengths
 from scheduler_app.store import Store
-from scheduler_app.usecases.dispatch import Batch, Dispatch
-from scheduler_app.usecases.dispatch.batches import CLAIM_AHEAD
-from scheduler_app.usecases.dispatch.dispatch import WORTH_PARTS
-from scheduler_app.usecases.dispatch.selection import EVENTS_A_PAGE
+from scheduler_app.usecases.duties.dispatch import WORTH_PARTS, Dispatch
+from scheduler_app.usecases.duties.dispatch_selection import CLAIM_AHEAD, EVENTS_A_PAGE, Batch
 from tests.builders import event
 from tests.integration.usecases.queued import messages
 from tests.processes import PATIENCE_SECONDS

@@ -14,18 +14,17 @@ from cryptography.fernet import Fernet
 from pymongo.errors import AutoReconnect, OperationFailure
 
 from scheduler_app.config import Settings
+from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import Event, State
-from scheduler_app.domain.http_action import MAX_BODY_BYTES, Body, BodyKind, http_action
-from scheduler_app.domain.owed import BeforeCut
-from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.domain.signing import Signing
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.http_action import MAX_BODY_BYTES, BodyKind, RequestBody, http_action
+from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.schedule import BeforeCut, Schedule, ScheduleState
 from scheduler_app.store import Store
-from scheduler_app.store.events.outcomes import Record
-from scheduler_app.store.paging import Window
-from scheduler_app.store.schedules.corrupt import CorruptSchedule
-from scheduler_app.usecases.expansion import (
+from scheduler_app.store.events.outcomes import OutcomeRecord
+from scheduler_app.store.paging import PageRequest
+from scheduler_app.store.schedules.documents import CorruptSchedule
+from scheduler_app.usecases.duties.expansion import (
     NEXT_NEEDED,
     OCCURRENCES_A_PAGE,
     OCCURRENCES_A_SCHEDULE,
@@ -56,7 +55,7 @@ def stored(store: Store, schedule_id: str = "s1") -> Schedule:
 def listed(store: Store, *states: State, schedule_id: str = "s1") -> list[dict[str, Any]]:
     """The schedule's events in these states (those that wait, by default), oldest first."""
     page = store.event_lists.page(
-        Window(limit=500), tenant=TENANT, schedule_id=schedule_id, states=states or (State.READY_QUEUE,)
+        PageRequest(limit=500), tenant=TENANT, schedule_id=schedule_id, states=states or (State.READY_QUEUE,)
     )
     return [event_document(store, each.id) for each in page.rows[::-1]]
 
@@ -319,7 +318,7 @@ def test_an_edit_during_a_callback_of_the_revision_before_is_a_conflict(
     assert store.schedules.revise(before.revise(now), version=1)
     with pytest.raises(Conflict, match="waits for a callback in flight"):
         expansion.expand_up_to(stored(store), now + 30 * SECOND)
-    store.outcomes.record([Record(first.id, token, State.COMPLETED, "", None, {"number": 1}, now)])
+    store.outcomes.record([OutcomeRecord(first.id, token, State.COMPLETED, "", None, {"number": 1}, now)])
     owed = expansion.expand_up_to(stored(store), now + 30 * SECOND)
     assert [each.run_time for each in owed.events] == [now + 11 * SECOND, now + 21 * SECOND]
 
@@ -339,7 +338,10 @@ def test_a_page_of_many_schedules_is_filled_in_parts_and_misses_none(
 def test_expansion_reads_nothing_of_what_is_sent_and_leaves_it_where_it_is(
     settings: Settings, now: datetime
 ) -> None:
-    body, headers = Body(BodyKind.TEXT, b"x" * MAX_BODY_BYTES), (("Authorization", "Bearer of a secret"),)
+    body, headers = (
+        RequestBody(BodyKind.TEXT, b"x" * MAX_BODY_BYTES),
+        (("Authorization", "Bearer of a secret"),),
+    )
     signing = Signing("whsec_c2VjcmV0", now)
     with closing(Store(replace(settings, secrets_key=Fernet.generate_key().decode()))) as store:
         store.prepare()
@@ -427,7 +429,7 @@ def test_an_edit_waits_for_an_old_occurrence_in_flight_and_begins_after_it(
     token, _ = store.claims.claim([first.id], until=now + SECOND, now=now, lease_seconds=600, worker="w1")
     assert store.schedules.revise(before.revise(now), version=1)
     assert expansion.expand_page(now).events == ()
-    record = Record(first.id, token, State.COMPLETED, "", None, {"number": 1}, now)
+    record = OutcomeRecord(first.id, token, State.COMPLETED, "", None, {"number": 1}, now)
     store.outcomes.record([record])
     assert expansion.expand_page(now).events[0].run_time == now + 11 * SECOND
 

@@ -14,16 +14,15 @@ from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import State
-from scheduler_app.domain.pause import FAILURES, Pause
-from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.schedule import PAUSED_BY_FAILURES, Pause, Schedule, ScheduleState
 from scheduler_app.store import Store
-from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.telemetry import metrics
-from scheduler_app.telemetry.unexpected import UnexpectedErrors
-from scheduler_app.usecases.failure_pausing import FailurePausing
+from scheduler_app.telemetry.logs import UnexpectedErrors
+from scheduler_app.usecases.duties.pauses import FailurePausing
 from scheduler_app.worker import Pipeline
-from scheduler_app.worker.failures import AT_ONCE, MAX_WAITING, Failures
+from scheduler_app.worker.reports import JUDGED_AT_ONCE, MAX_FAILED_SCHEDULES, FailedSchedules
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
 from tests.executors import executors
@@ -68,7 +67,9 @@ def ended(store: Store, now: datetime) -> Callable[[Sequence[str]], None]:
             token, _ = store.claims.claim([each.id], until=until, now=now, lease_seconds=600, worker="w")
             entry = {"number": 1, "started_at": now}
             due = now + SECOND if state == "retrying" else None
-            assert not store.outcomes.record([Record(each.id, token, State(state), "said", due, entry, now)])
+            assert not store.outcomes.record(
+                [OutcomeRecord(each.id, token, State(state), "said", due, entry, now)]
+            )
 
     return end
 
@@ -115,10 +116,10 @@ def test_so_many_failures_in_a_row_pause_it(
     assert after.state is (ScheduleState.PAUSED if paused else ScheduleState.ACTIVE)
     if paused:
         assert after.pause is not None
-        assert after.pause.reason == FAILURES
+        assert after.pause.reason == PAUSED_BY_FAILURES
         assert "3 events in a row" in str(after.pause.note)
         assert after.version == before.version
-        assert told == [("s1", after.revision, FAILURES)]
+        assert told == [("s1", after.revision, PAUSED_BY_FAILURES)]
 
 
 def test_an_event_that_somebody_bent_is_not_counted_and_hides_no_failure(
@@ -161,7 +162,7 @@ def test_on_failure_is_told_once_by_a_message(
     failing(store, now, on_failure="ops")
     ended(["error"] * 3)
     assert made.failure_pausing.judge("s1", now)
-    made.failure_pausing.tell(stored(store), FAILURES, now)
+    made.failure_pausing.tell(stored(store), PAUSED_BY_FAILURES, now)
     messages = list(store.mongo.collection("events").find({"kind": "message"}))
     assert [each["action"]["destination"] for each in messages] == ["ops"]
 
@@ -258,20 +259,20 @@ def test_what_waits_to_be_judged_is_bounded_and_kept_through_a_fault(now: dateti
         seen.append(schedule_id)
         return True
 
-    def record(schedule_id: str, state: State, pauses: bool = True) -> Record:
+    def record(schedule_id: str, state: State, pauses: bool = True) -> OutcomeRecord:
         made = event(now, schedule_id)
-        return Record(made.id, "t", state, "", None, {}, now, made, pauses_on_failure=pauses)
+        return OutcomeRecord(made.id, "t", state, "", None, {}, now, made, pauses_on_failure=pauses)
 
     unexpected = UnexpectedErrors(
         metrics.worker_failures, "reports.failed", "A step failed", monotonic=monotonic
     )
-    failures = Failures(judge, unexpected)
+    failures = FailedSchedules(judge, unexpected)
     failures.note([record("fine", State.COMPLETED), record("plain", State.ERROR, pauses=False)])
     assert len(failures) == 0
-    failures.note([record(f"s{number}", State.ERROR) for number in range(MAX_WAITING + 5)])
-    assert len(failures) == MAX_WAITING
+    failures.note([record(f"s{number}", State.ERROR) for number in range(MAX_FAILED_SCHEDULES + 5)])
+    assert len(failures) == MAX_FAILED_SCHEDULES
     with pytest.raises(AutoReconnect, match="away"):
         failures.judge(now)
-    assert len(failures) == MAX_WAITING
+    assert len(failures) == MAX_FAILED_SCHEDULES
     failures.judge(now)
-    assert len(failures) == MAX_WAITING - AT_ONCE
+    assert len(failures) == MAX_FAILED_SCHEDULES - JUDGED_AT_ONCE

@@ -11,21 +11,27 @@ import pytest
 from pymongo import monitoring
 
 from scheduler_app.beat.duties import Duty, dispatch_duty
-from scheduler_app.beat.tick import Tick
+from scheduler_app.beat.scheduler import Tick
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.broker.queues import PRIORITIES, QUEUE
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import SUSPECT_AFTER, Event, manual
-from scheduler_app.domain.lane import Lane, QueueLengths
-from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.domain.queues import CALLBACKS, Lane, QueueLengths
 from scheduler_app.store import Store
-from scheduler_app.usecases.dispatch import Batch, Dispatch
-from scheduler_app.usecases.dispatch.batches import EVENTS_A_BATCH
-from scheduler_app.usecases.dispatch.room import LATE_REFILL, MESSAGES
-from scheduler_app.usecases.dispatch.selection import CANDIDATES, EVENTS_A_PAGE, LATE_SHARE, ROUNDS
-from scheduler_app.usecases.kill_switches import HeldEvents
-from scheduler_app.usecases.recovery import GRACE_SECONDS, NEARLY_EMPTY, Recovery
+from scheduler_app.usecases.duties.dispatch import Dispatch
+from scheduler_app.usecases.duties.dispatch_selection import (
+    CANDIDATES,
+    EVENTS_A_BATCH,
+    EVENTS_A_PAGE,
+    LANE_MESSAGES,
+    LATE_REFILL,
+    LATE_SHARE,
+    ROUNDS,
+    Batch,
+)
+from scheduler_app.usecases.duties.housekeeping import GRACE_SECONDS, NEARLY_EMPTY, Recovery
+from scheduler_app.usecases.stops import HeldEvents
 from tests.builders import event
 from tests.integration.usecases.queued import messages
 from tests.lent_clients import LentClients
@@ -237,7 +243,7 @@ def test_dispatch_leaves_the_other_duties_of_a_tick_their_turn(store: Store, now
 def test_a_selection_that_took_its_time_is_dispatched_in_part_all_the_same(
     store: Store, queue: Queue, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduler_app.usecases.dispatch.dispatch.SELECTION_SECONDS", 0.0)
+    monkeypatch.setattr("scheduler_app.usecases.duties.dispatch.SELECTION_SECONDS", 0.0)
     insert(store, now, of_origin(HOG, [now] * (EVENTS_A_PAGE + 1), "s"))
     done = dispatching(store, queue).dispatch_page(now)
     assert (done.dispatched, done.full) == (EVENTS_A_PAGE, True)
@@ -305,28 +311,28 @@ def test_with_workers_away_each_lane_of_the_queue_is_bounded(
 ) -> None:
     pages, parts = CANDIDATES // EVENTS_A_PAGE, 2
     # More of each than may be in the queue.
-    most = {lane: MESSAGES[lane] + pages * parts for lane in (Lane.LATE, Lane.FRESH)}
+    most = {lane: LANE_MESSAGES[lane] + pages * parts for lane in (Lane.LATE, Lane.FRESH)}
     insert(store, now, of_origin(HOG, [now - HOUR] * ((most[Lane.LATE] + 1) * EVENTS_A_BATCH), "late"))
     insert(store, now, of_origin(VICTIM, [now] * ((most[Lane.FRESH] + 1) * EVENTS_A_BATCH), "fresh"))
     tick = tick_of(dispatch_duty(dispatching(store, queue)), now)
     while tick.run():
         pass
     lengths = queue.queue_lengths()
-    assert MESSAGES[Lane.FRESH] <= lengths.fresh <= most[Lane.FRESH]
-    assert MESSAGES[Lane.LATE] - LATE_REFILL < lengths.late <= most[Lane.LATE]
+    assert LANE_MESSAGES[Lane.FRESH] <= lengths.fresh <= most[Lane.FRESH]
+    assert LANE_MESSAGES[Lane.LATE] - LATE_REFILL < lengths.late <= most[Lane.LATE]
 
 
 def test_a_backlog_that_fills_its_lane_keeps_nothing_from_the_fresh_one(
     store: Store, queue: Queue, now: datetime
 ) -> None:
-    queue.publish([Batch((f"x{number}",), None, Lane.LATE) for number in range(MESSAGES[Lane.LATE])])
+    queue.publish([Batch((f"x{number}",), None, Lane.LATE) for number in range(LANE_MESSAGES[Lane.LATE])])
     insert(store, now, [*of_origin(HOG, [now - HOUR] * 100, "late"), event(now, "due", origin=VICTIM)])
     assert dispatching(store, queue).dispatch_page(now).dispatched == 1
     assert dispatching(store, queue).dispatch_page(now).full is False
 
 
 def test_a_full_fresh_lane_keeps_nothing_from_the_late_one(store: Store, queue: Queue, now: datetime) -> None:
-    queue.publish([Batch((f"x{number}",), None) for number in range(MESSAGES[Lane.FRESH])])
+    queue.publish([Batch((f"x{number}",), None) for number in range(LANE_MESSAGES[Lane.FRESH])])
     insert(store, now, [event(now, "due"), event(now - HOUR, "late")])
     assert dispatching(store, queue).dispatch_page(now).dispatched == 1
     assert len(queue.ids(Lane.LATE)) == 1
@@ -336,7 +342,7 @@ def test_with_both_full_a_page_reads_nothing(
     watched: Store, queue: Queue, listener: Listener, now: datetime
 ) -> None:
     for lane in (Lane.FRESH, Lane.LATE):
-        queue.publish([Batch((f"{lane}{number}",), None, lane) for number in range(MESSAGES[lane])])
+        queue.publish([Batch((f"{lane}{number}",), None, lane) for number in range(LANE_MESSAGES[lane])])
     insert(watched, now, [event(now)])
     listener.commands.clear()
     assert dispatching(watched, queue).dispatch_page(now).dispatched == 0
@@ -351,7 +357,7 @@ def test_suspects_travel_alone_and_take_no_more_than_the_late_lane_s_messages(
     insert(store, now, [event(now, "sound")])
     dispatching(store, queue).dispatch_page(now)
     assert [batch.ids for batch in queue.batches if batch.lane is Lane.FRESH] == [(event(now, "sound").id,)]
-    assert [len(batch.ids) for batch in queue.batches] == [1] * (1 + MESSAGES[Lane.LATE])
+    assert [len(batch.ids) for batch in queue.batches] == [1] * (1 + LANE_MESSAGES[Lane.LATE])
 
 
 # What a person asks for
@@ -394,13 +400,13 @@ def test_a_bulk_of_what_a_person_asked_for_waits_its_turn(store: Store, queue: Q
 
 def test_triggers_without_end_fill_no_queue(store: Store, queue: Queue, now: datetime) -> None:
     dispatch = dispatching(store, queue)
-    for _ in range(MESSAGES[Lane.URGENT] + MESSAGES[Lane.FRESH] + 50):
+    for _ in range(LANE_MESSAGES[Lane.URGENT] + LANE_MESSAGES[Lane.FRESH] + 50):
         asked = manual("s1", 1, now)
         store.events.insert([asked], now, "triggered")
         dispatch.dispatch_these([asked], now, urgent=True)
     lengths = queue.queue_lengths()
-    assert 0 < lengths.urgent <= MESSAGES[Lane.URGENT]
-    assert lengths.fresh <= MESSAGES[Lane.FRESH]
+    assert 0 < lengths.urgent <= LANE_MESSAGES[Lane.URGENT]
+    assert lengths.fresh <= LANE_MESSAGES[Lane.FRESH]
     assert store.events.living_by_state()["ready_queue"] > 0, "the rest is left to beat"
 
 

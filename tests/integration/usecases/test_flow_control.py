@@ -15,11 +15,11 @@ from structlog.testing import capture_logs
 from scheduler_app.broker.redis.flow_control import RedisLimiter
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain.destination import Breaker, Destination
-from scheduler_app.domain.flow import Ask
+from scheduler_app.domain.flow_control import FlowRequest
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.store import Store
 from scheduler_app.worker import Pipeline, flow_control
-from scheduler_app.worker.backlog import MAX_UNRECORDED
+from scheduler_app.worker.capacity import MAX_UNRECORDED
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
 from tests.executors import executors
@@ -250,7 +250,7 @@ def test_limits_that_cannot_be_read_are_told_of_once_and_ends_are_told_when_they
     wait_until(lambda: len(bench.sent("/slow")) == 1, "the first request")
     decide = bench.limiter.decide
 
-    def away(_: Sequence[Ask]) -> Any:
+    def away(_: Sequence[FlowRequest]) -> Any:
         raise RedisAway("away")
 
     with capture_logs() as lines:

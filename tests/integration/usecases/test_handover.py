@@ -13,11 +13,9 @@ from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain.event import SUSPECT_AFTER
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
-from scheduler_app.worker import Pipeline, delivery
-from scheduler_app.worker.capacity import Stopping
-from scheduler_app.worker.handover import retrying
-from scheduler_app.worker.handover.retrying import Retrying
-from scheduler_app.worker.handover.withdrawal import is_withdrawn
+from scheduler_app.worker import Pipeline, batch, claim
+from scheduler_app.worker.batch import StoreRetry, is_withdrawn
+from scheduler_app.worker.capacity import WorkerStopping
 from scheduler_app.worker.lease import FIRST_TIMEOUT_SECONDS, MARGIN_SECONDS, Lease, Leases
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
@@ -116,7 +114,7 @@ def test_events_whose_tokens_cannot_be_stored_are_given_back_and_those_that_need
 def test_what_claimed_events_need_is_asked_for_until_mongodb_answers(
     bench: Bench, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retrying, "BACKOFF_SECONDS", (0.0, 0.001))
+    monkeypatch.setattr(batch, "BACKOFF_SECONDS", (0.0, 0.001))
     bench.schedule(journal.url("/a"))
     ids = [bench.event(number) for number in range(3)]
     for_delivery, asked = bench.store.schedules.for_delivery, []
@@ -153,8 +151,8 @@ def test_a_worker_that_ends_while_mongodb_does_not_answer_gives_back_what_it_has
 def test_a_question_is_asked_after_growing_pauses_and_given_up_at_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(retrying, "BACKOFF_SECONDS", (0.0, 0.0))
-    asking, tries = Retrying(), list[int]()
+    monkeypatch.setattr(batch, "BACKOFF_SECONDS", (0.0, 0.0))
+    asking, tries = StoreRetry(), list[int]()
 
     def fails_five_times() -> str:
         tries.append(1)
@@ -166,7 +164,7 @@ def test_a_question_is_asked_after_growing_pauses_and_given_up_at_the_end(
     assert len(lines) == 5
     asking.stop()
     assert asking.until_answered(lambda: "at once") == "at once"
-    with pytest.raises(Stopping):
+    with pytest.raises(WorkerStopping):
         asking.until_answered(away)
 
 
@@ -183,7 +181,7 @@ def test_a_long_timeout_has_a_lease_that_is_renewed_as_long_as_it_lasts(
         return renew(ids, *rest) if len(renewals) > 1 else away()
 
     monkeypatch.setattr(bench.store.claims, "renew", failing_once)
-    monkeypatch.setattr(delivery, "FIRST_TIMEOUT_SECONDS", FIRST_TIMEOUT_SECONDS)
+    monkeypatch.setattr(claim, "FIRST_TIMEOUT_SECONDS", FIRST_TIMEOUT_SECONDS)
     with capture_logs() as lines:
         bench.pipeline.delivery.deliver([made, quick])
         # Without the longer lease its request does not start; the thread of the leases asks for it again.

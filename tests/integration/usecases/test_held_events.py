@@ -14,12 +14,12 @@ from scheduler_app.broker.redis.flow_control import RedisLimiter
 from scheduler_app.clock import clock
 from scheduler_app.domain.destination import Auth, AuthType, Breaker, Destination
 from scheduler_app.domain.errors import Conflict
-from scheduler_app.domain.http_action import Body, BodyKind, http_action
+from scheduler_app.domain.http_action import BodyKind, RequestBody, http_action
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
-from scheduler_app.usecases.events import EventService
+from scheduler_app.usecases.deeds.events import EventService
 from tests.builders import message
 from tests.integration.usecases.held_by_workers import KEY, SECOND, HoldingWorker, holding_worker
 from tests.processes import wait_until
@@ -221,7 +221,7 @@ def test_a_message_that_waits_in_a_worker_can_be_cancelled_and_keeps_no_secret(
     now = clock.now()
     made = [
         message(
-            now, f"m{number}", url=NOT_GIVEN, destination="d", body=Body(BodyKind.TEXT, b"secret")
+            now, f"m{number}", url=NOT_GIVEN, destination="d", body=RequestBody(BodyKind.TEXT, b"secret")
         )._replace(origin=KEY)
         for number in range(3)
     ]

@@ -4,12 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from scheduler_app.domain.draft import Draft
-from scheduler_app.domain.event_ids import event_id
-from scheduler_app.domain.jitter import due
+from scheduler_app.domain.event import due
+from scheduler_app.domain.ids import event_id
+from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
-from scheduler_app.usecases.expansion import Expansion
-from scheduler_app.usecases.owed_expansion import OwedExpansion
+from scheduler_app.usecases.duties.expansion import Expansion, OwedExpansion
 from tests.builders import schedule
 from tests.documents import event_document
 from tests.integration.conftest import NOON
@@ -55,7 +54,7 @@ def test_a_cut_judges_the_occurrence_and_not_when_it_falls_due(store: Store, exp
     store.schedules.insert(before)
     expansion.expand_page(NOON)
     cut = NOON + 5 * MINUTE
-    edited = Draft(jitter_seconds=60.0).edit(before, cut)
+    edited = ScheduleDraft(jitter_seconds=60.0).edit(before, cut)
     assert store.schedules.revise(edited, version=1)
     expansion.expand_these(["s1"], cut, cut + 10 * MINUTE)
     rows = store.mongo.collection("events").find({"state": "ready_queue"}).sort("run_time", 1)
@@ -74,7 +73,7 @@ def test_what_an_edit_leaves_to_beats_keeps_the_jitter_that_it_had(
     cut = NOON + 300 * SECOND
     left = expansion.expand_up_to(before, cut).left
     assert left is not None
-    edited = Draft(jitter_seconds=0.0).edit(before, cut)
+    edited = ScheduleDraft(jitter_seconds=0.0).edit(before, cut)
     assert store.schedules.revise(edited, version=1, owed=left)
     OwedExpansion(store).expand_page(cut)
     rows = list(store.mongo.collection("events").find({"revision": 1}))

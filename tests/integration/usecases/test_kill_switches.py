@@ -18,21 +18,21 @@ from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event, State
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.not_given import NOT_GIVEN
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.events.holding import HELD_FOR
-from scheduler_app.usecases import polled
-from scheduler_app.usecases.dispatch import Dispatch
-from scheduler_app.usecases.kill_switches import (
+from scheduler_app.store.events.outbox import HELD_FOR
+from scheduler_app.usecases import stops
+from scheduler_app.usecases.duties.dispatch import Dispatch
+from scheduler_app.usecases.stops import (
     EVENTS_A_PAGE,
-    LOOK_SECONDS,
+    KILL_SWITCH_LOOK_SECONDS,
     HeldEvents,
     KillSwitchService,
     KillSwitchView,
+    Polled,
 )
-from scheduler_app.usecases.polled import Polled
 from scheduler_app.worker import Pipeline, withholding
 from scheduler_app.worker.withholding import STALE_SECONDS, Withholding
 from tests.acceptance.journal import Journal
@@ -186,7 +186,7 @@ def test_a_document_that_somebody_bent_stops_what_its_id_says(
 def look_in_vain(view: Polled[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody listens; a look that is answered has all the time that it needs."""
     with monkeypatch.context() as patch:
-        patch.setattr(polled, "ANSWER_SECONDS", 0.1)
+        patch.setattr(stops, "ANSWER_SECONDS", 0.1)
         view.look()
     assert view.is_away
 
@@ -392,7 +392,7 @@ def test_a_worker_that_has_just_started_sends_nothing_before_it_knows_what_is_st
 def test_a_worker_looks_for_blackouts_at_once_again_until_mongodb_answers_and_then_when_they_are_old(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(polled, "monotonic", lambda: 100.0)  # what is known grows no older
+    monkeypatch.setattr(stops, "monotonic", lambda: 100.0)  # what is known grows no older
     watch = Withholding(store)
     read, looks = watch.blackouts._read, list[str]()
     switches = watch.kill_switches._read
@@ -424,9 +424,9 @@ def test_nothing_starts_by_what_was_known_almost_a_second_ago(
     watch = Withholding(store)
     watch.blackouts.look()
     watch.kill_switches.look()
-    aged(watch, LOOK_SECONDS)
+    aged(watch, KILL_SWITCH_LOOK_SECONDS)
     assert watch.may_start()
     aged(watch, 0.9)
     assert not watch.may_start()
     # A look may take as long as it may at most, and starts are not held up by the wait for the next one.
-    assert LOOK_SECONDS < STALE_SECONDS / 2
+    assert KILL_SWITCH_LOOK_SECONDS < STALE_SECONDS / 2

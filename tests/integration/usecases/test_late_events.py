@@ -9,12 +9,12 @@ from prometheus_client import REGISTRY
 
 from scheduler_app.domain.calendars import Calendar, NamedCalendar, NamedDate
 from scheduler_app.domain.event import Kind, State
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.instants import whole_milliseconds
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.paging import Window
+from scheduler_app.store.paging import PageRequest
 from tests.acceptance.journal import Journal
 from tests.builders import event, message, schedule
 from tests.integration.actions.receiver import says
@@ -261,5 +261,7 @@ def test_a_redrive_begins_anew(bench: Bench, journal: Journal) -> None:
 def test_expired_events_are_listed_by_their_state(bench: Bench, journal: Journal, store: Store) -> None:
     ids = occurrences(bench, planned(bench, journal.url("/a"), catch_up=CatchUp.LATEST))
     bench.deliver(ids)
-    page = store.event_lists.page(Window(limit=500), tenant=TENANT, schedule_id="s1", states=[State.EXPIRED])
+    page = store.event_lists.page(
+        PageRequest(limit=500), tenant=TENANT, schedule_id="s1", states=[State.EXPIRED]
+    )
     assert [each.id for each in page.rows] == ids[:-1][::-1]

@@ -9,14 +9,19 @@ import pytest
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
-from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, QuotaExceeded
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.message import MessageDraft, Timing
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
-from scheduler_app.usecases.message_quota import LEAST_SECONDS, MOST_TENANTS, MessageQuota
-from scheduler_app.usecases.messages import MessageService, Scheduled
+from scheduler_app.usecases.deeds.messages import (
+    COUNT_LEAST_SECONDS,
+    MOST_TENANTS,
+    MessageQuota,
+    MessageService,
+    ScheduleMessageResult,
+)
 
 HOUR = timedelta(hours=1)
 
@@ -52,7 +57,7 @@ def draft(message_id: str, *, at: timedelta | None = HOUR, url: str = "http://12
     timing = (
         Timing() if at is None else Timing(scheduled_at=datetime(2040, 1, 1, tzinfo=clock.now().tzinfo) + at)
     )
-    return MessageDraft(id=message_id, draft=Draft(url=url), timing=timing)
+    return MessageDraft(id=message_id, draft=ScheduleDraft(url=url), timing=timing)
 
 
 def fill(service: MessageService, now: datetime) -> None:
@@ -87,7 +92,9 @@ def test_a_bulk_is_taken_as_far_as_there_is_room(service: MessageService) -> Non
     assert service.schedule(draft("m0"), now, tenant=TENANT).created
     asked = [draft("m0"), draft("m1"), draft("n", at=None), draft("m2"), draft("m3"), draft("m0")]
     made = service.schedule_many(asked, now, tenant=TENANT)
-    shown = [each.created if isinstance(each, Scheduled) else type(each).__name__ for each in made]
+    shown = [
+        each.created if isinstance(each, ScheduleMessageResult) else type(each).__name__ for each in made
+    ]
     # The first one is there already, and takes its place until that is known.
     assert shown == [False, True, True, "QuotaExceeded", "QuotaExceeded", False]
     assert service.schedule(draft("m2"), now, tenant=TENANT).created
@@ -99,7 +106,7 @@ def test_what_was_counted_is_known_for_some_seconds(service: MessageService, ela
     service.cancel("m0", now, tenant=TENANT)
     with pytest.raises(QuotaExceeded):
         service.schedule(draft("m3"), now, tenant=TENANT)
-    elapsed.now += LEAST_SECONDS
+    elapsed.now += COUNT_LEAST_SECONDS
     assert service.schedule(draft("m3"), now, tenant=TENANT).created
 
 

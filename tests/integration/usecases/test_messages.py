@@ -13,15 +13,14 @@ import pytest
 from scheduler_app.clock import clock
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import FINAL, Event, State
-from scheduler_app.domain.http_action import Body, BodyKind
+from scheduler_app.domain.http_action import BodyKind, RequestBody
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.message import MessageDraft, Timing
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
-from scheduler_app.usecases.message_quota import MessageQuota
-from scheduler_app.usecases.messages import MessageService
+from scheduler_app.usecases.deeds.messages import MessageQuota, MessageService
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import LONGEST_SECONDS
@@ -65,7 +64,7 @@ def service(store: Store, dispatched: list[str] | None = None, most: int = 0) ->
 
 def draft(url: str, message_id: str | None = None, **fields: Any) -> MessageDraft:
     own = {name: fields.pop(name) for name in ("event_name", "metadata", "timing") if name in fields}
-    asked = Draft(url=url, **{"timeout_seconds": LONGEST_SECONDS} | fields)
+    asked = ScheduleDraft(url=url, **{"timeout_seconds": LONGEST_SECONDS} | fields)
     return MessageDraft(id=message_id, draft=asked, **own)
 
 
@@ -85,7 +84,7 @@ def test_a_message_arrives_as_it_was_asked_for(store: Store, pipeline: Pipeline,
         event_name="orders.reminder",
         headers=(("X-Own", "own"),),
         metadata=(("trace", "t1"),),
-        body=Body.from_json({"order": 4711}),
+        body=RequestBody.from_json({"order": 4711}),
         signing=True,
     )
     made = service(store).schedule(asked, clock.now(), tenant=TENANT, hops=2)
@@ -106,8 +105,12 @@ def test_a_message_arrives_as_it_was_asked_for(store: Store, pipeline: Pipeline,
     assert state(store, "msg_m1") == "completed"
 
 
-@pytest.mark.parametrize("body", [Body(BodyKind.TEXT, b"plain"), Body(BodyKind.BASE64, b"\xff\x00")])
-def test_a_body_arrives_byte_for_byte(store: Store, pipeline: Pipeline, journal: Journal, body: Body) -> None:
+@pytest.mark.parametrize(
+    "body", [RequestBody(BodyKind.TEXT, b"plain"), RequestBody(BodyKind.BASE64, b"\xff\x00")]
+)
+def test_a_body_arrives_byte_for_byte(
+    store: Store, pipeline: Pipeline, journal: Journal, body: RequestBody
+) -> None:
     service(store).schedule(draft(journal.url("/a"), "m1", body=body), clock.now(), tenant=TENANT)
     deliver(pipeline, "msg_m1")
     assert journal.calls["/a"][0].seen.body == body.data
@@ -267,7 +270,7 @@ def test_a_message_is_delivered_as_its_destination_says(
             updated_at=now,
         )
     )
-    asked = MessageDraft(id="m1", draft=Draft(destination="billing", path="/orders"))
+    asked = MessageDraft(id="m1", draft=ScheduleDraft(destination="billing", path="/orders"))
     service(store).schedule(asked, now, tenant=TENANT)
     deliver(pipeline, "msg_m1")
     (call,) = journal.calls["/base/orders"]

@@ -8,17 +8,15 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.domain.event import State
-from scheduler_app.domain.jitter import due
+from scheduler_app.domain.event import State, due
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.missed import MAX_SINGLES, OCCURRENCES_A_STEP, MissedStep
 from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.missed import MissedOccurrences, Move
-from scheduler_app.usecases.expansion import OCCURRENCES_A_PAGE, Expansion
-from scheduler_app.usecases.explanation import explain_schedule
-from scheduler_app.usecases.owed_expansion import OwedExpansion
+from scheduler_app.store.missed import MissedOccurrences, MoveCursor
+from scheduler_app.usecases.duties.expansion import OCCURRENCES_A_PAGE, Expansion, OwedExpansion
+from scheduler_app.usecases.questions.explanation import explain_schedule
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import event, message, schedule
@@ -310,7 +308,7 @@ def test_a_beat_that_lost_its_claim_writes_nothing(world: World, now: datetime) 
     expansion, store = Expansion(world.store, timeframe_seconds=TIMEFRAME), world.store
 
     class AfterAnEdit(MissedOccurrences):
-        def settle(self, step: MissedStep, move: Move, now: datetime) -> int | None:
+        def settle(self, step: MissedStep, move: MoveCursor, now: datetime) -> int | None:
             made = stored(store, name)
             assert store.schedules.revise(made.revise(now, state=ScheduleState.PAUSED), version=made.version)
             return super().settle(step, move, now)

@@ -13,11 +13,11 @@ from pymongo.errors import BulkWriteError
 from scheduler_app.clock import clock
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import ScheduleState
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.usecases.notifications import EVENTS_A_PAGE, Notifications
+from scheduler_app.usecases.duties.notifications import EVENTS_A_PAGE, Notifications
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import event, message, schedule

@@ -14,13 +14,12 @@ from prometheus_client import REGISTRY
 
 from scheduler_app.clock import clock
 from scheduler_app.domain.event import Event, Kind, manual
-from scheduler_app.domain.event_ids import backfill_event_id
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.ids import TENANT, backfill_event_id
 from scheduler_app.store import Store
-from scheduler_app.store.events.outcomes import Record
-from scheduler_app.store.events.overlaps import Ending, Unfinished
-from scheduler_app.usecases.explanation import explain_schedule
-from scheduler_app.usecases.recovery import Recovery
+from scheduler_app.store.events.outcomes import OutcomeRecord
+from scheduler_app.store.events.overlaps import UnfinishedEvent, UnsentOutcome
+from scheduler_app.usecases.duties.housekeeping import Recovery
+from scheduler_app.usecases.questions.explanation import explain_schedule
 from scheduler_app.worker import followers
 from tests.acceptance.journal import Journal
 from tests.builders import event
@@ -436,12 +435,12 @@ def written(store: Store, monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     found: dict[str, float] = {}
     record, end = store.outcomes.record, store.overlaps.end
 
-    def recorded(records: Sequence[Record]) -> list[Record]:
+    def recorded(records: Sequence[OutcomeRecord]) -> list[OutcomeRecord]:
         refused = record(records)
         found.update((each.event_id, time.time()) for each in records)
         return refused
 
-    def ended(endings: Sequence[Ending], now: datetime) -> int:
+    def ended(endings: Sequence[UnsentOutcome], now: datetime) -> int:
         count = end(endings, now)
         found.update((each.event_id, time.time()) for each in endings)
         return count
@@ -527,7 +526,7 @@ def test_a_schedule_that_cannot_be_judged_ends_no_worker_and_stops_no_other(
             raise ZeroDivisionError("a mistake of ours")
         supersede(made, *rest)
 
-    def cannot_tell(schedule_id: str, *rest: Any, **options: Any) -> list[Unfinished]:
+    def cannot_tell(schedule_id: str, *rest: Any, **options: Any) -> list[UnfinishedEvent]:
         if schedule_id == "broken":
             raise ZeroDivisionError("a mistake of ours")
         return unfinished(schedule_id, *rest, **options)

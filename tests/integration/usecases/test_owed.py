@@ -11,13 +11,16 @@ import pytest
 from scheduler_app.actions.http import new_secret
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import State, from_id
-from scheduler_app.domain.owed import MAX_OWED
-from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.schedule import MAX_OWED, Schedule, ScheduleState
 from scheduler_app.store import Store
-from scheduler_app.usecases.expansion import OCCURRENCES_AN_EDIT, Expansion
-from scheduler_app.usecases.owed_expansion import SCHEDULES_A_PAGE, OwedExpansion
-from scheduler_app.usecases.schedules import ScheduleService
+from scheduler_app.usecases.deeds.schedules import ScheduleService
+from scheduler_app.usecases.duties.expansion import (
+    OCCURRENCES_AN_EDIT,
+    OWING_SCHEDULES_A_PAGE,
+    Expansion,
+    OwedExpansion,
+)
 from tests.builders import draft, schedule
 from tests.processes import PATIENCE_SECONDS
 
@@ -127,7 +130,7 @@ def test_the_new_revision_does_not_wait_for_what_the_old_one_owes(
 
 
 def test_two_beats_at_once_double_nothing(store: Store, manager: ScheduleService, now: datetime) -> None:
-    names = [f"s{number}" for number in range(2 * SCHEDULES_A_PAGE)]
+    names = [f"s{number}" for number in range(2 * OWING_SCHEDULES_A_PAGE)]
     store.schedules.insert_many([schedule(now, name) for name in names])
     cut = now + 600 * SECOND
     for name in names:

@@ -7,13 +7,12 @@ from threading import Barrier, Thread
 
 import pytest
 
-from scheduler_app.domain.pause import Pause
-from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.schedule import Pause, Schedule, ScheduleState
 from scheduler_app.store import Store
-from scheduler_app.store.schedules.corrupt import CorruptSchedule
-from scheduler_app.usecases.expansion import Expansion
-from scheduler_app.usecases.resumption import SCHEDULES_A_PAGE, Resumption
+from scheduler_app.store.schedules.documents import CorruptSchedule
+from scheduler_app.usecases.duties.expansion import Expansion
+from scheduler_app.usecases.duties.pauses import SCHEDULES_A_PAGE, Resumption
 from tests.builders import schedule
 from tests.processes import PATIENCE_SECONDS
 

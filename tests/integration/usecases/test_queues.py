@@ -15,18 +15,16 @@ from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.command_action import CommandAction
 from scheduler_app.domain.event import State
-from scheduler_app.domain.lane import Lane, QueueLengths
-from scheduler_app.domain.queues import CALLBACKS, COMMANDS
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.queues import CALLBACKS, COMMANDS, Lane, QueueLengths
 from scheduler_app.health.check import Status
-from scheduler_app.health.queues import check_queues
+from scheduler_app.health.work import check_queues
 from scheduler_app.store import Store
 from scheduler_app.store.events.outbox import MOST_QUEUES
-from scheduler_app.usecases.dispatch import Batch, Dispatch
-from scheduler_app.usecases.dispatch.batches import EVENTS_A_BATCH
-from scheduler_app.usecases.dispatch.room import MESSAGES
-from scheduler_app.usecases.expansion import Expansion
-from scheduler_app.usecases.recovery import GRACE_SECONDS, Recovery
+from scheduler_app.usecases.duties.dispatch import Dispatch
+from scheduler_app.usecases.duties.dispatch_selection import EVENTS_A_BATCH, LANE_MESSAGES, Batch
+from scheduler_app.usecases.duties.expansion import Expansion
+from scheduler_app.usecases.duties.housekeeping import GRACE_SECONDS, Recovery
 from scheduler_app.worker import Pipeline
 from tests.builders import event, schedule
 from tests.executors import executors
@@ -73,14 +71,14 @@ def test_a_queue_that_nobody_serves_fills_its_own_room_and_holds_up_no_other(
     store: Store, now: datetime
 ) -> None:
     broker = Unserved()
-    many = (MESSAGES[Lane.FRESH] + 5) * EVENTS_A_BATCH
+    many = (LANE_MESSAGES[Lane.FRESH] + 5) * EVENTS_A_BATCH
     store.events.insert([event(now, f"eu{number}", queue="eu") for number in range(many)], now, "made")
     store.events.insert([event(now, "other")], now, "made")
     dispatch = Dispatch(store, broker, horizon_seconds=5)
     while dispatch.dispatch_page(now).full:
         pass
     lengths = broker.queue_lengths("eu")
-    assert lengths.fresh <= MESSAGES[Lane.FRESH] + 5
+    assert lengths.fresh <= LANE_MESSAGES[Lane.FRESH] + 5
     assert any(event(now, "other").id in batch.ids for batch in broker.batches)
     assert store.events.living_by_state()["ready_queue"] > 0, "the rest waits in MongoDB"
 

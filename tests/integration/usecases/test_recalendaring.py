@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.calendars import Calendar, NamedCalendar, NamedDate, holiday_data_key
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.usecases.calendars import CalendarService, calendar_named
-from scheduler_app.usecases.expansion import Expansion
-from scheduler_app.usecases.owed_expansion import OwedExpansion
-from scheduler_app.usecases.recalendaring import GRACE, Recalendaring
-from scheduler_app.usecases.remaking import SCHEDULES_A_PAGE
+from scheduler_app.usecases.deeds.calendars import CalendarService, calendar_named
+from scheduler_app.usecases.duties.expansion import Expansion, OwedExpansion
+from scheduler_app.usecases.duties.remaking import RECALENDAR_GRACE, SCHEDULES_A_PAGE, Recalendaring
 from tests.builders import draft
 
 #: A Monday.
@@ -135,7 +133,7 @@ def test_pages_go_on_until_nobody_is_left_and_settle_after_the_grace(
     assert late.calendar is not None
     store.schedules.insert(replace(late, calendar=replace(late.calendar, days_version=1)))
     assert recalendaring.remake_page(NIGHT + HOUR)
-    assert not recalendaring.remake_page(NIGHT + HOUR + GRACE)
+    assert not recalendaring.remake_page(NIGHT + HOUR + RECALENDAR_GRACE)
     assert calendars.get("zurich", tenant=TENANT).changed_at is None
     assert shown(calendars) == (count, 1, 0)
 

@@ -11,26 +11,25 @@ from structlog.testing import capture_logs
 
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.event import State
-from scheduler_app.domain.lateness import Expiry, Policy
+from scheduler_app.domain.lateness import Expiry, ExpiryPolicy
 from scheduler_app.store import Store
 from scheduler_app.store.events.claims import Postponement
-from scheduler_app.store.events.outcomes import Record
-from scheduler_app.store.events.overlaps import Ending
+from scheduler_app.store.events.outcomes import OutcomeRecord
+from scheduler_app.store.events.overlaps import UnsentOutcome
 from scheduler_app.worker import recorder as recording
-from scheduler_app.worker.backlog import Backlog
-from scheduler_app.worker.capacity import Capacity
+from scheduler_app.worker.capacity import Capacity, RecordingBacklog
 from scheduler_app.worker.lease import Lease
 from scheduler_app.worker.recorder import (
     RECORDS_AT_ONCE,
     WITHDRAWN,
+    AttemptResult,
     Delayed,
-    Ended,
+    EndedUnsent,
     Expired,
     GivenBack,
-    Outcome,
     Recorder,
     Result,
-    Voided,
+    Withdrawn,
 )
 from tests.builders import event
 from tests.documents import event_document
@@ -45,9 +44,9 @@ class Bench:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.backlog = Backlog()
+        self.backlog = RecordingBacklog()
         self.capacity = Capacity(10_000, is_behind=lambda: False)
-        self.recorded: list[Record] = []
+        self.recorded: list[OutcomeRecord] = []
         self.settled: list[str] = []
         self.recorder = Recorder(
             store, self.backlog, self.capacity, now=lambda: NOON, worker="w1", recorded=self.recorded.extend
@@ -81,14 +80,14 @@ class Bench:
         return [self.document(each)["state"] for each in ids]
 
 
-def outcomes(lease: Lease, ids: Sequence[str] | None = None) -> list[Outcome]:
+def outcomes(lease: Lease, ids: Sequence[str] | None = None) -> list[AttemptResult]:
     """Each event was completed by its first attempt."""
-    return [Outcome(completed(each, lease.token), lease) for each in sorted(ids or lease.open())]
+    return [AttemptResult(completed(each, lease.token), lease) for each in sorted(ids or lease.open())]
 
 
-def completed(event_id: str, token: str, started_at: datetime = NOON) -> Record:
+def completed(event_id: str, token: str, started_at: datetime = NOON) -> OutcomeRecord:
     attempt = {"number": 1, "started_at": started_at, "duration_ms": 2.0, "worker": "w1"}
-    return Record(event_id, token, State.COMPLETED, "done", None, attempt, started_at)
+    return OutcomeRecord(event_id, token, State.COMPLETED, "done", None, attempt, started_at)
 
 
 @pytest.fixture
@@ -110,7 +109,7 @@ def faults(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[
     def install(count: float, *, answer_lost: bool = False) -> list[int]:
         tries: list[int] = []
 
-        def failing(records: Sequence[Record]) -> list[Record]:
+        def failing(records: Sequence[OutcomeRecord]) -> list[OutcomeRecord]:
             tries.append(len(records))
             if len(tries) > count:
                 return record(records)
@@ -182,7 +181,7 @@ def test_an_outcome_that_cannot_be_written_loses_no_other_one(
     ids = sorted(lease.open())
     record = bench.store.outcomes.record
 
-    def breaks(records: Sequence[Record]) -> list[Record]:
+    def breaks(records: Sequence[OutcomeRecord]) -> list[OutcomeRecord]:
         if any(each.event_id == ids[1] for each in records):
             raise ValueError("a defect of ours")
         return record(records)
@@ -223,10 +222,10 @@ def test_each_kind_of_result_is_written_under_the_token_of_its_own_claim(bench: 
         results += [
             *outcomes(lease, [done]),
             GivenBack(back, lease),
-            Voided(void, lease),
+            Withdrawn(void, lease),
             Delayed(postponement, lease),
-            Expired(too_late, lease, Expiry(Policy.EXPIRE_AFTER, "Expired: too late")),
-            Ended(Ending(skipped, lease.token, State.SKIPPED, "Skipped: another runs"), lease),
+            Expired(too_late, lease, Expiry(ExpiryPolicy.EXPIRE_AFTER, "Expired: too late")),
+            EndedUnsent(UnsentOutcome(skipped, lease.token, State.SKIPPED, "Skipped: another runs"), lease),
         ]
     with capture_logs() as lines:
         bench.write(results)
@@ -282,7 +281,7 @@ def test_what_comes_while_one_write_is_made_shares_the_next_one_up_to_its_bound(
     lease = bench.claimed(RECORDS_AT_ONCE + 52)
     record, written, may_go_on = bench.store.outcomes.record, list[int](), threading.Event()
 
-    def slowly(records: Sequence[Record]) -> list[Record]:
+    def slowly(records: Sequence[OutcomeRecord]) -> list[OutcomeRecord]:
         written.append(len(records))
         assert may_go_on.wait(60)
         return record(records)

@@ -5,13 +5,13 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from scheduler_app.domain.calendars import Calendar, NamedDate
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.usecases import remaking
-from scheduler_app.usecases.calendars import CalendarService, calendar_named
-from scheduler_app.usecases.expansion import Expansion
-from scheduler_app.usecases.recalendaring import Recalendaring
+from scheduler_app.usecases.deeds.calendars import CalendarService, calendar_named
+from scheduler_app.usecases.duties import remaking
+from scheduler_app.usecases.duties.expansion import Expansion
+from scheduler_app.usecases.duties.remaking import Recalendaring
 from tests.builders import draft
 
 #: A Monday.

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.store import Store
-from scheduler_app.usecases.retention import Retention
+from scheduler_app.usecases.duties.housekeeping import Retention
 from tests.builders import event, schedule
 
 DAY = timedelta(days=1)

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.recurrence import zone_data_version
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.usecases.expansion import Expansion
-from scheduler_app.usecases.rezoning import Rezoning
+from scheduler_app.usecases.duties.expansion import Expansion
+from scheduler_app.usecases.duties.remaking import Rezoning
 from tests.builders import event, schedule
 from tests.documents import event_document
 

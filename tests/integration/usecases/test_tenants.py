@@ -7,15 +7,15 @@ import pytest
 from scheduler_app.actions.http import new_secret
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
 from scheduler_app.domain.event import LIVING, State
+from scheduler_app.domain.ids import TENANT, whole_id
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.domain.tenants import TENANT, whole_id
 from scheduler_app.store import Store
-from scheduler_app.store.events.outcomes import Record
-from scheduler_app.store.paging import Window
-from scheduler_app.usecases.creation import Creation
-from scheduler_app.usecases.events import EventService
-from scheduler_app.usecases.expansion import Expansion
-from scheduler_app.usecases.schedules import ScheduleService
+from scheduler_app.store.events.outcomes import OutcomeRecord
+from scheduler_app.store.paging import PageRequest
+from scheduler_app.usecases.deeds.creation import Creation
+from scheduler_app.usecases.deeds.events import EventService
+from scheduler_app.usecases.deeds.schedules import ScheduleService
+from scheduler_app.usecases.duties.expansion import Expansion
 from tests.builders import draft
 
 SECOND = timedelta(seconds=1)
@@ -51,7 +51,7 @@ def events(store: Store) -> EventService:
 
 def waiting(store: Store, tenant: str) -> int:
     page = store.event_lists.page(
-        Window(limit=100), tenant=tenant, schedule_id=whole_id(tenant, "nightly"), states=LIVING
+        PageRequest(limit=100), tenant=tenant, schedule_id=whole_id(tenant, "nightly"), states=LIVING
     )
     return len(page.rows)
 
@@ -117,12 +117,12 @@ def test_an_event_of_a_tenant_goes_its_whole_way(
     assert store.recoveries.recover_workers(due, delay_seconds=0, limit=9) == ([first.id], [])
     token, (claimed,) = store.claims.claim([first.id], until=due, now=due, lease_seconds=600, worker="w")
     assert claimed.tenant == "acme"
-    dead = Record(first.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, due)
+    dead = OutcomeRecord(first.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, due)
     assert store.outcomes.record([dead]) == []
-    page = events.redrive_page(Window(limit=9), due, tenant=TENANT)
+    page = events.redrive_page(PageRequest(limit=9), due, tenant=TENANT)
     assert (page.count, page.skipped) == (0, [])
     for meddle in (events.redrive, events.cancel):
         with pytest.raises(NotFound):
             meddle(first.id, due, tenant=TENANT)
-    assert events.redrive_page(Window(limit=9), due, tenant="acme").count == 1
+    assert events.redrive_page(PageRequest(limit=9), due, tenant="acme").count == 1
     assert events.cancel(first.id, due, tenant="acme").state is State.CANCELLED

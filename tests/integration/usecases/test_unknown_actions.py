@@ -2,14 +2,14 @@
 
 from datetime import datetime, timedelta
 
-from scheduler_app.actions.executors import Executors
+from scheduler_app.actions.kind import Executors
 from scheduler_app.clock import clock
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import ScheduleState
-from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.schedules.corrupt import CorruptSchedule
-from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.store.schedules.documents import CorruptSchedule
+from scheduler_app.usecases.duties.expansion import Expansion
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule

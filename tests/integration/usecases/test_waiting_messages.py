@@ -5,15 +5,15 @@ from datetime import timedelta
 
 from scheduler_app.assembly import assemble
 from scheduler_app.beat.duties import duties
-from scheduler_app.beat.tick import Tick
+from scheduler_app.beat.scheduler import Tick
 from scheduler_app.broker.app import make_app
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
-from scheduler_app.domain.draft import Draft
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.message import MessageDraft, Timing
-from scheduler_app.domain.tenants import TENANT
+from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
-from scheduler_app.store.paging import Window
+from scheduler_app.store.paging import PageRequest
 from tests.builders import message
 
 FAR = timedelta(days=3_650)
@@ -51,7 +51,7 @@ def test_more_messages_that_wait_cost_a_tick_a_creation_a_list_and_a_cancellatio
     parts = assemble(settings, make_app(settings))
     each_tick = [duty for duty in duties(parts) if not duty.period]
     tick = Tick(each_tick, now=clock.now, stopping=lambda: False, unavailable=())
-    draft = MessageDraft(draft=Draft(url="http://127.0.0.1:9/"), timing=Timing(clock.now() + FAR))
+    draft = MessageDraft(draft=ScheduleDraft(url="http://127.0.0.1:9/"), timing=Timing(clock.now() + FAR))
     made: list[str] = []
 
     def create() -> None:
@@ -61,7 +61,7 @@ def test_more_messages_that_wait_cost_a_tick_a_creation_a_list_and_a_cancellatio
         parts.messages.cancel(made.pop().removeprefix("msg_"), clock.now(), tenant=TENANT)
 
     def a_page() -> None:
-        assert len(store.messages.page(Window(limit=50), tenant=TENANT, event_name="waiting").rows) == 50
+        assert len(store.messages.page(PageRequest(limit=50), tenant=TENANT, event_name="waiting").rows) == 50
 
     steps: tuple[Callable[[], object], ...] = (tick.run, create, a_page, cancel)
     fill(store, range(100))

@@ -1,6 +1,6 @@
 """What is kept of what a command prints."""
 
-from scheduler_app.actions.command.output import KEPT_BYTES, Output
+from scheduler_app.actions.command.running import KEPT_BYTES, Output
 
 
 def printed(*parts: bytes, secrets: tuple[str, ...] = ()) -> str:

@@ -3,8 +3,8 @@ from ipaddress import ip_network
 import pytest
 
 from scheduler_app.actions.http import Guard, parse_networks
+from scheduler_app.config.parsers import DENIED_PORTS, parse_ports
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.ports import DENIED, parse_ports
 
 REFUSED = [
     ("0.0.0.0", "unspecified"),
@@ -170,7 +170,7 @@ def test_a_network_that_is_none_is_named(bad: str) -> None:
     [22, 25, 110, 143, 389, 445, 587, 993, 3306, 5432, 5672, 6379, 11211, 26379, 27017, 27018, 6667],
 )
 def test_the_ports_of_other_protocols_are_denied_by_default(port: int) -> None:
-    guard = Guard(denied_ports=parse_ports(DENIED))
+    guard = Guard(denied_ports=parse_ports(DENIED_PORTS))
     assert guard.port_refusal(port) == f"port {port} is denied by CALLBACK_DENIED_PORTS"
     for url in (
         f"http://example.com:{port}/",
@@ -197,7 +197,7 @@ def test_the_ports_of_other_protocols_are_denied_by_default(port: int) -> None:
     ],
 )
 def test_ports_of_the_web_and_those_that_a_program_is_given_are_not(url: str) -> None:
-    Guard(denied_ports=parse_ports(DENIED)).check_url(url)
+    Guard(denied_ports=parse_ports(DENIED_PORTS)).check_url(url)
 
 
 def test_ports_are_read_from_a_list_with_ranges() -> None:

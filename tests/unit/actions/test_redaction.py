@@ -8,9 +8,9 @@ from urllib.parse import quote, quote_plus, unquote_plus
 
 import pytest
 
-from scheduler_app.actions.http import Request, Response, redacted, redaction
+from scheduler_app.actions.http import Request, Response, redacted, response
 from scheduler_app.actions.http.response import snippet_of
-from scheduler_app.domain.http_action import Body, BodyKind, HttpAction
+from scheduler_app.domain.http_action import BodyKind, HttpAction, RequestBody
 from scheduler_app.domain.masking import MASK
 
 TOKEN = 'sk/live+"<4711>&é?~'
@@ -25,7 +25,9 @@ ACTION = HttpAction(
         ("Accept", "text/plain"),
         ("X-Short", "abc"),
     ),
-    body=Body.from_json({"user": "anne", "deep": [{"password": "body-secret"}], "pin": 135790, "ok": True}),
+    body=RequestBody.from_json(
+        {"user": "anne", "deep": [{"password": "body-secret"}], "pin": 135790, "ok": True}
+    ),
 )
 
 
@@ -89,9 +91,11 @@ def test_an_answer_without_secrets_is_left_as_it_is() -> None:
 
 
 def test_a_large_or_odd_body_is_looked_through_within_bounds() -> None:
-    large = Body.from_json([{"n": n, "secret": f"secret-{n:06}"} for n in range(8_000)])
-    text = Body(BodyKind.TEXT, b"first=form-secret&second=2\n" + b"x" * 200_000 + b"\nlast-line-secret")
-    binary = Body(BodyKind.BASE64, b"\x00\xff\xfe" * 100)
+    large = RequestBody.from_json([{"n": n, "secret": f"secret-{n:06}"} for n in range(8_000)])
+    text = RequestBody(
+        BodyKind.TEXT, b"first=form-secret&second=2\n" + b"x" * 200_000 + b"\nlast-line-secret"
+    )
+    binary = RequestBody(BodyKind.BASE64, b"\x00\xff\xfe" * 100)
     assert MASK in redacted(answer("got secret-000001"), HttpAction("http://h/", body=large)).snippet
     assert MASK in redacted(answer("got form-secret"), HttpAction("http://h/", body=text)).snippet
     assert MASK in redacted(answer("got last-line-secret"), HttpAction("http://h/", body=text)).snippet
@@ -111,7 +115,7 @@ def test_a_large_body_is_not_read_for_longer_than_a_bound_and_not_for_each_answe
     body: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked_at: list[str] = []
-    worth = redaction._worth
+    worth = response._worth
 
     def counted(least: int, *values: str) -> Iterator[str]:
         looked_at.extend(values)
@@ -121,9 +125,9 @@ def test_a_large_body_is_not_read_for_longer_than_a_bound_and_not_for_each_answe
         looked_at.append(text)
         return unquote_plus(text)
 
-    monkeypatch.setattr(redaction, "unquote_plus", unquoted)
-    monkeypatch.setattr(redaction, "_worth", counted)
-    action = HttpAction("http://a.test/", "POST", body=Body(BodyKind.TEXT, body))
+    monkeypatch.setattr(response, "unquote_plus", unquoted)
+    monkeypatch.setattr(response, "_worth", counted)
+    action = HttpAction("http://a.test/", "POST", body=RequestBody(BodyKind.TEXT, body))
     for _ in range(3):
         assert MASK in redacted(answer("abcdefgh"), action).snippet
-    assert len(looked_at) <= 2 * redaction.MAX_BODY_VALUES + 2
+    assert len(looked_at) <= 2 * response.MAX_BODY_VALUES + 2

@@ -2,7 +2,7 @@
 
 from threading import Thread
 
-from scheduler_app.api.computing import RUNNING, WAITING, WAITING_EACH, Turns
+from scheduler_app.api.request_limits import RUNNING, WAITING, WAITING_EACH, Turns
 from tests.processes import wait_until
 
 

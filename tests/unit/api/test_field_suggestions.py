@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler_app.api.wire.field_suggestions import meant
+from scheduler_app.api.wire.input_schema import suggest_field
 
 KNOWN = {"rrule", "run_at", "json", "callback_url", "max_retries"}
 
@@ -24,7 +24,7 @@ KNOWN = {"rrule", "run_at", "json", "callback_url", "max_retries"}
     ],
 )
 def test_the_advice_names_the_field_that_was_meant(tried: str, advice: str) -> None:
-    found = meant(tried, KNOWN)
+    found = suggest_field(tried, KNOWN)
     assert found is not None
     assert found.advice == advice
 
@@ -33,17 +33,17 @@ def test_a_kind_of_its_own_is_advised_before_a_rule() -> None:
     kinds = {"cron", "phrase", "every_seconds", "delay_seconds"}
     tried = {"crontab": "cron", "frequency": "phrase", "interval": "every_seconds", "delay": "delay_seconds"}
     for name, field in tried.items():
-        found = meant(name, KNOWN | kinds)
+        found = suggest_field(name, KNOWN | kinds)
         assert found is not None
         assert (found.advice, found.field) == (f"use {field}", field)
 
 
 @pytest.mark.parametrize("tried", ["colour", "x" * 100])
 def test_where_nothing_comes_near_there_is_no_advice(tried: str) -> None:
-    assert meant(tried, KNOWN) is None
+    assert suggest_field(tried, KNOWN) is None
 
 
 def test_advice_for_a_schedule_is_not_given_for_other_things() -> None:
-    assert meant("dry_run", {"limit"}) is None
-    assert meant("version", {"limit"}) is None
-    assert meant("crontab", {"limit"}) is None
+    assert suggest_field("dry_run", {"limit"}) is None
+    assert suggest_field("version", {"limit"}) is None
+    assert suggest_field("crontab", {"limit"}) is None

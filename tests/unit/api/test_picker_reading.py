@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from scheduler_app.api.pages.picker import picked
-from scheduler_app.api.pages.picker_reading import read_back
+from scheduler_app.api.pages.when import picked_recurrence, picker_fields
 from scheduler_app.domain.recurrence import Recurrence
 
 NOW = datetime(2026, 3, 4, 10, 17, 5, tzinfo=UTC)
@@ -15,8 +14,8 @@ def shown(rule: str) -> str | None:
     """What the picker would write, were it to show the rule."""
     recurrence = Recurrence.parse(rule, created_at=NOW)
     times = recurrence.between(NOW, NOW.replace(year=2030), limit=3)
-    found = read_back(recurrence.text, [{"local": each.isoformat()} for each in times])
-    return picked(found) if found else None
+    found = picker_fields(recurrence.text, [{"local": each.isoformat()} for each in times])
+    return picked_recurrence(found) if found else None
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,15 @@ from typing import get_type_hints
 import pytest
 
 from scheduler_app.api.wire import NewSchedule, PreviewInput, ScheduleInput, ScheduleOutput
-from scheduler_app.api.wire.field_suggestions import meant
-from scheduler_app.api.wire.presenters import exported, shown
+from scheduler_app.api.wire.input_schema import suggest_field
+from scheduler_app.api.wire.schedule import schedule_exported, schedule_shown
 from scheduler_app.api.wire.schedule_fields import SCHEDULE_FIELDS, ScheduleField
 from scheduler_app.client import ScheduleFields
-from scheduler_app.domain.draft import Draft
-from scheduler_app.domain.http_action import Body
+from scheduler_app.domain.http_action import RequestBody
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import SecretBox
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -30,12 +30,12 @@ def named(row: ScheduleField) -> str:
 
 @pytest.fixture
 def schedule() -> Schedule:
-    draft = Draft(
+    draft = ScheduleDraft(
         name="n",
         trigger={"rrule": "FREQ=DAILY"},
         url="https://example.com/?token=secret",
         headers=(("X-Key", "secret"),),
-        body=Body.from_json({"a": 1}),
+        body=RequestBody.from_json({"a": 1}),
         retry_codes=Codes((503,)),
         max_retries=0,
     )
@@ -43,7 +43,7 @@ def schedule() -> Schedule:
 
 
 def test_every_field_of_a_draft_has_a_row() -> None:
-    drafted = {field.name for field in dataclass_fields(Draft)}
+    drafted = {field.name for field in dataclass_fields(ScheduleDraft)}
     assert {row.draft_name for row in GIVEN} - {"id"} == drafted - NOT_ASKED_FOR
 
 
@@ -79,7 +79,7 @@ def test_another_name_leads_to_one_field_and_hides_none() -> None:
         for alias in row.aliases.split():
             assert alias not in seen | {each.name for each in SCHEDULE_FIELDS}, alias
             seen.add(alias)
-            advice = meant(alias, known)
+            advice = suggest_field(alias, known)
             assert advice is not None
             assert advice.advice == f"use {row.name}"
 
@@ -88,13 +88,13 @@ def test_what_only_answers_show_is_to_be_left_out() -> None:
     known = {row.name for row in GIVEN}
     for row in SCHEDULE_FIELDS:
         if row.input is None:
-            advice = meant(row.name, known)
+            advice = suggest_field(row.name, known)
             assert advice is not None
             assert "leave it out" in advice.advice
 
 
 def test_an_answer_shows_every_field_that_has_a_value_and_no_secret(schedule: Schedule) -> None:
-    view = shown(schedule, NOW)
+    view = schedule_shown(schedule, NOW)
     given = {"id", "name", "rrule", "callback_url", "headers", "json", "retry_codes", "max_retries"}
     made = {"recurrence", "dtstart", "description", "next_run_at", "state", "version", "created_at"}
     assert view.keys() >= given | made
@@ -104,7 +104,7 @@ def test_an_answer_shows_every_field_that_has_a_value_and_no_secret(schedule: Sc
 
 
 def test_an_export_is_what_a_creation_takes_and_leaves_out_what_is_empty(schedule: Schedule) -> None:
-    view = exported(schedule, NOW, SecretBox())
+    view = schedule_exported(schedule, NOW, SecretBox())
     creation = NewSchedule().fields
     read = {name: creation[name].deserialize(value) for name, value in view.items()}
     assert read["retry_codes"] == schedule.retry.codes

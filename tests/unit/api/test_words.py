@@ -4,7 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scheduler_app.api.pages.words import duration, form_words, in_zone, instant, local_time, minute, relative
+from scheduler_app.api.pages.formatting import (
+    duration,
+    form_words,
+    in_zone,
+    instant,
+    local_time,
+    minute,
+    relative,
+)
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 

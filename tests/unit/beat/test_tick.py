@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from scheduler_app.beat.duties import Duty
-from scheduler_app.beat.tick import Tick
+from scheduler_app.beat.scheduler import Tick
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ from celery import Celery
 from structlog.testing import capture_logs
 
 from scheduler_app.broker import task
-from scheduler_app.broker.own_tasks import delivers_callbacks
+from scheduler_app.broker.task import delivers_callbacks
 from scheduler_app.config.settings import InvalidSetting
 
 Made = Callable[..., Celery]
@@ -75,5 +75,5 @@ def test_our_task_delivers_what_this_process_set_and_is_an_error_where_none_did(
     deliver = app(["callbacks"]).tasks["scheduler_app.tasks.deliver"]
     with pytest.raises(RuntimeError, match="no worker runs in this process"):
         deliver(v=1, ids=["a"])
-    task.deliver_by(len)
+    task.set_delivery(len)
     assert deliver(v=1, ids=["a", "b"]) == 2

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from scheduler_app.broker.queues import DELIVER, PRIORITIES, QUEUE, delivery_queue, route_task
-from scheduler_app.broker.rabbitmq.names import (
+from scheduler_app.broker.rabbitmq.transport import (
     AHEAD,
     lane_of,
     lane_queue,

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.broker.redis.health import MEMORY_SHARE, check_redis
+from scheduler_app.broker.redis.backend import MEMORY_SHARE, check_redis
 from scheduler_app.health import Status
 from scheduler_app.health.check import Check
-from scheduler_app.health.queue import check_queue
+from scheduler_app.health.work import check_queue
 
 GOOD = {
     "redis_version": "7.0.15",

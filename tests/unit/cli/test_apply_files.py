@@ -7,9 +7,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from scheduler_app.cli.apply import files, yaml_text
-from scheduler_app.cli.apply.files import FileError, read_items
-from scheduler_app.cli.apply.yaml_text import read_yaml, write_yaml
+from scheduler_app.cli.apply import files
+from scheduler_app.cli.apply.files import FileError, read_items, read_yaml, write_yaml
 
 
 def test_plain_words_are_what_json_has() -> None:
@@ -133,6 +132,6 @@ def test_files_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_file_of_too_many_values_is_refused_when_they_are_reached(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(yaml_text, "MAX_VALUES", 100)
+    monkeypatch.setattr(files, "MAX_VALUES", 100)
     with pytest.raises(ValueError, match=r"line [0-9]+: it holds more than 100 names and values; split it"):
         read_yaml(text + " and nonsense: [")

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from celery.schedules import crontab
 
-from scheduler_app.cli.celery_beat.crontab import crontab_trigger
+from scheduler_app.cli.celery_beat.triggers import crontab_trigger
 from scheduler_app.cli.entry_import import NotImportable
 from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.triggers.cron.reading import reading_of
+from scheduler_app.domain.triggers.cron.translation import cron_reading
 from scheduler_app.domain.triggers.kind import TriggerContext
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -59,7 +59,7 @@ def of_celery(given: dict[str, Any]) -> list[datetime]:
 def of_trigger(trigger: dict[str, Any]) -> list[datetime]:
     before = BEGIN - timedelta(seconds=1)
     context = TriggerContext(before, trigger["timezone"], "shift", "first")
-    text = trigger.get("rrule") or reading_of(trigger["cron"], None, context).recurrence
+    text = trigger.get("rrule") or cron_reading(trigger["cron"], None, context).recurrence
     parsed = Recurrence.parse(
         text, created_at=before, timezone=trigger["timezone"], gap="shift", overlap="first"
     )

@@ -5,8 +5,8 @@ import io
 import pytest
 
 from scheduler_app.cli.up.supervisor import Console
-from scheduler_app.cli.up.supervisor.backoff import Backoff
-from scheduler_app.cli.up.supervisor.line_buffer import LONGEST, LineBuffer
+from scheduler_app.cli.up.supervisor.process import MAX_LINE_BYTES, LineBuffer
+from scheduler_app.cli.up.supervisor.supervisor import Backoff
 
 
 class _Terminal(io.BytesIO):
@@ -46,8 +46,8 @@ def test_a_line_that_comes_in_pieces_is_one_line() -> None:
 
 def test_a_line_without_an_end_does_not_fill_the_memory() -> None:
     lines = LineBuffer()
-    assert lines.feed(b"x" * LONGEST) == []
-    assert lines.feed(b"x") == [b"x" * (LONGEST + 1)]
+    assert lines.feed(b"x" * MAX_LINE_BYTES) == []
+    assert lines.feed(b"x") == [b"x" * (MAX_LINE_BYTES + 1)]
     assert lines.rest() == []
 
 

@@ -4,17 +4,21 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.cli.crontab import reading
-from scheduler_app.cli.crontab.reading import CrontabLine, read_crontab, schedule_of
-from scheduler_app.cli.crontab.shell_line import action_of, pattern_of
-from scheduler_app.cli.entry_import import Refused
-from scheduler_app.domain.command_action import CommandAction
-from scheduler_app.domain.command_patterns import AllowedCommands
+from scheduler_app.cli.commands import import_crontab
+from scheduler_app.cli.commands.import_crontab import (
+    CrontabLine,
+    action_of,
+    pattern_of,
+    read_crontab,
+    schedule_of,
+)
+from scheduler_app.cli.entry_import import RefusedEntry
+from scheduler_app.domain.command_action import AllowedCommands, CommandAction
 
 ZURICH = "Europe/Zurich"
 
 
-def read(text: str, *, user_column: bool = False) -> list[CrontabLine | Refused]:
+def read(text: str, *, user_column: bool = False) -> list[CrontabLine | RefusedEntry]:
     return list(read_crontab(text.splitlines(keepends=True), ZURICH, user_column=user_column))
 
 
@@ -26,7 +30,7 @@ def taken(text: str, **options: bool) -> CrontabLine:
 
 def refused(text: str, **options: bool) -> str:
     (line,) = read(text, **options)
-    assert isinstance(line, Refused), line
+    assert isinstance(line, RefusedEntry), line
     return line.reason
 
 
@@ -92,7 +96,7 @@ def test_a_zone_of_the_crontab_goes_before_and_a_wrong_one_harms_the_lines_below
     )
     assert isinstance(above, CrontabLine)
     assert above.trigger["timezone"] == ZURICH
-    assert isinstance(wrong, Refused)
+    assert isinstance(wrong, RefusedEntry)
     assert "Europe/Nowhere" in wrong.reason
     assert isinstance(right, CrontabLine)
     assert right.trigger["timezone"] == "Asia/Tokyo"
@@ -111,7 +115,7 @@ def test_the_column_of_users_is_no_part_of_the_command() -> None:
 
 def test_one_wrong_line_harms_only_itself() -> None:
     first, wrong, last = read("* * * * * a\nwhat is this\n* * * * * b\n")
-    assert isinstance(wrong, Refused)
+    assert isinstance(wrong, RefusedEntry)
     assert wrong.name == "line 2"
     assert isinstance(first, CrontabLine)
     assert isinstance(last, CrontabLine)
@@ -126,9 +130,9 @@ def test_lines_are_known_by_their_commands_wherever_they_stand() -> None:
 
 
 def test_a_crontab_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_LINES", 2)
+    monkeypatch.setattr(import_crontab, "MAX_LINES", 2)
     *_, last = read("* * * * * a\n" * 4)
-    assert isinstance(last, Refused)
+    assert isinstance(last, RefusedEntry)
     assert last.name == "line 3"
     assert len(read("* * * * * a\n" * 4)) == 3
 

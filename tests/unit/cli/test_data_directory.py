@@ -6,9 +6,13 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from scheduler_app.cli.errors import CannotStart
-from scheduler_app.cli.up.data_directory import data_directory, temporary_directory
-from scheduler_app.cli.up.generated_secrets import flower_password, secrets_keys
+from scheduler_app.cli.click_extensions import CannotStart
+from scheduler_app.cli.up.data_directory import (
+    data_directory,
+    flower_password,
+    secrets_keys,
+    temporary_directory,
+)
 
 
 def mode(path: Path) -> int:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler_app.cli.durations import seconds_of
+from scheduler_app.cli.options import seconds_of
 
 
 @pytest.mark.parametrize(

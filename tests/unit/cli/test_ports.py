@@ -2,8 +2,8 @@
 
 import pytest
 
-from scheduler_app.cli.errors import CannotStart
-from scheduler_app.cli.up.ports import ReservedPorts
+from scheduler_app.cli.click_extensions import CannotStart
+from scheduler_app.cli.up.preflight import ReservedPorts
 from scheduler_app.config import Settings, load_settings
 from scheduler_app.embedded import free_port, is_free
 

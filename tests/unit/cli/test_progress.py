@@ -2,7 +2,7 @@
 
 import io
 
-from scheduler_app.cli.progress import Progress, counted
+from scheduler_app.cli.output import ProgressBar, with_progress
 
 
 class Terminal(io.StringIO):
@@ -12,7 +12,7 @@ class Terminal(io.StringIO):
 
 def test_a_bar_comes_after_a_second_and_goes_at_the_end() -> None:
     now, terminal = [0.0], Terminal()
-    with Progress("paused", 4_000, stream=terminal, seconds=lambda: now[0]) as progress:
+    with ProgressBar("paused", 4_000, stream=terminal, seconds=lambda: now[0]) as progress:
         progress(100)
         assert terminal.getvalue() == ""
         now[0] = 1.5
@@ -23,7 +23,7 @@ def test_a_bar_comes_after_a_second_and_goes_at_the_end() -> None:
 
 def test_without_a_total_it_counts() -> None:
     now, terminal = [0.0], Terminal()
-    with Progress("imported", stream=terminal, seconds=lambda: now[0]) as progress:
+    with ProgressBar("imported", stream=terminal, seconds=lambda: now[0]) as progress:
         now[0] = 2.0
         progress(1_000)
     assert terminal.getvalue().startswith("\rimported 1,000")
@@ -31,11 +31,11 @@ def test_without_a_total_it_counts() -> None:
 
 def test_no_terminal_no_bar() -> None:
     now, pipe = [0.0], io.StringIO()
-    with Progress("paused", 10, stream=pipe, seconds=lambda: now[0]) as progress:
+    with ProgressBar("paused", 10, stream=pipe, seconds=lambda: now[0]) as progress:
         now[0] = 9.0
         progress(5)
     assert pipe.getvalue() == ""
 
 
 def test_rows_are_passed_on_as_they_are() -> None:
-    assert list(counted(iter([1, 2, 3]), "read")) == [1, 2, 3]
+    assert list(with_progress(iter([1, 2, 3]), "read")) == [1, 2, 3]

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduler_app.cli.run_file import kept_run_file
-from scheduler_app.cli.up.environment import environment
+from scheduler_app.cli.up.services import service_environment
 from scheduler_app.config import InvalidSetting, Settings, load_settings, names
 
 #: Characters that texts, lists, shells, YAML and JSON give a meaning to, and some that none of them does.
@@ -138,7 +138,7 @@ def test_a_service_reads_the_value_that_was_given(
         except InvalidSetting:
             return
         accepted += 1
-        assert load_settings(environ=environment(own, {})) == own
+        assert load_settings(environ=service_environment(own, {})) == own
 
     check()
     assert accepted, f"no text for {name} was accepted: this test says nothing about it"
@@ -163,7 +163,7 @@ def test_a_process_reads_all_settings_as_they_were_given(tmp_path: Path) -> None
     dumped = "sys.stdout.buffer.write(pickle.dumps({n: getattr(s, n.lower()) for n in sys.argv[1:]}))"
     child = subprocess.run(
         [sys.executable, "-c", f"{read}; {dumped}", *given],
-        env=environment(own, {}),
+        env=service_environment(own, {}),
         stdout=subprocess.PIPE,
         check=True,
     )
@@ -192,7 +192,7 @@ def test_a_service_reads_no_file_that_up_has_not_read(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("retention: {days: 7}\n")
     (tmp_path / "config.yaml").write_text("allowed: {commands: [reboot]}\n")
     own = load_settings("mine.yaml")
-    service = load_settings(environ=environment(own, {}))
+    service = load_settings(environ=service_environment(own, {}))
     assert (service.retention_days, service.allowed_commands) == (7, ())
 
 
@@ -204,7 +204,7 @@ def test_a_list_in_the_file_keeps_its_items(tmp_path: Path) -> None:
     own = load_settings()
     assert own.allowed_commands == ("printf --columns id,*", "date")
     assert own.api_keys == ("0123456789abcdef", "0123456789abcdeg")
-    assert load_settings(environ=environment(own, {})) == own
+    assert load_settings(environ=service_environment(own, {})) == own
 
 
 @pytest.mark.parametrize(
@@ -236,5 +236,5 @@ def test_the_file_is_read_as_it_is_written(tmp_path: Path) -> None:
 def test_the_file_may_be_named_by_the_environment(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("retention: {days: 7}\n")
     assert load_settings(environ={"SCHEDULER_CONFIG": "mine.yaml"}).retention_days == 7
-    assert os.devnull == environment(load_settings(), {})["SCHEDULER_CONFIG"]
+    assert os.devnull == service_environment(load_settings(), {})["SCHEDULER_CONFIG"]
     assert dataclasses.fields(Settings)[-1].name == "given"

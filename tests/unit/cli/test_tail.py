@@ -2,8 +2,8 @@
 
 import pytest
 
-from scheduler_app.cli.commands import tail
-from scheduler_app.cli.commands.tail import Line, Seen, in_order
+from scheduler_app.cli.commands import events
+from scheduler_app.cli.commands.events import HistoryLine, ShownLines, lines_in_order
 from scheduler_app.client import Event
 
 
@@ -15,12 +15,12 @@ def event(name: str, *messages: str) -> Event:
     return Event.of({"_id": name, "state": "running", "status": lines})
 
 
-def fresh(seen: Seen, shown: Event) -> list[str]:
+def fresh(seen: ShownLines, shown: Event) -> list[str]:
     return [line.message for line in seen.fresh(shown)]
 
 
 def test_each_line_is_shown_once() -> None:
-    seen = Seen()
+    seen = ShownLines()
     assert fresh(seen, event("a", "made")) == ["made"]
     assert fresh(seen, event("a", "made", "claimed")) == ["claimed"]
     assert fresh(seen, event("b", "made")) == ["made"]
@@ -30,8 +30,8 @@ def test_each_line_is_shown_once() -> None:
 def test_what_is_remembered_is_bounded_and_what_was_looked_at_last_stays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tail, "REMEMBERED", 2)
-    seen = Seen()
+    monkeypatch.setattr(events, "TAIL_REMEMBERED", 2)
+    seen = ShownLines()
     for name in ("a", "b", "a", "c"):
         fresh(seen, event(name, "made"))
     assert fresh(seen, event("a", "made")) == []
@@ -40,10 +40,10 @@ def test_what_is_remembered_is_bounded_and_what_was_looked_at_last_stays(
 
 def test_lines_come_in_the_order_of_time_and_those_of_one_event_as_they_were_written() -> None:
     lines = [
-        Line("2030-01-01T00:00:01.250Z", "a", "ready_queue", "made"),
-        Line("2030-01-01T00:00:02Z", "a", "worker_queue", "queued"),
-        Line("2030-01-01T00:00:02Z", "a", "running", "claimed"),
-        Line("2030-01-01T00:00:02.004Z", "a", "completed", "done"),
+        HistoryLine("2030-01-01T00:00:01.250Z", "a", "ready_queue", "made"),
+        HistoryLine("2030-01-01T00:00:02Z", "a", "worker_queue", "queued"),
+        HistoryLine("2030-01-01T00:00:02Z", "a", "running", "claimed"),
+        HistoryLine("2030-01-01T00:00:02.004Z", "a", "completed", "done"),
     ]
-    other = Line("2030-01-01T00:00:01.999Z", "b", "ready_queue", "made")
-    assert in_order([*lines, other]) == [lines[0], other, *lines[1:]]
+    other = HistoryLine("2030-01-01T00:00:01.999Z", "b", "ready_queue", "made")
+    assert lines_in_order([*lines, other]) == [lines[0], other, *lines[1:]]

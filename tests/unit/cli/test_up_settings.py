@@ -9,11 +9,16 @@ import pytest
 from click.testing import CliRunner
 
 from scheduler_app.cli.commands.up import up
-from scheduler_app.cli.up.banner import banner, program
-from scheduler_app.cli.up.environment import defaults, environment
-from scheduler_app.cli.up.services import api_service, flower_service, worker_service
+from scheduler_app.cli.up.local_run import banner, program
+from scheduler_app.cli.up.services import (
+    api_service,
+    flower_service,
+    service_environment,
+    up_defaults,
+    worker_service,
+)
 from scheduler_app.config import load_settings
-from scheduler_app.health.driver_errors import without_passwords
+from scheduler_app.health.check import without_passwords
 
 _KEY = "0123456789abcdef"
 
@@ -28,15 +33,15 @@ def _nothing_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_callbacks_may_reach_this_machine_unless_that_is_set_even_to_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert defaults(load_settings())["CALLBACK_ALLOWED_NETWORKS"] == "127.0.0.0/8,::1/128"
+    assert up_defaults(load_settings())["CALLBACK_ALLOWED_NETWORKS"] == "127.0.0.0/8,::1/128"
     monkeypatch.setenv("CALLBACK_ALLOWED_NETWORKS", "")
-    assert "CALLBACK_ALLOWED_NETWORKS" not in defaults(load_settings())
+    assert "CALLBACK_ALLOWED_NETWORKS" not in up_defaults(load_settings())
 
 
 def test_what_a_file_or_a_flag_says_reaches_the_services_by_their_environment(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(f"api: {{keys: [{_KEY}, {_KEY}x]}}\nretention: {{days: 7}}\n")
     settings = load_settings(None, {"LOG_LEVEL": "debug"})
-    told = environment(settings, {"MONGO_URI": "mongodb://127.0.0.1:1"})
+    told = service_environment(settings, {"MONGO_URI": "mongodb://127.0.0.1:1"})
     assert told["API_KEYS"] == f"{_KEY},{_KEY}x"
     assert told["RETENTION_DAYS"] == "7"
     assert told["LOG_LEVEL"] == "debug"
@@ -73,7 +78,7 @@ def test_a_worker_has_its_soft_shutdown_and_a_margin_before_it_is_killed() -> No
 
 
 def test_everything_ends_within_fifteen_seconds_at_the_worst() -> None:
-    settings = load_settings(None, defaults(load_settings()))
+    settings = load_settings(None, up_defaults(load_settings()))
     api, worker, flower = (
         api_service(settings, {}),
         worker_service(1, settings, {}),

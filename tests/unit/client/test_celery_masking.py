@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scheduler_app.actions.celery_task.redaction import MAX_SECRETS, redacted
+from scheduler_app.actions.celery_task.broker_thread import MAX_SECRETS, redacted
 from scheduler_app.client.celery import without_arguments
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 from scheduler_app.domain.masking import MASK

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler_app.config.api_keys import Role, matching, read_key
+from scheduler_app.config.api_keys import KeyRole, matching, read_key
 from scheduler_app.config.parsers import api_keys
 
 KEY = "0123456789abcdef"
@@ -11,13 +11,13 @@ KEY = "0123456789abcdef"
 @pytest.mark.parametrize(
     ("entry", "name", "role"),
     [
-        (KEY, "", Role.WRITE),
-        (f"ann:{KEY}", "ann", Role.WRITE),
-        (f"ann@example.com:{KEY}:read", "ann@example.com", Role.READ),
-        (f"ci.deploy:{KEY}:write", "ci.deploy", Role.WRITE),
+        (KEY, "", KeyRole.WRITE),
+        (f"ann:{KEY}", "ann", KeyRole.WRITE),
+        (f"ann@example.com:{KEY}:read", "ann@example.com", KeyRole.READ),
+        (f"ci.deploy:{KEY}:write", "ci.deploy", KeyRole.WRITE),
     ],
 )
-def test_an_entry_names_a_key_and_what_it_may_do(entry: str, name: str, role: Role) -> None:
+def test_an_entry_names_a_key_and_what_it_may_do(entry: str, name: str, role: KeyRole) -> None:
     found = read_key(entry)
     assert (found.name, found.role, found.key) == (name, role, KEY)
     assert KEY not in repr(found)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from docs.reference.compatibility import RELEASED, breaks
-from scheduler_app.api.specification import specification
+from scheduler_app.api.factory import specification
 from scheduler_app.config import Settings
 
 Node = dict[str, Any]

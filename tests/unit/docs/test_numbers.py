@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from scheduler_app.actions.celery_task.broker_thread import POLL_SECONDS
-from scheduler_app.api.pages.forecast import HOURS
-from scheduler_app.cli.task_fields import _TASK
+from scheduler_app.api.pages.calendar import HOURS
+from scheduler_app.cli.field_options import _TASK_DEFAULTS
 from scheduler_app.client import Scheduler, celery, tries
 from scheduler_app.config import Settings
 from scheduler_app.domain.missed import MAX_SINGLES
 from scheduler_app.receiver.keys import DEFAULT_TTL_SECONDS
-from scheduler_app.usecases.dispatch.room import MESSAGES
+from scheduler_app.usecases.duties.dispatch_selection import LANE_MESSAGES
 from scheduler_app.webserver.limits import max_body_bytes
 from scheduler_app.worker.lease import MARGIN_SECONDS, TIMEOUT_CLASSES
 from tests.unit.docs.manual import ROOT, pages, prose, tables
@@ -77,19 +77,19 @@ DERIVED: dict[str, Any] = {
     "DOCUMENTS_OF_AN_OUTAGE": MAX_SINGLES + 1,
     "HORIZON": max(5.0, Settings().prequeuer_ticker_interval_seconds + 4),
     "LEASE": TIMEOUT_CLASSES[0] + MARGIN_SECONDS,
-    "MESSAGES_OF_LANES": ", ".join(map(str, MESSAGES.values())),
+    "MESSAGES_OF_LANES": ", ".join(map(str, LANE_MESSAGES.values())),
     "RESULTS_A_SECOND": 1 / POLL_SECONDS,
     "RETRIES_OF_THE_CLIENT": of_client("retries"),
     "SECONDS_OF_AN_OPEN_PAGE": ASK_SECONDS,
     # A question, and the time that it waits for its answer.
     "SECONDS_UNTIL_IT_SAYS_SO": 2 * ASK_SECONDS,
     "HOURS_OF_THE_FORECAST": min(map(int, HOURS)),
-    "SECONDS_OF_A_STORED_TASK": _TASK["timeout_seconds"],
+    "SECONDS_OF_A_STORED_TASK": _TASK_DEFAULTS["timeout_seconds"],
     "SECONDS_OF_A_TASK": ceil(longest_telling()),
     "SECONDS_OF_A_TEST": PYTEST["timeout"],
     "SECONDS_OF_THE_CLIENT": of_client("timeout"),
     "TRIES_OF_A_TASK": celery.RETRIES + 1,
-    "YEARS_OF_CLOSED_DAYS": import_module("scheduler_app.ics.closed_days").YEARS_AHEAD,
+    "YEARS_OF_CLOSED_DAYS": import_module("scheduler_app.ics.reading").YEARS_AHEAD,
 }
 
 

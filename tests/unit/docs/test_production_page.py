@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scheduler_app.config.settings import names
-from scheduler_app.health.agreement import _USED_BY
+from scheduler_app.health.processes import _USED_BY
 from tests.containers.deployment import blocks_of_step
 from tests.unit.deploy.commands import check_command
 from tests.unit.docs.manual import DOCS, ROOT, pages, table

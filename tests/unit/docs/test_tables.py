@@ -16,25 +16,22 @@ import yaml
 
 from scheduler_app import receiver
 from scheduler_app.actions.celery_task.fields import CELERY_TASK_FIELDS
-from scheduler_app.actions.http.headers import OUR_HEADERS
-from scheduler_app.api.factory import routed
-from scheduler_app.api.specification import specification
-from scheduler_app.api.wire.destination_input import DestinationInput
-from scheduler_app.api.wire.message_input import OWN
+from scheduler_app.actions.http.request import OUR_HEADERS
+from scheduler_app.api.factory import routed, specification
+from scheduler_app.api.wire.destination import DestinationInput
+from scheduler_app.api.wire.message import OWN
 from scheduler_app.api.wire.schedule_fields import FIELDS
 from scheduler_app.config import Settings
+from scheduler_app.config.parsers import DENIED_PORTS
 from scheduler_app.config.settings import names
 from scheduler_app.domain import blackout
-from scheduler_app.domain.celery_task_action import CeleryTaskAction
-from scheduler_app.domain.celery_task_patterns import AllowedTasks
-from scheduler_app.domain.command_action import CommandAction
-from scheduler_app.domain.command_patterns import AllowedCommands
+from scheduler_app.domain.celery_task_action import AllowedTasks, CeleryTaskAction
+from scheduler_app.domain.command_action import AllowedCommands, CommandAction
 from scheduler_app.domain.event import State, scheduled
 from scheduler_app.domain.lateness import CatchUp, Lateness
-from scheduler_app.domain.overlap import DEFAULT_QUEUE_LIMIT, RunOverlap
-from scheduler_app.domain.ports import DENIED
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.retry import RETRY_CODES
+from scheduler_app.domain.schedule import DEFAULT_QUEUE_LIMIT, RunOverlap
 from scheduler_app.domain.triggers import TriggerContext, new_trigger
 from tests.acceptance.chaos.faults import FAULTS
 from tests.bench import pages as pages_bench
@@ -197,7 +194,7 @@ IN_WORDS: dict[str, tuple[str, object]] = {
     "BROKER_CLIENT_CERTIFICATE": ("none", ""),
     "CALLBACK_ALLOWED_NETWORKS": ("none (loopback under `up`)", ""),
     "CALLBACK_CA_BUNDLE": ("certifi's", ""),
-    "CALLBACK_DENIED_PORTS": ("well-known ports of other protocols", DENIED),
+    "CALLBACK_DENIED_PORTS": ("well-known ports of other protocols", DENIED_PORTS),
     "CELERY_BROKERS": ("none", ()),
     "CELERY_RESULT_BACKENDS": ("none", ()),
     "CELERY_TASKS": ("none", ()),

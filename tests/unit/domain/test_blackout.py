@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scheduler_app.domain.blackout import Blackout, Blackouts, Policy, end_of
+from scheduler_app.domain.blackout import Blackout, BlackoutPolicy, Blackouts, end_of
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.kill_switch import Scope, Target
-from scheduler_app.domain.tenants import TENANT
 
 HOUR = timedelta(hours=1)
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -21,7 +21,7 @@ def blackout(
     *,
     name: str = "b",
     target: Target = EVERYTHING,
-    policy: Policy = "postpone",
+    policy: BlackoutPolicy = "postpone",
     timezone: str = "UTC",
     now: datetime = NOW,
     cron: str | None = None,

@@ -4,11 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from scheduler_app.domain import blackout_outlook
-from scheduler_app.domain.blackout import Blackouts, Policy, begin_of
-from scheduler_app.domain.blackout_outlook import Outlooks, Spans
+from scheduler_app.domain import blackout as blackout_module
+from scheduler_app.domain.blackout import BlackoutOutlooks, BlackoutPolicy, Blackouts, TimeSpans, begin_of
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.kill_switch import Scope, Target
-from scheduler_app.domain.tenants import TENANT
 from tests.unit.domain.test_blackout import HOUR, NOW, blackout
 
 DAY = timedelta(days=1)
@@ -17,20 +16,20 @@ MIDNIGHT = NOW + 12 * HOUR
 
 def test_stretches_that_overlap_or_touch_are_one() -> None:
     hours = [(5, 6), (0, 2), (1, 3), (3, 4)]
-    spans = Spans((NOW + begins * HOUR, NOW + ends * HOUR) for begins, ends in hours)
+    spans = TimeSpans((NOW + begins * HOUR, NOW + ends * HOUR) for begins, ends in hours)
     assert spans.around(NOW) == spans.around(NOW + 3 * HOUR) == (NOW, NOW + 4 * HOUR)
     assert spans.around(NOW + 4 * HOUR) is None
     assert spans.around(NOW + 5 * HOUR) == (NOW + 5 * HOUR, NOW + 6 * HOUR)
-    assert spans.around(NOW - HOUR) is Spans().around(NOW) is None
+    assert spans.around(NOW - HOUR) is TimeSpans().around(NOW) is None
 
 
 @pytest.mark.parametrize("policy", ["skip", "postpone"])
-def test_it_says_the_same_as_blackouts_at_each_instant(policy: Policy) -> None:
+def test_it_says_the_same_as_blackouts_at_each_instant(policy: BlackoutPolicy) -> None:
     """For three days, with a night and a break at noon."""
     night = blackout(8, name="night", cron="0 22 * * *", policy=policy)
     noon = blackout(1, name="noon", cron="0 12 * * *", target=Target(TENANT, Scope.TAG, "t"))
     known = Blackouts((night, noon))
-    outlooks = Outlooks(known, NOW, NOW + 3 * DAY)
+    outlooks = BlackoutOutlooks(known, NOW, NOW + 3 * DAY)
     for tags in ((), ("t",)):
         outlook = outlooks.of(TENANT, "s1", tags, None)
         assert outlook is not None
@@ -47,11 +46,11 @@ def test_it_says_the_same_as_blackouts_at_each_instant(policy: Policy) -> None:
 
 def test_there_is_none_where_no_blackout_is_of_it() -> None:
     known = Blackouts((blackout(8, cron="0 22 * * *", target=Target(TENANT, Scope.SCHEDULE, "s1")),))
-    outlooks = Outlooks(known, NOW, NOW + DAY)
+    outlooks = BlackoutOutlooks(known, NOW, NOW + DAY)
     assert outlooks.of(TENANT, "s2", (), None) is None
     assert outlooks.of("acme", "acme:s1", (), None) is None
     assert outlooks.of(TENANT, "s1", (), None) is not None
-    assert not Outlooks(Blackouts(), NOW, NOW + DAY)
+    assert not BlackoutOutlooks(Blackouts(), NOW, NOW + DAY)
 
 
 def test_windows_that_touch_are_followed_back() -> None:
@@ -62,8 +61,8 @@ def test_windows_that_touch_are_followed_back() -> None:
 
 
 def test_so_many_windows_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blackout_outlook, "MAX_WINDOWS", 2)
-    outlooks = Outlooks(Blackouts((blackout(1, cron="0 */2 * * *"),)), NOW, NOW + DAY)
+    monkeypatch.setattr(blackout_module, "MAX_WINDOWS", 2)
+    outlooks = BlackoutOutlooks(Blackouts((blackout(1, cron="0 */2 * * *"),)), NOW, NOW + DAY)
     outlook = outlooks.of(TENANT, "s1", (), None)
     assert outlook is not None
     assert outlook.sent_at(NOW + 2 * HOUR, NOW + 2 * HOUR) == NOW + 3 * HOUR

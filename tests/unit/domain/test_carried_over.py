@@ -4,9 +4,9 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import get_type_hints
 
-from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.not_given import NotGiven
 from scheduler_app.domain.schedule import CarriedOver, Schedule
+from scheduler_app.domain.schedule_draft import ScheduleDraft
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -18,9 +18,9 @@ def test_they_have_the_same_names_and_types_in_a_schedule() -> None:
 
 
 def test_what_was_not_given_keeps_its_default_and_then_its_value() -> None:
-    made = Draft(trigger={"rrule": "FREQ=DAILY"}, url="http://127.0.0.1:9/", tags=("a",)).schedule(
+    made = ScheduleDraft(trigger={"rrule": "FREQ=DAILY"}, url="http://127.0.0.1:9/", tags=("a",)).schedule(
         "an-id", NOW, max_retries=3
     )
     assert (made.name, made.tags, made.timeout_seconds) == ("", ("a",), 10)
-    edited = Draft(name="n", timeout_seconds=5).edit(made, NOW)
+    edited = ScheduleDraft(name="n", timeout_seconds=5).edit(made, NOW)
     assert (edited.name, edited.tags, edited.timeout_seconds) == ("n", ("a",), 5)

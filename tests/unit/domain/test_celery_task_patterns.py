@@ -3,8 +3,7 @@
 import pytest
 
 from scheduler_app.config import InvalidSetting, load_settings
-from scheduler_app.domain.celery_task_action import CeleryTaskAction
-from scheduler_app.domain.celery_task_patterns import AllowedTasks, parse_task_patterns
+from scheduler_app.domain.celery_task_action import AllowedTasks, CeleryTaskAction, parse_task_patterns
 
 DATABASE = "schedulerdb"
 ALLOWED = AllowedTasks.parse(

@@ -4,8 +4,12 @@ import shlex
 
 import pytest
 
-from scheduler_app.domain.command_action import CommandAction
-from scheduler_app.domain.command_patterns import AllowedCommands, opening_patterns, parse_patterns
+from scheduler_app.domain.command_action import (
+    AllowedCommands,
+    CommandAction,
+    opening_patterns,
+    parse_patterns,
+)
 
 ALLOWED = AllowedCommands.parse(
     (

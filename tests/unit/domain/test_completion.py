@@ -4,21 +4,28 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scheduler_app.domain.completion import Awaited, Told, digest, is_known, objection
-from scheduler_app.domain.completion_token import CompletionToken, new_token
-from scheduler_app.domain.event import State
-from scheduler_app.domain.overlap import next_look
+from scheduler_app.domain.event import (
+    AwaitedEvent,
+    CompletionReport,
+    CompletionToken,
+    State,
+    is_known_token,
+    new_completion_token,
+    token_digest,
+    why_report_is_too_late,
+)
+from scheduler_app.domain.schedule import next_look
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 FAILED, TIMED_OUT, COMPLETED = (
-    Told("failed", 1, NOW),
-    Told("timed_out", 1, NOW),
-    Told("completed", 1, NOW),
+    CompletionReport("failed", 1, NOW),
+    CompletionReport("timed_out", 1, NOW),
+    CompletionReport("completed", 1, NOW),
 )
 
 
-def awaited(state: State, told: Told | None) -> Awaited:
-    return Awaited("e", "s", NOW, state, None, 1, 1, (), 60.0, None, False, told, "what happened")
+def awaited(state: State, told: CompletionReport | None) -> AwaitedEvent:
+    return AwaitedEvent("e", "s", NOW, state, None, 1, 1, (), 60.0, None, False, told, "what happened")
 
 
 @pytest.mark.parametrize(
@@ -31,7 +38,7 @@ def awaited(state: State, told: Told | None) -> Awaited:
         (State.RETRYING, FAILED, "late", "again"),
         (State.WORKER_QUEUE, FAILED, "late", "again"),
         (State.RETRYING, TIMED_OUT, "late", "late"),
-        (State.RETRYING, Told("failed", 0, NOW), "taken", "taken"),
+        (State.RETRYING, CompletionReport("failed", 0, NOW), "taken", "taken"),
         (State.COMPLETED, COMPLETED, "again", "late"),
         (State.ERROR, FAILED, "late", "again"),
         (State.ERROR, TIMED_OUT, "late", "late"),
@@ -39,18 +46,22 @@ def awaited(state: State, told: Told | None) -> Awaited:
         (State.SKIPPED, None, "late", "late"),
     ],
 )
-def test_what_was_said_before_decides(state: State, told: Told | None, complete: str, fail: str) -> None:
+def test_what_was_said_before_decides(
+    state: State, told: CompletionReport | None, complete: str, fail: str
+) -> None:
     words = {None: "taken", "": "again"}
-    assert words.get(objection(awaited(state, told), "completed"), "late") == complete
-    assert words.get(objection(awaited(state, told), "failed"), "late") == fail
+    assert words.get(why_report_is_too_late(awaited(state, told), "completed"), "late") == complete
+    assert words.get(why_report_is_too_late(awaited(state, told), "failed"), "late") == fail
 
 
 def test_a_refusal_says_what_happened() -> None:
-    assert objection(awaited(State.ERROR, None), "completed") == "the event is error: what happened"
+    assert (
+        why_report_is_too_late(awaited(State.ERROR, None), "completed") == "the event is error: what happened"
+    )
 
 
 def test_a_token_is_long_and_shows_itself_in_no_log() -> None:
-    token = new_token()
+    token = new_completion_token()
     assert len(token) >= 32
     assert token not in repr(token)
     assert token not in f"{[token]!r}"
@@ -58,11 +69,11 @@ def test_a_token_is_long_and_shows_itself_in_no_log() -> None:
 
 
 def test_any_of_the_tokens_is_known_and_no_other() -> None:
-    digests = [digest("one"), digest("other")]
-    assert is_known("one", digests)
-    assert is_known("other", digests)
-    assert not is_known("another", digests)
-    assert not is_known("", ())
+    digests = [token_digest("one"), token_digest("other")]
+    assert is_known_token("one", digests)
+    assert is_known_token("other", digests)
+    assert not is_known_token("another", digests)
+    assert not is_known_token("", ())
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
+from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.destination import (
     Auth,
     AuthType,
@@ -16,15 +17,14 @@ from scheduler_app.domain.destination import (
     joined,
 )
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.http_action import Body, BodyKind, HttpAction, http_action
+from scheduler_app.domain.http_action import BodyKind, HttpAction, RequestBody, http_action
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.retry import Codes, RetryPolicy
-from scheduler_app.domain.signing import Signing
 from tests.builders import message, schedule
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
-TEXT = Body(BodyKind.TEXT, b"x")
+TEXT = RequestBody(BodyKind.TEXT, b"x")
 
 
 def destination(**fields: Any) -> Destination:
@@ -47,7 +47,7 @@ def asked(url: str = "", **fields: Any) -> HttpAction:
     ],
 )
 def test_the_method_is_the_nearest_one_that_is_given(
-    own: str, of_destination: str | None, default: str | None, body: Body | None, method: str
+    own: str, of_destination: str | None, default: str | None, body: RequestBody | None, method: str
 ) -> None:
     made = destination(method=of_destination).action(asked(method=own, body=body), default_method=default)
     assert made.method == method

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.calendars import Calendar, NamedCalendar, NamedDate
-from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.schedule_draft import ScheduleDraft
 from tests.builders import draft, schedule
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -23,7 +23,7 @@ def observing(phrase: str, **fields: Any) -> Schedule:
 
 
 def edited(before: Schedule, **fields: Any) -> Schedule:
-    return Draft(**fields).edit(before, NOW)
+    return ScheduleDraft(**fields).edit(before, NOW)
 
 
 def on_holiday(found: Schedule) -> str | None:
@@ -66,7 +66,7 @@ def test_a_phrase_is_translated_again_when_its_schedule_gets_or_loses_a_calendar
 
 def test_a_phrase_that_names_no_business_day_keeps_its_start_with_a_calendar() -> None:
     plain = schedule(NOW, phrase="every 3 days")
-    later = Draft(calendar="ours", named_calendar=CLOSED).edit(plain, NOW.replace(day=9))
+    later = ScheduleDraft(calendar="ours", named_calendar=CLOSED).edit(plain, NOW.replace(day=9))
     assert later.calendar is not None
     assert later.trigger is plain.trigger
 

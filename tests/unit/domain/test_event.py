@@ -5,8 +5,16 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from scheduler_app.domain.event import FINAL, LIFE, TRANSITIONS, State, from_id, manual, scheduled
-from scheduler_app.domain.event_ids import backfill_event_id, event_id, is_backfill, manual_event_id
+from scheduler_app.domain.event import (
+    FINAL,
+    STATE_DESCRIPTIONS,
+    TRANSITIONS,
+    State,
+    from_id,
+    manual,
+    scheduled,
+)
+from scheduler_app.domain.ids import backfill_event_id, event_id, is_backfill, manual_event_id
 
 
 @pytest.mark.parametrize(
@@ -67,7 +75,7 @@ def test_manual_ids_differ() -> None:
 
 
 def test_every_state_is_explained() -> None:
-    assert set(LIFE) == set(State)
+    assert set(STATE_DESCRIPTIONS) == set(State)
 
 
 def test_a_final_state_is_left_by_what_people_ask_for_and_by_nothing_else() -> None:
@@ -101,4 +109,4 @@ def test_an_id_says_whether_its_event_is_backfilled(given: str, is_one: bool) ->
 
 
 def test_people_are_told_what_a_state_means_without_names_of_fields() -> None:
-    assert [life.meaning for life in LIFE.values() if "_" in life.meaning] == []
+    assert [life.meaning for life in STATE_DESCRIPTIONS.values() if "_" in life.meaning] == []

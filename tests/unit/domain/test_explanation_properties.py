@@ -16,7 +16,7 @@ from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import State
 from scheduler_app.domain.explanation import EventFacts, explain
 from scheduler_app.domain.recurrence import InvalidRecurrence, Recurrence
-from scheduler_app.domain.recurrence.why.set_reasons import Asked, WholeBudget, verdict
+from scheduler_app.domain.recurrence.why.set_reasons import ExplainedRecurrence, WholeBudget, verdict
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from tests.builders import draft
 from tests.unit.recurrence.everyday_sets import everyday_set
@@ -94,7 +94,9 @@ def check(life: Life, recurrence: Recurrence, at: datetime) -> str:
         event = EventFacts(revision, State.COMPLETED, "")
     steps = WholeBudget()
     found = verdict(
-        Asked(recurrence._set, recurrence._fires, recurrence._start, recurrence.observed), at, steps
+        ExplainedRecurrence(recurrence._set, recurrence._fires, recurrence._start, recurrence.observed),
+        at,
+        steps,
     )
     assert (found.fires, found.following) == (occurs, recurrence.after(at))
     assert found == recurrence.why(at)

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from scheduler_app.domain.event import due
 from scheduler_app.domain.forecast import COUNTED_ONE_BY_ONE, JUDGED_BY, Buckets, occurrences_by_bucket
-from scheduler_app.domain.jitter import due
 from tests.builders import schedule
 from tests.unit.domain.test_jitter import MIDNIGHT
 

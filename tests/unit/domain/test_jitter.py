@@ -5,10 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scheduler_app.domain.draft import Draft
-from scheduler_app.domain.event import scheduled
-from scheduler_app.domain.event_ids import event_id
-from scheduler_app.domain.jitter import due, jitter_of, jittered
+from scheduler_app.domain.event import due, jitter_of, jittered, scheduled
+from scheduler_app.domain.ids import event_id
+from scheduler_app.domain.schedule_draft import ScheduleDraft
 from tests.builders import schedule
 
 MIDNIGHT = datetime(2026, 3, 3, tzinfo=UTC)
@@ -45,7 +44,7 @@ def test_an_event_keeps_the_id_and_the_run_time_of_its_occurrence() -> None:
 
 def test_only_an_edit_of_the_jitter_makes_the_future_anew() -> None:
     before = schedule(MIDNIGHT, jitter_seconds=600.0)
-    renamed = Draft(name="another", tags=("a",)).edit(before, MIDNIGHT)
+    renamed = ScheduleDraft(name="another", tags=("a",)).edit(before, MIDNIGHT)
     assert (renamed.revision, renamed.jitter_seconds) == (1, 600)
-    spread = Draft(jitter_seconds=60.0).edit(before, MIDNIGHT)
+    spread = ScheduleDraft(jitter_seconds=60.0).edit(before, MIDNIGHT)
     assert (spread.revision, spread.jitter_seconds) == (2, 60)

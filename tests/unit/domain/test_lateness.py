@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduler_app.domain.event import Event, Kind, scheduled
-from scheduler_app.domain.lateness import CatchUp, Lateness, Policy
+from scheduler_app.domain.lateness import CatchUp, ExpiryPolicy, Lateness
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -14,7 +14,7 @@ NONE, LATEST = Lateness(CatchUp.NONE), Lateness(CatchUp.LATEST)
 ENDS = Lateness(expire_after_seconds=90.0)
 
 
-def judged(of: Lateness, late: float, event: Event = EVENT, *, later: bool = True) -> Policy | None:
+def judged(of: Lateness, late: float, event: Event = EVENT, *, later: bool = True) -> ExpiryPolicy | None:
     now = NOON + late * SECOND
     expiry = of.expiry(event, now, lambda: now if later else None)
     return expiry.policy if expiry else None
@@ -25,20 +25,20 @@ def judged(of: Lateness, late: float, event: Event = EVENT, *, later: bool = Tru
     [
         (Lateness(), 10**7, True, None),
         (NONE, 60, True, None),
-        (NONE, 60.001, True, Policy.NONE),
+        (NONE, 60.001, True, ExpiryPolicy.NONE),
         (LATEST, 60, True, None),
-        (LATEST, 60.001, True, Policy.LATEST),
+        (LATEST, 60.001, True, ExpiryPolicy.LATEST),
         (LATEST, 60.001, False, None),
         (LATEST, 3_600, False, None),
-        (LATEST, 3_600.001, False, Policy.WINDOW),
+        (LATEST, 3_600.001, False, ExpiryPolicy.WINDOW),
         (ENDS, 90, True, None),
-        (ENDS, 90.001, True, Policy.EXPIRE_AFTER),
-        (Lateness(CatchUp.NONE, late_after_seconds=5.0), 6, True, Policy.NONE),
-        (Lateness(CatchUp.LATEST, window_seconds=70.0), 71, False, Policy.WINDOW),
-        (Lateness(CatchUp.LATEST, expire_after_seconds=65.0), 66, False, Policy.EXPIRE_AFTER),
+        (ENDS, 90.001, True, ExpiryPolicy.EXPIRE_AFTER),
+        (Lateness(CatchUp.NONE, late_after_seconds=5.0), 6, True, ExpiryPolicy.NONE),
+        (Lateness(CatchUp.LATEST, window_seconds=70.0), 71, False, ExpiryPolicy.WINDOW),
+        (Lateness(CatchUp.LATEST, expire_after_seconds=65.0), 66, False, ExpiryPolicy.EXPIRE_AFTER),
     ],
 )
-def test_an_occurrence(of: Lateness, late: float, later: bool, policy: Policy | None) -> None:
+def test_an_occurrence(of: Lateness, late: float, later: bool, policy: ExpiryPolicy | None) -> None:
     assert judged(of, late, later=later) == policy
 
 
@@ -49,7 +49,7 @@ def test_an_occurrence(of: Lateness, late: float, later: bool, policy: Policy | 
 )
 def test_what_is_no_missed_occurrence_ends_by_expire_after_alone(event: Event) -> None:
     assert judged(NONE, 10**6, event) is None
-    assert judged(ENDS, 91, event) == Policy.EXPIRE_AFTER
+    assert judged(ENDS, 91, event) == ExpiryPolicy.EXPIRE_AFTER
 
 
 def test_a_backfill_is_late_by_what_it_is() -> None:

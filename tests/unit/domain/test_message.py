@@ -5,16 +5,23 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import from_id
-from scheduler_app.domain.event_ids import event_id, manual_event_id, schedule_of
-from scheduler_app.domain.http_action import Body, HttpAction
+from scheduler_app.domain.http_action import HttpAction, RequestBody
+from scheduler_app.domain.ids import (
+    TENANT,
+    event_id,
+    is_message,
+    manual_event_id,
+    message_event_id,
+    message_id_of,
+    schedule_of,
+    tenant_of,
+)
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.message import Message, MessageDraft, Timing
-from scheduler_app.domain.message_ids import is_message, message_event_id, message_id_of
 from scheduler_app.domain.retry import RetryPolicy
-from scheduler_app.domain.tenants import TENANT, tenant_of
+from scheduler_app.domain.schedule_draft import ScheduleDraft
 
 NOW = datetime(2026, 3, 2, 12, 0, 0, 123_456, tzinfo=UTC)
 URL = "http://a.test/?token=secret"
@@ -22,7 +29,7 @@ URL = "http://a.test/?token=secret"
 
 def made(**fields: Any) -> Message:
     own = {name: fields.pop(name) for name in ("event_name", "metadata", "timing") if name in fields}
-    return MessageDraft(draft=Draft(url=URL, **fields), **own).message(max_retries=3)
+    return MessageDraft(draft=ScheduleDraft(url=URL, **fields), **own).message(max_retries=3)
 
 
 @pytest.mark.parametrize("tenant", [TENANT, "acme"])
@@ -120,7 +127,7 @@ def test_a_mask_stands_for_nothing_in_a_new_message() -> None:
         {"timing": Timing(delay_seconds=6)},
         {"metadata": (("trace", "t2"),)},
         {"headers": (("X-Own", "2"),)},
-        {"body": Body.from_json({"a": 2})},
+        {"body": RequestBody.from_json({"a": 2})},
         {"max_retries": 4},
         {"timeout_seconds": 5.0},
         {"method": "PUT"},
@@ -132,7 +139,7 @@ def test_messages_differ_by_what_they_deliver_and_when(other: dict[str, Any]) ->
         "event_name": "a",
         "timing": Timing(delay_seconds=5),
         "metadata": (("trace", "t1"),),
-        "body": Body.from_json({"a": 1}),
+        "body": RequestBody.from_json({"a": 1}),
     }
     assert made(**fields).same_content(made(**fields))
     assert made(**fields).same_content(made(**fields | other)) is ("signing" in other)
@@ -140,13 +147,15 @@ def test_messages_differ_by_what_they_deliver_and_when(other: dict[str, Any]) ->
 
 def test_of_a_wiped_message_what_is_left_is_compared() -> None:
     wiped = Message(action=HttpAction("http://a.test/", "POST"), retry=RetryPolicy(max_retries=3), wiped=True)
-    assert made(headers=(("X-Own", "1"),), body=Body.from_json(1)).same_content(wiped)
+    assert made(headers=(("X-Own", "1"),), body=RequestBody.from_json(1)).same_content(wiped)
     assert not made(event_name="a").same_content(wiped)
 
 
 def test_nothing_secret_is_in_a_repr() -> None:
     draft = MessageDraft(
         metadata=(("k", "metadata-secret"),),
-        draft=Draft(url=URL, headers=(("K", "header-secret"),), body=Body.from_json("body-secret")),
+        draft=ScheduleDraft(
+            url=URL, headers=(("K", "header-secret"),), body=RequestBody.from_json("body-secret")
+        ),
     )
     assert "secret" not in repr(draft) + repr(draft.message(max_retries=1))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scheduler_app.domain.origin import MAX_ORIGIN, UNKNOWN_ORIGIN, origin_of
+from scheduler_app.domain.action import MAX_ORIGIN, UNKNOWN_ORIGIN, origin_of
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from typing import Literal
 
 import pytest
 
-from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.schedule import ScheduleState
+from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.triggers import Trigger, TriggerContext, Value, new_trigger
 from tests.builders import draft, schedule
 
@@ -74,15 +74,15 @@ def test_whole_days_of_elapsed_time_are_warned_of_where_clocks_change(
 def test_an_edit_of_an_interval_keeps_its_start_until_that_is_taken_away() -> None:
     start = datetime(2026, 1, 1, tzinfo=UTC)
     before = schedule(NOON, every_seconds=86_400, start_at=start)
-    faster = Draft(trigger={"every_seconds": 3_600}).edit(before, NOON + SECOND)
+    faster = ScheduleDraft(trigger={"every_seconds": 3_600}).edit(before, NOON + SECOND)
     assert faster.trigger.written == {"every_seconds": 3_600, "start_at": start}
-    anew = Draft(trigger={"start_at": None}).edit(faster, NOON + SECOND)
+    anew = ScheduleDraft(trigger={"start_at": None}).edit(faster, NOON + SECOND)
     assert anew.trigger.written == {"every_seconds": 3_600}
     assert anew.next_run_at == NOON + SECOND + HOUR
-    moved = Draft(trigger={"start_at": start}).edit(anew, NOON + 2 * SECOND)
+    moved = ScheduleDraft(trigger={"start_at": start}).edit(anew, NOON + 2 * SECOND)
     assert moved.next_run_at == NOON + HOUR
     with pytest.raises(InvalidField, match="belongs to every_seconds") as refused:
-        Draft(trigger={"rrule": "FREQ=DAILY", "start_at": start}).edit(before, NOON)
+        ScheduleDraft(trigger={"rrule": "FREQ=DAILY", "start_at": start}).edit(before, NOON)
     assert refused.value.field == "start_at"
 
 
@@ -95,22 +95,22 @@ def test_a_delay_becomes_an_instant_to_the_millisecond() -> None:
 def test_a_delay_that_is_given_again_does_not_begin_anew_but_another_one_does() -> None:
     before = schedule(NOON, delay_seconds=90)
     assert before.next_run_at == NOON + 90 * SECOND
-    assert Draft(trigger={"delay_seconds": 90}).edit(before, NOON + MINUTE) is before
-    assert Draft(timezone=ZURICH).edit(before, NOON + MINUTE).next_run_at == before.next_run_at
-    other = Draft(trigger={"delay_seconds": 91}).edit(before, NOON + MINUTE)
+    assert ScheduleDraft(trigger={"delay_seconds": 90}).edit(before, NOON + MINUTE) is before
+    assert ScheduleDraft(timezone=ZURICH).edit(before, NOON + MINUTE).next_run_at == before.next_run_at
+    other = ScheduleDraft(trigger={"delay_seconds": 91}).edit(before, NOON + MINUTE)
     assert other.next_run_at == NOON + MINUTE + 91 * SECOND
 
 
 def test_on_demand_is_active_without_a_next_occurrence_and_never_finished() -> None:
     waiting = schedule(NOON, on_demand=True)
     assert (waiting.state, waiting.next_run_at) == (ScheduleState.ACTIVE, None)
-    paused = Draft(state=ScheduleState.PAUSED).edit(waiting, NOON + DAY)
+    paused = ScheduleDraft(state=ScheduleState.PAUSED).edit(waiting, NOON + DAY)
     assert paused.state is ScheduleState.PAUSED
-    resumed = Draft(state=ScheduleState.ACTIVE).edit(paused, NOON + 2 * DAY)
+    resumed = ScheduleDraft(state=ScheduleState.ACTIVE).edit(paused, NOON + 2 * DAY)
     assert (resumed.state, resumed.next_run_at) == (ScheduleState.ACTIVE, None)
     assert waiting.recurrence().description == "Only on demand"
-    ruled = Draft(trigger={"rrule": "FREQ=DAILY"}).edit(waiting, NOON)
-    back = Draft(trigger={"on_demand": True}).edit(ruled, NOON + DAY)
+    ruled = ScheduleDraft(trigger={"rrule": "FREQ=DAILY"}).edit(waiting, NOON)
+    back = ScheduleDraft(trigger={"on_demand": True}).edit(ruled, NOON + DAY)
     assert (back.state, back.next_run_at, back.revision) == (ScheduleState.ACTIVE, None, 3)
 
 
@@ -148,7 +148,7 @@ def test_a_local_time_needs_a_timezone_that_somebody_chose() -> None:
         draft(run_at=when).schedule("s1", NOON, max_retries=3)
     assert schedule(NOON, run_at=when, timezone="UTC").next_run_at == when.replace(tzinfo=UTC)
     before = schedule(NOON, timezone=ZURICH)
-    edited = Draft(trigger={"run_at": when}).edit(before, NOON)
+    edited = ScheduleDraft(trigger={"run_at": when}).edit(before, NOON)
     assert edited.next_run_at == datetime(2026, 7, 1, 7, tzinfo=UTC)
     with pytest.raises(InvalidField, match="fraction"):
         made(run_at=local(2026, 7, 1, 9, 0, 0, 1_000))
@@ -156,5 +156,5 @@ def test_a_local_time_needs_a_timezone_that_somebody_chose() -> None:
 
 def test_a_local_time_moves_with_the_schedule_s_zone() -> None:
     before = schedule(NOON, run_at=local(2026, 7, 1, 9), timezone=ZURICH)
-    moved = Draft(timezone="America/New_York").edit(before, NOON + SECOND)
+    moved = ScheduleDraft(timezone="America/New_York").edit(before, NOON + SECOND)
     assert (moved.next_run_at, moved.revision) == (datetime(2026, 7, 1, 13, tzinfo=UTC), 2)

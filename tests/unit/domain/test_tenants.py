@@ -2,8 +2,7 @@ import pytest
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import from_id, manual
-from scheduler_app.domain.event_ids import event_id, schedule_of
-from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
+from scheduler_app.domain.ids import TENANT, event_id, schedule_of, tenant_of, whole_id
 from tests.builders import schedule
 from tests.integration.conftest import NOON
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.triggers import Trigger, TriggerContext, new_trigger, recurrence_cache
+from scheduler_app.domain.triggers import Trigger, TriggerContext, new_trigger, trigger
 
 NOW = datetime(2026, 11, 21, 7, 0, 12, 345_000, tzinfo=UTC)
 BARE = "FREQ=DAILY;BYHOUR=9;BYMINUTE=0"
@@ -52,16 +52,16 @@ def test_a_checkpoint_of_one_schedule_stays_out_of_another_with_the_same_rule() 
 
 
 def test_the_cache_of_recurrences_is_bounded_and_forgets_the_one_used_least_recently() -> None:
-    cache = recurrence_cache._RecurrenceCache()
+    cache = trigger._RecurrenceCache()
     texts = [
-        recurrence_cache.RecurrenceText(BARE, NOW + timedelta(seconds=each), "UTC", "shift", "first")
-        for each in range(recurrence_cache.MAX_CACHED + 1)
+        trigger.RecurrenceText(BARE, NOW + timedelta(seconds=each), "UTC", "shift", "first")
+        for each in range(trigger.MAX_CACHED + 1)
     ]
     first = cache.read(texts[0])
     for text in texts[1:-1]:
         cache.keep(text, first)
     assert cache.read(texts[0]) is first
     cache.keep(texts[-1], first)
-    assert len(cache) == recurrence_cache.MAX_CACHED
+    assert len(cache) == trigger.MAX_CACHED
     assert cache.read(texts[0]) is first
     assert cache.read(texts[1]) is not first

@@ -23,7 +23,7 @@ from scheduler_app.embedded import (
     Redis,
     free_port,
     is_free,
-    ports,
+    server,
     with_parent_death_signal,
 )
 from tests.processes import wait_until
@@ -106,14 +106,14 @@ def test_a_port_is_free_until_somebody_listens_on_it(redis_server: Redis) -> Non
 
 
 def test_who_asks_for_several_ports_gets_different_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ports, "RANGE", range(20_000, 20_100))
+    monkeypatch.setattr(server, "RANGE", range(20_000, 20_100))
     assert len({free_port() for _ in range(20)}) == 20
 
 
 def test_where_no_port_is_free_it_is_said_and_not_looked_for_forever(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        monkeypatch.setattr(ports, "RANGE", range(port, port + 1))
+        monkeypatch.setattr(server, "RANGE", range(port, port + 1))
         with pytest.raises(OSError, match=f"no port of 127.0.0.1 from {port} to {port} is free"):
             free_port()
 

@@ -5,10 +5,9 @@ from typing import Any
 
 from scheduler_app.config import Settings
 from scheduler_app.health import Status
-from scheduler_app.health.agreement import check_settings
 from scheduler_app.health.check import Check
-from scheduler_app.store.processes import ProcessRecord
-from scheduler_app.store.shared_settings import fingerprint, shared_settings
+from scheduler_app.health.processes import check_settings
+from scheduler_app.store.processes import ProcessRecord, fingerprint, shared_settings
 
 OWN = shared_settings(Settings(callback_allowed_networks="10.0.0.0/8"))
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler_app.health.driver_errors import error_summary
+from scheduler_app.health.check import error_summary
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scheduler_app.health import Check, Status
-from scheduler_app.health.fleet import check_fleet
+from scheduler_app.health.processes import check_fleet
 from scheduler_app.store.processes import ProcessRecord
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scheduler_app.health import Status
-from scheduler_app.health.receivers import check_receivers
+from scheduler_app.health.processes import check_receivers
 from scheduler_app.store.processes import OriginLoad, ProcessRecord
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from scheduler_app.health.check import Status
-from scheduler_app.health.releases import check_releases
+from scheduler_app.health.processes import check_releases
 from scheduler_app.store.processes import ProcessRecord
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.ics import TooLarge, closed_days
-from scheduler_app.ics.closed_days import YEARS_AHEAD
+from scheduler_app.ics.reading import YEARS_AHEAD
 from tests.unit.ics.calendars import NOW, event, file
 
 

@@ -7,18 +7,18 @@ import pytest
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
-from scheduler_app.ics import MAX_ITEMS, Item, Series, TooLarge, read_items
+from scheduler_app.ics import MAX_ITEMS, CalendarItem, Series, TooLarge, read_items
 from scheduler_app.ics.calendar_file import MAX_CHARACTERS, MAX_DEPTH, MAX_LINES
 from tests.unit.ics.calendars import CALENDARS, NOW, Expected, event, file
 
 END = datetime(2060, 1, 1, tzinfo=UTC)
 
 
-def read(text: str) -> list[Item]:
+def read(text: str) -> list[CalendarItem]:
     return read_items(text, timezone="Europe/Zurich", now=NOW)
 
 
-def coming(item: Item, count: int) -> list[datetime]:
+def coming(item: CalendarItem, count: int) -> list[datetime]:
     """The first coming occurrences of all of its series."""
     found = {
         each
@@ -34,7 +34,7 @@ def _parts(series: Series) -> set[str]:
     return {part.partition("=")[0] for part in series.recurrence.replace(":", ";").split(";")}
 
 
-def check(item: Item, expected: Expected) -> None:
+def check(item: CalendarItem, expected: Expected) -> None:
     assert item.outcome == expected.outcome, item
     if expected.times:
         wanted = [datetime.fromisoformat(each).replace(tzinfo=UTC) for each in expected.times]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.ics import Item, read_items
+from scheduler_app.ics import CalendarItem, read_items
 from tests.unit.ics.calendars import NOW, event, file
 
 END = datetime(2060, 1, 1, tzinfo=UTC)
@@ -27,13 +27,13 @@ FIXED = part("STANDARD", "+0300", "+0300", "19700101T000000")
 ODD = part("STANDARD", "+0342", "+0342", "19700101T000000")
 
 
-def read(text: str) -> Item:
+def read(text: str) -> CalendarItem:
     (item,) = read_items(text, timezone="UTC", now=NOW)
     assert item.outcome == "schedules", item
     return item
 
 
-def times(item: Item, count: int = 4) -> list[str]:
+def times(item: CalendarItem, count: int = 4) -> list[str]:
     (series,) = item.series
     found = Recurrence.parse(series.recurrence, created_at=NOW).between(NOW, END, count)
     return [f"{each:%Y-%m-%dT%H:%M}" for each in found]
@@ -48,7 +48,7 @@ def cancelled(time: str) -> str:
     return f"END:VEVENT\nBEGIN:VEVENT\nUID:1\nRECURRENCE-ID:{time}\nSTATUS:CANCELLED\nDTSTART:{time}"
 
 
-def in_zone(zone: str, tzid: str = "Europe/Zurich") -> Item:
+def in_zone(zone: str, tzid: str = "Europe/Zurich") -> CalendarItem:
     return read(file(zone, event(f"DTSTART;TZID={tzid}:20400702T090000")))
 
 

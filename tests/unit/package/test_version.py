@@ -9,8 +9,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from scheduler_app.actions.http.headers import USER_AGENT
-from scheduler_app.api.specification import specification
+from scheduler_app.actions.http.request import USER_AGENT
+from scheduler_app.api.factory import specification
 from scheduler_app.cli import main
 from scheduler_app.config import Settings
 from scheduler_app.version import __version__

@@ -11,7 +11,7 @@ import pytest
 from scheduler_app.domain.calendars import FIRST_YEAR, Calendar, NamedDate, days_of
 from scheduler_app.domain.recurrence import InvalidRecurrence, Observance, Occurrence, Recurrence
 from scheduler_app.domain.recurrence.timeline import to_datetime
-from scheduler_app.domain.recurrence.zones.zone import Zone, find_zone
+from scheduler_app.domain.recurrence.zones import Zone, find_zone
 
 ZONES = [
     "Africa/Cairo",

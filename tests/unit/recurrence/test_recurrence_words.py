@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.recurrence import Recurrence, warnings
 from scheduler_app.domain.recurrence.rules.step_budget import PARSE_LIMIT, StepBudget
-from scheduler_app.domain.recurrence.warnings import exception_warnings
 
 CREATED = datetime(2026, 1, 1, 8, 30, 30, tzinfo=UTC)
 START = "DTSTART:20260105T093000Z\nRRULE:"
@@ -157,7 +156,7 @@ def test_warnings_never_refuse_a_rule_and_take_bounded_steps(monkeypatch: pytest
             super().__init__(parsing=parsing)
             budgets.append(self)
 
-    monkeypatch.setattr(exception_warnings, "StepBudget", Counted)
+    monkeypatch.setattr(warnings, "StepBudget", Counted)
     years = ",".join(f"{year}0106T093000Z" for year in range(2030, 9000, 4))
     rare = "FREQ=YEARLY;INTERVAL=4;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO"
     start = "DTSTART:20240229T093000Z\nRRULE:"

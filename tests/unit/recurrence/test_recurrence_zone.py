@@ -8,8 +8,7 @@ import pytest
 
 from scheduler_app.domain.recurrence import zone_data_version
 from scheduler_app.domain.recurrence.timeline import floor_second, local_second, to_datetime
-from scheduler_app.domain.recurrence.zones.posix_tz import posix_tz_transitions
-from scheduler_app.domain.recurrence.zones.zone import UnknownZone, find_zone
+from scheduler_app.domain.recurrence.zones import UnknownZone, find_zone, posix_tz_transitions
 from tests.unit.recurrence.rrule_walker import zone_info
 
 NAMES = resources.files("tzdata").joinpath("zones").read_text(encoding="ascii").split()

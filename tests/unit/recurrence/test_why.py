@@ -6,8 +6,8 @@ import pytest
 
 from scheduler_app.domain.recurrence import Never, Observance, Once, OnHoliday, Recurrence
 from scheduler_app.domain.recurrence.rules.step_budget import LIMIT
-from scheduler_app.domain.recurrence.why.set_reasons import Asked, WholeBudget, verdict
-from scheduler_app.domain.recurrence.year_kinds import weekday_sets, year_kind
+from scheduler_app.domain.recurrence.timeline import weekday_sets, year_kind
+from scheduler_app.domain.recurrence.why.set_reasons import ExplainedRecurrence, WholeBudget, verdict
 
 CREATED = datetime(2027, 1, 1, tzinfo=UTC)
 START = "DTSTART:20270105T090000\n"  # a Tuesday
@@ -192,7 +192,7 @@ def test_after_the_end_there_is_only_a_previous_occurrence() -> None:
 def test_a_rule_from_1970_costs_what_one_from_yesterday_costs() -> None:
     old = parsed("DTSTART:19700101T000000\nRRULE:FREQ=SECONDLY;INTERVAL=7;BYMONTH=2;BYDAY=MO")
     steps = WholeBudget()
-    verdict(Asked(old._set, old._set, old._start), at("2027-06-15T12:00"), steps)
+    verdict(ExplainedRecurrence(old._set, old._set, old._start), at("2027-06-15T12:00"), steps)
     assert LIMIT - steps.left < 500
 
 
@@ -200,7 +200,7 @@ def test_a_search_for_the_previous_occurrence_is_given_up_within_the_budget() ->
     rare = parsed("DTSTART:20000101T000000\nRRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO")
     steps = WholeBudget()
     steps.left = 150
-    found = verdict(Asked(rare._set, rare._set, rare._start), at("2044-11-05T19:04"), steps)
+    found = verdict(ExplainedRecurrence(rare._set, rare._set, rare._start), at("2044-11-05T19:04"), steps)
     assert not found.previous_searched
     assert found.previous is None
     assert found.following is not None

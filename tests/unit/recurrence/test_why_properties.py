@@ -13,7 +13,7 @@ import pytest
 
 from scheduler_app.domain.recurrence import InvalidRecurrence, Reason, Recurrence
 from scheduler_app.domain.recurrence.rules.step_budget import LIMIT
-from scheduler_app.domain.recurrence.why.set_reasons import Asked, WholeBudget, verdict
+from scheduler_app.domain.recurrence.why.set_reasons import ExplainedRecurrence, WholeBudget, verdict
 from tests.unit.recurrence.random_sets import FIRST, random_set
 
 SECOND = timedelta(seconds=1)
@@ -98,7 +98,7 @@ def check_reason(recurrence: Recurrence, instant: datetime, reason: Reason) -> N
 def check(recurrence: Recurrence, instant: datetime) -> str:
     """Asks why, holds the answer against the evaluator, and returns the code of the first reason."""
     steps = WholeBudget()
-    found = verdict(Asked(recurrence._set, recurrence._set, recurrence._start), instant, steps)
+    found = verdict(ExplainedRecurrence(recurrence._set, recurrence._set, recurrence._start), instant, steps)
     fires = recurrence.between(instant, instant + SECOND, 1) == [instant]
     assert found.fires == fires == (not found.reasons)
     assert found.following == recurrence.after(instant)

@@ -1,7 +1,7 @@
 import bson
 from bson.codec_options import CodecOptions
 
-from scheduler_app.store.schedules.decoded_cache import KEPT_BYTES, DecodedCache
+from scheduler_app.store.decoded_cache import MAX_CACHED_BYTES, DecodedCache
 
 OPTIONS: CodecOptions[dict[str, object]] = CodecOptions()
 
@@ -31,7 +31,7 @@ def test_a_changed_document_is_read_anew() -> None:
 
 def test_a_large_document_is_not_kept() -> None:
     readings, decoded = counting()
-    raw = bson.encode({"_id": "s1", "value": "x" * KEPT_BYTES})
+    raw = bson.encode({"_id": "s1", "value": "x" * MAX_CACHED_BYTES})
     readings.of(raw)
     readings.of(raw)
     assert len(decoded) == 2

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.domain.field_types import Corrupt
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
-from scheduler_app.store.documents import delivery_fields
-from scheduler_app.store.documents.delivery_fields import MOST_READ, delivery_document, read_delivery
+from scheduler_app.domain.stored_fields import Corrupt
+from scheduler_app.store import delivery_fields
+from scheduler_app.store.delivery_fields import MOST_READ, delivery_document, read_delivery
 
 
 def document(**changes: Any) -> dict[str, Any]:

@@ -6,18 +6,17 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.domain.event_ids import backfill_event_id
-from scheduler_app.domain.field_types import EARLIEST, Corrupt
-from scheduler_app.domain.message_ids import message_event_id
+from scheduler_app.domain.ids import backfill_event_id, message_event_id
 from scheduler_app.domain.notification import Notifying, OwedNotification
+from scheduler_app.domain.stored_fields import EARLIEST, Corrupt
 from scheduler_app.store.events.fields import (
-    faults_of,
-    mended,
-    owed_document,
-    owner_schedule,
+    field_faults,
+    owed_notification_document,
     read_missed,
-    read_owed,
-    sound,
+    read_owed_notification,
+    read_schedule_id,
+    readable_event,
+    replaced_fields,
 )
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -108,15 +107,15 @@ WRONG: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("field", "value", "why"), WRONG)
 def test_a_wrong_field_is_found_with_the_reason_and_no_other(field: str, value: Any, why: str) -> None:
-    found = faults_of(row(**{field: value}))
+    found = field_faults(row(**{field: value}))
     assert list(found) == [field]
     assert why in found[field]
 
 
 def test_a_finished_event_needs_no_due_time_and_one_that_it_has_is_checked() -> None:
-    assert list(faults_of(row(state="completed", due_at="noon"))) == ["due_at"]
-    assert list(faults_of(row(state="completed", due_at=None))) == ["due_at"]
-    assert faults_of(row(state="completed", due_at=NOON)) == {}
+    assert list(field_faults(row(state="completed", due_at="noon"))) == ["due_at"]
+    assert list(field_faults(row(state="completed", due_at=None))) == ["due_at"]
+    assert field_faults(row(state="completed", due_at=NOON)) == {}
 
 
 @pytest.mark.parametrize(
@@ -136,34 +135,41 @@ def test_a_finished_event_needs_no_due_time_and_one_that_it_has_is_checked() -> 
 )
 def test_a_sound_event_has_no_fault_and_is_shown_as_it_is(changes: dict[str, Any]) -> None:
     made = row(**changes)
-    assert faults_of(made) == {}
-    assert sound(made) is made
+    assert field_faults(made) == {}
+    assert readable_event(made) is made
 
 
 def test_a_queue_that_no_queue_may_have_is_a_fault_where_it_is_routed() -> None:
-    assert "queue" in faults_of(row(routed=True, queue="no queue's name!"))["queue"]
-    assert list(faults_of(row(routed=True))) == ["queue"]
+    assert "queue" in field_faults(row(routed=True, queue="no queue's name!"))["queue"]
+    assert list(field_faults(row(routed=True))) == ["queue"]
 
 
 def test_an_event_has_a_schedule_and_a_message_has_none() -> None:
-    assert owner_schedule("team:s1", "schedule_id", EVENT) == "team:s1"
-    assert owner_schedule(None, "schedule_id", MESSAGE) == ""
+    assert read_schedule_id("team:s1", "schedule_id", EVENT) == "team:s1"
+    assert read_schedule_id(None, "schedule_id", MESSAGE) == ""
     with pytest.raises(Corrupt, match="a message has no schedule"):
-        owner_schedule("team:s1", "schedule_id", MESSAGE)
+        read_schedule_id("team:s1", "schedule_id", MESSAGE)
 
 
 def test_what_is_wrong_is_replaced_by_what_the_id_tells() -> None:
     names = ("v", "tenant", "schedule_id", "revision", "kind", "run_time")
     faults = dict.fromkeys(names, "wrong")
     broken = row(created_at=NOON - HOUR)
-    assert [mended(broken, faults)[name] for name in names] == [1, "team", "team:s1", 2, "scheduled", NOON]
-    of_message = mended(broken | {"_id": MESSAGE}, faults)
+    assert [replaced_fields(broken, faults)[name] for name in names] == [
+        1,
+        "team",
+        "team:s1",
+        2,
+        "scheduled",
+        NOON,
+    ]
+    of_message = replaced_fields(broken | {"_id": MESSAGE}, faults)
     assert [of_message[name] for name in names] == [2, "team", None, 1, "message", NOON - HOUR]
-    by_hand = mended(broken | {"_id": "team:s1-manual-abc"}, faults)
+    by_hand = replaced_fields(broken | {"_id": "team:s1-manual-abc"}, faults)
     assert (by_hand["kind"], by_hand["revision"], by_hand["run_time"]) == ("manual", 1, NOON - HOUR)
-    backfilled = mended(broken | {"_id": backfill_event_id("team:s1", "b1", NOON)}, faults)
+    backfilled = replaced_fields(broken | {"_id": backfill_event_id("team:s1", "b1", NOON)}, faults)
     assert (backfilled["kind"], backfilled["schedule_id"]) == ("backfill", "team:s1")
-    assert mended(broken | {"_id": 5}, {"tenant": "wrong"}).keys() == {"tenant"}
+    assert replaced_fields(broken | {"_id": 5}, {"tenant": "wrong"}).keys() == {"tenant"}
 
 
 def test_what_no_id_tells_is_replaced_by_a_neutral_value() -> None:
@@ -171,7 +177,7 @@ def test_what_no_id_tells_is_replaced_by_a_neutral_value() -> None:
     broken = row(status=lines, attempts="x", created_at="x")
     names = ("state", "attempt", "dispatches", "lost_leases", "attempts_before", "isolated_losses")
     others = ("queue", "routed", "queue_by_destination", "created_at", "status", "attempts", "notify")
-    found = mended(broken, dict.fromkeys((*names, *others, "held"), "wrong"))
+    found = replaced_fields(broken, dict.fromkeys((*names, *others, "held"), "wrong"))
     assert "held" not in found, "it is only left out"
     assert [found[name] for name in names] == ["error", 0, 0, 0, 0, 0]
     assert [found[name] for name in others] == [
@@ -196,16 +202,19 @@ def test_a_time_that_is_not_known_is_the_first_one_that_the_event_has(
 ) -> None:
     broken = row(due_at=NOON + HOUR, archived_at=NOON + 2 * HOUR) | changes
     broken = {name: value for name, value in broken.items() if value is not ...}
-    assert mended(broken, {"created_at": "wrong"}) == {"created_at": told}
+    assert replaced_fields(broken, {"created_at": "wrong"}) == {"created_at": told}
 
 
 def test_a_faulty_event_is_shown_mended_with_the_reasons() -> None:
-    shown = sound(row(attempt="x", held=5, run_time="x", origin="o"))
+    shown = readable_event(row(attempt="x", held=5, run_time="x", origin="o"))
     assert set(shown["corrupt"]) == {"attempt", "held", "run_time"}
     assert (shown["attempt"], shown["run_time"], shown["origin"]) == (0, NOON, "o")
     assert "held" not in shown
-    assert sound(row(_id=MESSAGE, v=2, kind="message", schedule_id=..., attempt="x"))["schedule_id"] == ""
-    foreign = sound(row(_id=7, schedule_id=5, kind=5, run_time="x"))
+    assert (
+        readable_event(row(_id=MESSAGE, v=2, kind="message", schedule_id=..., attempt="x"))["schedule_id"]
+        == ""
+    )
+    foreign = readable_event(row(_id=7, schedule_id=5, kind=5, run_time="x"))
     assert foreign["corrupt"].keys() >= {"_id", "schedule_id", "kind", "run_time"}
 
 
@@ -223,14 +232,14 @@ LINE |= {"output": "o", "claim": object()}
     ],
 )
 def test_of_a_line_only_what_is_wrong_is_left_out(name: str, value: Any) -> None:
-    shown = sound(row(attempts=[LINE, LINE | {name: value}]))
+    shown = readable_event(row(attempts=[LINE, LINE | {name: value}]))
     rest = {key: kept for key, kept in LINE.items() if key != name}
     assert shown["attempts"] == [LINE, rest]
     assert shown["status"] == row()["status"]
 
 
 def test_lists_that_are_none_are_shown_empty_and_lines_that_are_none_left_out() -> None:
-    shown = sound(row(status="x", attempts=[5, LINE]))
+    shown = readable_event(row(status="x", attempts=[5, LINE]))
     assert (shown["status"], shown["attempts"]) == ([], [LINE])
     assert set(shown["corrupt"]) == {"status", "attempts"}
 
@@ -242,5 +251,5 @@ def test_a_record_of_missed_occurrences_and_a_notification_are_read_as_they_were
         OwedNotification(when=Notifying.ON_FAILURE, since=NOON, destination="d", hops=2),
         OwedNotification(when=Notifying.ON_SUCCESS, since=NOON, destination=None, hops=0),
     ):
-        assert read_owed(owed_document(owed), "notify") == owed
-    assert owed_document(owed).keys() == {"when", "since"}
+        assert read_owed_notification(owed_notification_document(owed), "notify") == owed
+    assert owed_notification_document(owed).keys() == {"when", "since"}

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from scheduler_app.store.documents.group_commit import GroupCommit
+from scheduler_app.store.bulk_writes import GroupCommit
 from tests.processes import PATIENCE_SECONDS, wait_until
 
 CALLERS = 12

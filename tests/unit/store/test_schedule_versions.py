@@ -8,7 +8,7 @@ import pytest
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.store.encryption import SecretBox
-from scheduler_app.store.schedules.documents import from_document, to_document
+from scheduler_app.store.schedules.documents import from_schedule_document, to_schedule_document
 from tests.builders import schedule
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -16,8 +16,8 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 def stored(**fields: Any) -> dict[str, Any]:
     box = SecretBox()
-    document = to_document(schedule(NOON, **fields), box)
-    assert from_document(document, box).id == "s1"
+    document = to_schedule_document(schedule(NOON, **fields), box)
+    assert from_schedule_document(document, box).id == "s1"
     return document
 
 

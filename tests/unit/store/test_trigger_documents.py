@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.domain.field_types import Corrupt, Newer
+from scheduler_app.domain.stored_fields import Corrupt, Newer
 from scheduler_app.domain.triggers import BY_NAME, TriggerContext, Value, new_trigger
 from scheduler_app.store.schedules.trigger_documents import NEVER, read_trigger, trigger_document
 

@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
-from scheduler_app.telemetry.histogram import OneWriterHistogram
+from scheduler_app.telemetry.metrics import OneWriterHistogram
 
 BUCKETS = (0.001, 0.5, 1, 300)
 

@@ -11,7 +11,7 @@ from scheduler_app.beat.scheduler import MongoScheduler
 from scheduler_app.broker.app import make_app
 from scheduler_app.clock import Clock, monotonic
 from scheduler_app.config import Settings
-from scheduler_app.health.fleet import TICK_SECONDS
+from scheduler_app.health.processes import TICK_SECONDS
 from scheduler_app.usecases.heartbeat import TURN_SECONDS, Presence
 
 

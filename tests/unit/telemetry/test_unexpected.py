@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry, Counter
 from structlog.testing import capture_logs
 
-from scheduler_app.telemetry.unexpected import LOG_EVERY_SECONDS, MAX_KINDS, UnexpectedErrors
+from scheduler_app.telemetry.logs import LOG_EVERY_SECONDS, MAX_KINDS, UnexpectedErrors
 
 
 class Trouble:

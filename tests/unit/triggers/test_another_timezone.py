@@ -6,7 +6,7 @@ import pytest
 
 from scheduler_app.domain.recurrence import AnyRecurrence, Recurrence
 from scheduler_app.domain.triggers import Trigger, TriggerContext, edited_trigger, new_trigger
-from scheduler_app.domain.triggers.choice import Given
+from scheduler_app.domain.triggers.registry import Given
 
 #: A Wednesday.
 GIVEN_AT = datetime(2026, 11, 18, 10, 15, 30, tzinfo=UTC)

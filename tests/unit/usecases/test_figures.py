@@ -3,15 +3,15 @@
 from datetime import UTC, datetime, timedelta
 
 from scheduler_app.domain.event import State
-from scheduler_app.store.events.figures import Outcome
-from scheduler_app.usecases.figures import figures_of
+from scheduler_app.store.events.figures import EventSummary
+from scheduler_app.usecases.questions.figures import figures_of
 
 NOW = datetime(2030, 1, 5, 12, 30, 30, tzinfo=UTC)
 
 
-def outcome(seconds_ago: float, lag_ms: float | None, state: State = State.COMPLETED) -> Outcome:
+def outcome(seconds_ago: float, lag_ms: float | None, state: State = State.COMPLETED) -> EventSummary:
     run_time = NOW - timedelta(seconds=seconds_ago)
-    return Outcome(f"e{seconds_ago}", "s", run_time, state, lag_ms, 5.0, 200)
+    return EventSummary(f"e{seconds_ago}", "s", run_time, state, lag_ms, 5.0, 200)
 
 
 def test_lag_throughput_and_outcomes_of_an_hour() -> None:

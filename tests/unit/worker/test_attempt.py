@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.actions.executor import Outcome, Verdict
+from scheduler_app.actions.kind import Outcome, Verdict
 from scheduler_app.domain.event import State
 from scheduler_app.domain.lateness import Lateness
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.notification import Notifying
 from scheduler_app.domain.retry import RetryPolicy
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.worker.attempt import COMPLETED, Attempt, owed_by, set_aside
+from scheduler_app.worker.attempt import COMPLETED, Attempt, owed_by, set_aside_record
 from tests.builders import event, message, schedule
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -156,11 +156,11 @@ def test_only_failures_of_a_schedule_that_pauses_by_them_may_pause_it() -> None:
 def test_an_event_that_cannot_be_attempted_ends_in_error_with_the_reason() -> None:
     told = replace(schedule(NOON), on_failure="bad")
     due = event(NOON, attempt=1, origin="origin")
-    record = set_aside(due, "token", "w1", "a defect", NOON + SECOND, told)
+    record = set_aside_record(due, "token", "w1", "a defect", NOON + SECOND, told)
     assert (record.state, record.due_at, record.ended_at) == (State.ERROR, None, NOON + SECOND)
     assert (record.event_id, record.token, record.event, record.origin) == (due.id, "token", due, "origin")
     assert record.message == "Set aside: a defect"
     assert record.attempt == {"number": 2, "started_at": NOON + SECOND, "error": "a defect", "worker": "w1"}
     assert record.owed is not None
     assert record.owed.destination == "bad"
-    assert set_aside(due, "token", "w1", "a defect", NOON).owed is None
+    assert set_aside_record(due, "token", "w1", "a defect", NOON).owed is None

@@ -4,14 +4,19 @@ import threading
 
 import pytest
 
-from scheduler_app.worker.backlog import MAX_AGE_SECONDS, MAX_UNRECORDED, Backlog
-from scheduler_app.worker.capacity import Capacity, Stopping
-from scheduler_app.worker.rate import WINDOW_SECONDS, Rate
+from scheduler_app.worker.capacity import (
+    MAX_UNRECORDED,
+    MAX_UNRECORDED_SECONDS,
+    Capacity,
+    RecordingBacklog,
+    WorkerStopping,
+)
+from scheduler_app.worker.origin import WINDOW_SECONDS, Rate
 from tests.processes import wait_until
 
 
 def test_the_oldest_outcome_counts_until_it_is_written() -> None:
-    backlog = Backlog()
+    backlog = RecordingBacklog()
     backlog.put(10, 0.0)
     backlog.put(5, 1.0)
     assert (backlog.count, backlog.age(3.0)) == (15, 3.0)
@@ -24,10 +29,10 @@ def test_the_oldest_outcome_counts_until_it_is_written() -> None:
 
 
 def test_a_worker_is_behind_when_an_outcome_is_old_or_when_there_are_many() -> None:
-    backlog = Backlog()
+    backlog = RecordingBacklog()
     backlog.put(1, 0.0)
-    assert not backlog.is_behind(MAX_AGE_SECONDS)
-    assert backlog.is_behind(MAX_AGE_SECONDS + 0.1)
+    assert not backlog.is_behind(MAX_UNRECORDED_SECONDS)
+    assert backlog.is_behind(MAX_UNRECORDED_SECONDS + 0.1)
     backlog.written(1)
     backlog.put(MAX_UNRECORDED, 10.0)
     assert backlog.is_behind(10.0)
@@ -59,7 +64,7 @@ def test_nothing_is_reserved_while_outcomes_wait_too_long() -> None:
 def test_a_worker_that_ends_reserves_nothing() -> None:
     capacity = Capacity(100, is_behind=lambda: True)
     capacity.stop()
-    with pytest.raises(Stopping):
+    with pytest.raises(WorkerStopping):
         capacity.reserve(1)
 
 
@@ -90,7 +95,7 @@ def test_who_waits_for_room_is_told_when_the_worker_ends() -> None:
     capacity.reserve(10)
 
     def waits() -> None:
-        with pytest.raises(Stopping):
+        with pytest.raises(WorkerStopping):
             capacity.reserve(1)
         told.set()
 
@@ -100,20 +105,20 @@ def test_who_waits_for_room_is_told_when_the_worker_ends() -> None:
     assert told.wait(60)
     assert capacity.held == 10
     capacity.release(10)
-    with pytest.raises(Stopping):
+    with pytest.raises(WorkerStopping):
         capacity.reserve(1)
     assert capacity.held == 0
 
 
 def test_a_backlog_of_nothing_is_not_behind() -> None:
-    backlog = Backlog()
+    backlog = RecordingBacklog()
     assert (backlog.count, backlog.age(100.0), backlog.is_behind(100.0)) == (0, 0.0, False)
     backlog.put(MAX_UNRECORDED - 1, 100.0)
     assert not backlog.is_behind(100.0)
     backlog.put(1, 100.0)
     assert backlog.is_behind(100.0)
     backlog.written(1)
-    assert not backlog.is_behind(100.0 + MAX_AGE_SECONDS)
+    assert not backlog.is_behind(100.0 + MAX_UNRECORDED_SECONDS)
     backlog.written(MAX_UNRECORDED - 1)
     assert (backlog.count, backlog.age(200.0)) == (0, 0.0)
 

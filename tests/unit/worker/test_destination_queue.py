@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.flow import SLOT_GRACE_SECONDS, Answer, Ended, Why
-from scheduler_app.worker.attempt import Attempt
+from scheduler_app.domain.flow_control import SLOT_GRACE_SECONDS, FinishedRequest, ReceiverAnswer, WaitReason
+from scheduler_app.worker.attempt import Attempt, Job
 from scheduler_app.worker.destination_queue import (
     KEPT_SECONDS,
     MOST_KEPT,
@@ -18,12 +18,11 @@ from scheduler_app.worker.destination_queue import (
     WANTED_AT_ONCE,
     DestinationQueue,
 )
-from scheduler_app.worker.job import Job
 from scheduler_app.worker.lease import Lease
 from tests.builders import event, schedule
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
-END = Ended("e", Answer.WELL, 200)
+END = FinishedRequest("e", ReceiverAnswer.WELL, 200)
 SCHEDULE = schedule(NOON)
 _seconds = itertools.count()
 
@@ -77,7 +76,7 @@ def test_it_says_when_it_has_something_to_ask() -> None:
     made = queue(1)
     made.again_at = 100.0
     assert made.next_at == 100.0
-    made.overdue = Why.RATE
+    made.overdue = WaitReason.RATE
     assert made.next_at == 0.0
     ended = queue()
     ended.again_at, ended.ended, ended.renewed_at = 100.0, [END], 7.0
@@ -127,7 +126,7 @@ def test_of_what_waits_as_many_stay_as_a_few_seconds_take_and_the_others_reserve
 
 def test_where_the_wait_is_too_long_all_reserve_places_and_none_asks_for_room() -> None:
     made = queue(5)
-    made.again_at, made.overdue = 100.0, Why.BREAKER
+    made.again_at, made.overdue = 100.0, WaitReason.BREAKER
     asked = made.ask(0.0)
     assert asked is not None
     assert (asked.wanted, asked.reserve) == ([], 5)
@@ -152,5 +151,5 @@ def test_what_other_workers_have_by_now_is_dropped() -> None:
 def test_of_more_ends_than_it_may_keep_the_last_ones_are_told() -> None:
     waiting = queue()
     for number in range(5):
-        waiting.ended_with(Ended(f"e{number}", Answer.WELL, 200), most=3)
+        waiting.ended_with(FinishedRequest(f"e{number}", ReceiverAnswer.WELL, 200), most=3)
     assert [each.event_id for each in waiting.ended] == ["e2", "e3", "e4"]

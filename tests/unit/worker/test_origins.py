@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scheduler_app.worker.attempt import Attempt
-from scheduler_app.worker.job import Job
+from scheduler_app.worker.attempt import Attempt, Job
 from scheduler_app.worker.lease import Lease
 from scheduler_app.worker.origin import (
     MAX_POSTPONED_SECONDS,

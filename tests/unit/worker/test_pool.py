@@ -11,7 +11,7 @@ from celery.bin.worker import worker
 from celery.concurrency.thread import TaskPool as ThreadPool
 
 from scheduler_app.config import InvalidSetting
-from scheduler_app.worker.pool import check_pool
+from scheduler_app.worker.process import check_pool
 
 
 @contextmanager

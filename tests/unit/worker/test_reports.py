@@ -11,15 +11,12 @@ from structlog.testing import capture_logs
 
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.event import State
-from scheduler_app.store.events.outcomes import Record
-from scheduler_app.store.schedules.last_runs import Run
+from scheduler_app.store.events.outcomes import OutcomeRecord, RunResult
 from scheduler_app.telemetry import metrics
-from scheduler_app.telemetry.unexpected import UnexpectedErrors
-from scheduler_app.worker import failure_log, last_runs, origin_counts
+from scheduler_app.telemetry.logs import UnexpectedErrors
+from scheduler_app.worker import failure_log, reports
 from scheduler_app.worker.failure_log import LINES, LINES_OF_ORIGIN, WINDOW_SECONDS, FailureLog
-from scheduler_app.worker.failures import Failures
-from scheduler_app.worker.last_runs import LastRunQueue
-from scheduler_app.worker.origin_counts import OriginCounts
+from scheduler_app.worker.reports import FailedSchedules, LastRunQueue, OriginCounts
 from tests.builders import event
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -34,11 +31,11 @@ def record(
     origin: str = "https://a.test:443",
     status: int | None = 503,
     error: str | None = None,
-) -> Record:
+) -> OutcomeRecord:
     made = event(NOON + second * SECOND, schedule_id)
     due_at = NOON + 60 * SECOND if state is State.RETRYING else None
     attempt = {"number": 2, "status_code": status, "error": error, "duration_ms": 250.0, "snippet": "secret"}
-    return Record(
+    return OutcomeRecord(
         *(made.id, "token", state, "message secret", due_at, attempt, made.run_time),
         event=made,
         origin=origin,
@@ -46,7 +43,7 @@ def record(
     )
 
 
-def told(log: FailureLog, records: Sequence[Record], now: float = 0.0) -> list[dict[str, Any]]:
+def told(log: FailureLog, records: Sequence[OutcomeRecord], now: float = 0.0) -> list[dict[str, Any]]:
     with capture_logs() as lines:
         log.note(records, now)
     return [dict(line) for line in lines]
@@ -108,7 +105,7 @@ def test_a_window_s_lines_and_the_origins_that_it_counts_are_bounded(monkeypatch
 
 
 def test_origins_beyond_the_first_are_counted_as_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(origin_counts, "MAX_ORIGINS", 2)
+    monkeypatch.setattr(reports, "MAX_ORIGINS", 2)
     counts = OriginCounts()
     for name in ("a", "b", "a", "c", "d"):
         counts.note(
@@ -131,11 +128,11 @@ class Written:
     """Keeps what is written, or refuses it; it takes the place of a MongoDB that counts."""
 
     def __init__(self) -> None:
-        self.runs: list[list[Run]] = []
+        self.runs: list[list[RunResult]] = []
         self.away = False
         self.broken: str | None = None
 
-    def write(self, runs: Sequence[Run]) -> None:
+    def write(self, runs: Sequence[RunResult]) -> None:
         if self.away:
             raise AutoReconnect("away")
         if any(run.schedule_id == self.broken for run in runs):
@@ -172,10 +169,10 @@ def test_a_burst_of_schedules_is_written_in_a_bounded_time_and_share(monkeypatch
     queue = LastRunQueue(store, unexpected())  # type: ignore[arg-type]
     queue.note([record(f"s{number}") for number in range(1_000)])
     queue.write()
-    assert [len(part) for part in store.runs] == [last_runs.AT_ONCE]
+    assert [len(part) for part in store.runs] == [reports.LAST_RUNS_AT_ONCE]
     assert [run.schedule_id for run in store.runs[0][:2]] == ["s0", "s1"], "the longest-waiting first"
-    monkeypatch.setattr(last_runs, "MAX_WAITING", 1_000)
-    monkeypatch.setattr(last_runs, "DRAIN_SECONDS", 2)
+    monkeypatch.setattr(reports, "MAX_LAST_RUNS", 1_000)
+    monkeypatch.setattr(reports, "DRAIN_SECONDS", 2)
     with capture_logs() as lines:
         queue.note([record(f"t{number}") for number in range(300)])
         queue.write()
@@ -210,7 +207,7 @@ def test_a_schedule_whose_failures_cannot_be_judged_is_passed_over_and_logged_on
         judged.append(schedule_id)
         return False
 
-    failures = Failures(judge, unexpected())
+    failures = FailedSchedules(judge, unexpected())
     before = failures_of("failure_pausing")
     with capture_logs() as lines:
         for _ in range(2):
@@ -234,7 +231,7 @@ def test_schedules_that_failed_are_judged_once_and_again_after_a_fault_of_the_st
         judged.append(schedule_id)
         return True
 
-    failures = Failures(judge, unexpected())
+    failures = FailedSchedules(judge, unexpected())
     pausing = [record(name, State.ERROR)._replace(pauses_on_failure=True) for name in ("s1", "s2", "s1")]
     others = [
         record("retrying")._replace(pauses_on_failure=True),
@@ -254,21 +251,21 @@ def test_schedules_that_failed_are_judged_once_and_again_after_a_fault_of_the_st
 def test_in_one_turn_a_bounded_number_of_schedules_is_judged_and_a_bounded_number_waits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("scheduler_app.worker.failures.MAX_WAITING", 120)
+    monkeypatch.setattr("scheduler_app.worker.reports.MAX_FAILED_SCHEDULES", 120)
     judged: list[str] = []
 
     def judge(schedule_id: str, now: datetime) -> bool:
         judged.append(schedule_id)
         return True
 
-    failures = Failures(judge, unexpected())
+    failures = FailedSchedules(judge, unexpected())
     failed = [record(f"s{number}", State.ERROR)._replace(pauses_on_failure=True) for number in range(130)]
     failures.note(failed)
     assert len(failures) == 120
     for turn in (50, 100, 120):
         failures.judge(NOON)
         assert len(judged) == turn
-    nobody = Failures(None, unexpected())
+    nobody = FailedSchedules(None, unexpected())
     nobody.note(failed[:1])
     nobody.judge(NOON)
     assert len(nobody) == 1

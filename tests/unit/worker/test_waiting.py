@@ -2,8 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from scheduler_app.worker.handover.batch import ClaimedBatch
-from scheduler_app.worker.handover.waiting import WaitingBatches
+from scheduler_app.worker.batch import ClaimedBatch, WaitingBatches
 from scheduler_app.worker.lease import Lease
 from tests.builders import event
 

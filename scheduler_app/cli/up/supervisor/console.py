@@ -21,7 +21,9 @@ class Console:
         width = max(map(len, (OWN_NAME, *names)))
         self._prefixes = {
             name: _prefix(name.ljust(width), colour if coloured else None)
-            for name, colour in zip((OWN_NAME, *names), (_BOLD, *_taken(_COLOURS, len(names))), strict=True)
+            for name, colour in zip(
+                (OWN_NAME, *names), (_BOLD, *_colours_for(_COLOURS, len(names))), strict=True
+            )
         }
         #: Whether the reader has closed the pipe (`scheduler up | head`).
         self.lost = False
@@ -54,5 +56,5 @@ def _prefix(name: str, colour: int | None) -> bytes:
     return (f"{name} | " if colour is None else f"\x1b[{colour}m{name} |\x1b[0m ").encode()
 
 
-def _taken(colours: Sequence[int], count: int) -> list[int]:
+def _colours_for(colours: Sequence[int], count: int) -> list[int]:
     return [colour for colour, _ in zip(cycle(colours), range(count), strict=False)]

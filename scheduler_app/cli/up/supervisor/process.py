@@ -1,15 +1,64 @@
-"""A running service: its process, in a session of its own, and the pipe that it writes to."""
+"""A service: its description, its running process in a session of its own, and the pipe that it writes to,
+cut into lines.
+"""
 
 import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from scheduler_app.cli.up.supervisor.line_buffer import LineBuffer
-from scheduler_app.cli.up.supervisor.service import Service
 from scheduler_app.embedded import with_parent_death_signal
+
+
+def _always() -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Service:
+    """`tier` gives the order: a tier starts when all services below it are ready, and ends before them."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    tier: int
+    #: Seconds between SIGTERM and SIGKILL.
+    grace: float
+    #: Called a few times a second until it returns True; each call takes about a second at most.
+    ready: Callable[[], bool] = _always
+    #: The file that gets every line, for a service of which the console shows only errors.
+    #: `error_line` returns the text to show for a line, None for a line that reports no error.
+    log: Path | None = None
+    error_line: Callable[[str], str | None] | None = None
+
+
+#: Bytes. A longer line is shown in pieces, so that no program can fill the supervisor's memory.
+MAX_LINE_BYTES = 64 * 1024
+
+
+class LineBuffer:
+    """Keeps an unfinished line until the next read completes it."""
+
+    def __init__(self) -> None:
+        self._unfinished = b""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Returns the lines that `data` completes, without their line ends."""
+        *lines, self._unfinished = (self._unfinished + data).split(b"\n")
+        if len(self._unfinished) > MAX_LINE_BYTES:
+            lines.append(self._unfinished)
+            self._unfinished = b""
+        return [line.removesuffix(b"\r") for line in lines]
+
+    def rest(self) -> list[bytes]:
+        """Returns the text after the last line end, if any, and forgets it."""
+        unfinished, self._unfinished = self._unfinished, b""
+        return [unfinished] if unfinished else []
+
 
 #: Bytes. A log that is larger at a start is kept as `.log.1`, and a new one begun.
 _LARGE_LOG = 10_000_000

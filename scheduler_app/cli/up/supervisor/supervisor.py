@@ -1,14 +1,129 @@
-"""Starts the services tier by tier, restarts those that die, and ends them in reverse order."""
+"""Starts the services tier by tier, restarts those that die, and ends them in reverse order. Signals become a
+file descriptor, so that `select` can wait for them beside the services' pipes.
+"""
 
+import os
 import selectors
+import signal
 import time
 from collections.abc import Callable, Sequence
+from types import FrameType, TracebackType
+from typing import Any, Self
 
 from scheduler_app.cli.up.supervisor.console import Console
-from scheduler_app.cli.up.supervisor.process import Process
-from scheduler_app.cli.up.supervisor.service import Service
-from scheduler_app.cli.up.supervisor.signals import Signals
-from scheduler_app.cli.up.supervisor.slot import Slot
+from scheduler_app.cli.up.supervisor.process import Process, Service
+
+#: All in seconds.
+FIRST_DELAY_SECONDS = 1.0
+LONGEST_DELAY_SECONDS = 30.0
+HEALTHY_SECONDS = 60.0
+
+
+class Backoff:
+    """1 s, doubled with each death up to 30 s; back to 1 s once a service has lived for 60 s."""
+
+    def __init__(self) -> None:
+        self._next = FIRST_DELAY_SECONDS
+
+    def after(self, lived: float) -> float:
+        """Returns the seconds to wait after a death that came `lived` seconds after the start."""
+        if lived >= HEALTHY_SECONDS:
+            self._next = FIRST_DELAY_SECONDS
+        delay = self._next
+        self._next = min(LONGEST_DELAY_SECONDS, 2 * delay)
+        return delay
+
+
+#: Seconds between two checks.
+_CHECK_EVERY = 0.1
+
+
+class Slot:
+    """Empty until `fill` starts the first process."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.process: Process | None = None
+        self.deaths = 0
+        self._ready = False
+        self._check_at = 0.0
+        self._again_at: float | None = None
+        self._backoff = Backoff()
+
+    def fill(self) -> Process:
+        self._again_at = None
+        self.process = Process(self.service)
+        return self.process
+
+    def vacate(self) -> float:
+        """Empties the slot after a death, and returns the seconds until it is to be filled again."""
+        assert self.process is not None  # noqa: S101
+        delay = self._backoff.after(time.monotonic() - self.process.started)
+        self._again_at = time.monotonic() + delay
+        self.process = None
+        self.deaths += 1
+        self._ready = False
+        return delay
+
+    def is_due(self) -> bool:
+        return self._again_at is not None and time.monotonic() >= self._again_at
+
+    def is_ready(self) -> bool:
+        """Whether its process has been ready once; checks at intervals until it has."""
+        if not self._ready and self.process is not None and time.monotonic() >= self._check_at:
+            self._ready = self.service.ready()
+            self._check_at = time.monotonic() + _CHECK_EVERY
+        return self._ready
+
+
+_END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Signals:
+    """While entered, counts the signals that ask for the end, and makes `fileno()` readable.
+
+    SIGCHLD makes it readable too, so that a death is seen at once.
+    """
+
+    def __init__(self) -> None:
+        self.asked_to_end = 0
+        self._previous: dict[int, Callable[[int, FrameType | None], Any] | int | None] = {}
+
+    def fileno(self) -> int:
+        return self._reader
+
+    def clear(self) -> None:
+        """Empties the pipe."""
+        try:
+            while os.read(self._reader, 4096):
+                continue
+        except BlockingIOError:
+            return
+
+    def __enter__(self) -> Self:
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
+        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+        for number in _END_SIGNALS:
+            # Under nohup SIGHUP is ignored, and has to stay so.
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                self._previous[number] = signal.signal(number, self._count)
+        self._previous[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(-1)
+        os.close(self._reader)
+        os.close(self._writer)
+
+    def _count(self, number: int, frame: FrameType | None) -> None:
+        self.asked_to_end += 1
+
 
 #: A service that dies this often before all are ready is given up, and all the others are ended.
 _DEATHS_BEFORE_READY = 3

@@ -1,13 +1,15 @@
-"""The days of a rule in words: what BYMONTH, BYMONTHDAY, BYDAY, BYYEARDAY and BYWEEKNO leave together."""
+"""The days of a rule in words: what BYMONTH, BYMONTHDAY, BYDAY, BYYEARDAY and BYWEEKNO leave together, and
+where SKIP moves a day that its month or year does not have.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Final
 
 from dateutil.rrule import weekday
 
-from scheduler_app.domain.recurrence.rules.day_filter import DayFilter
-
-from . import vocabulary as say
+from scheduler_app.domain.recurrence.description import vocabulary as say
+from scheduler_app.domain.recurrence.rules.days import DayFilter
+from scheduler_app.domain.recurrence.rules.rule import Frequency, Rule, Skip
 
 _DATES: Final = 4  # up to this many days of named months are written out one by one
 _SHORTEST: Final = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)  # lengths of the months
@@ -59,7 +61,7 @@ def yearly(days: str) -> DayWords:
 def day_words(of: DayFilter, moved: str = "") -> DayWords:
     """The words for the days that `of` allows, when every month and year takes part. `moved` says where
     days of the month go that are missing."""
-    of = plain(of)
+    of = simplified_filter(of)
     if moved:
         of = replace(of, by_day=())  # `moved` says it: the weekday is that of the day moved to
     kinds = [bool(of.by_year_day), bool(of.by_week_no), bool(of.by_month_day), any(d.n for d in of.by_day)]
@@ -68,9 +70,9 @@ def day_words(of: DayFilter, moved: str = "") -> DayWords:
     if (of.by_year_day and (of.by_month or of.by_day)) or (of.by_week_no and of.by_month):
         return _all_of(of)
     if of.by_year_day:
-        return yearly(_year_days(of.by_year_day) + (moved or missing(of)))
+        return yearly(_year_days(of.by_year_day) + (moved or missing_day_words(of)))
     if of.by_week_no:
-        return yearly(_in_weeks(of) + missing(of))
+        return yearly(_in_weeks(of) + missing_day_words(of))
     if of.by_month_day:
         return _weekdays_on(of) if of.by_day else _month_days(of, moved)
     if any(day.n for day in of.by_day):
@@ -78,7 +80,7 @@ def day_words(of: DayFilter, moved: str = "") -> DayWords:
     return _weekdays(of)
 
 
-def plain(of: DayFilter) -> DayFilter:
+def simplified_filter(of: DayFilter) -> DayFilter:
     """The same days with fewer parts: what allows everything is left out, and what another part holds."""
     weekly = {day.weekday for day in of.by_day if not day.n}
     most = 5 if of.days_in_month else 53
@@ -136,7 +138,7 @@ def _month_days(of: DayFilter, moved: str) -> DayWords:
     days = _of_month(of.by_month_day)
     if not moved:
         of = replace(of, by_month=tuple(month for month in of.by_month if _reaches(month, of.by_month_day)))
-    gone = moved or missing(of)
+    gone = moved or missing_day_words(of)
     if not of.by_month:
         return monthly(days, gone)
     exist = not gone or gone == _LEAP
@@ -153,7 +155,7 @@ def _reaches(month: int, days: tuple[int, ...]) -> bool:
 
 def _numbered(of: DayFilter) -> DayWords:
     days = say.listed(_ranked_weekdays(of.by_day, "and"))
-    gone = missing(of)
+    gone = missing_day_words(of)
     if of.by_month:
         return yearly(f"{days} of {say.months(of.by_month)}{gone}")
     if of.days_in_month:
@@ -261,7 +263,7 @@ def any_weekday(of: DayFilter) -> str:
     return say.listed(names, "or")
 
 
-def missing(of: DayFilter) -> str:
+def missing_day_words(of: DayFilter) -> str:
     """`, where there is a 31st,` for days that some of the months or years do not have; else nothing."""
     if (of.by_month == (2,) and of.by_month_day in ((29,), (-29,))) or of.by_year_day in ((366,), (-366,)):
         return _LEAP
@@ -273,3 +275,33 @@ def missing(of: DayFilter) -> str:
     if len(rare) == 1 and rare[0] in of.by_month_day and rare[0] > 0:
         return f", where there is a {say.ordinal(rare[0])},"
     return ", where they exist," if len(rare) > 1 else ", where there is one," if rare else ""
+
+
+#: By the direction, and whether the days are counted from the end.
+_OF_MONTH: Final = {
+    (Skip.BACKWARD, False): "the last day",
+    (Skip.FORWARD, False): "the 1st of the next month",
+    (Skip.BACKWARD, True): "the last day of the month before",
+    (Skip.FORWARD, True): "the 1st",
+}
+_OF_YEAR: Final = {
+    (Skip.BACKWARD, False): "the last day",
+    (Skip.FORWARD, False): "1 January of the next year",
+    (Skip.BACKWARD, True): "31 December of the year before",
+    (Skip.FORWARD, True): "1 January",
+}
+
+
+def moved_words(rule: Rule, of: DayFilter) -> str | None:
+    """`, or the last day where it is missing,`; empty where SKIP moves nothing, None if there are no words
+    for what it does."""
+    days, places = (of.by_month_day, _OF_MONTH) if of.by_month_day else (of.by_year_day, _OF_YEAR)
+    rare = [day for day in days if abs(day) > 28]
+    if rule.skip is Skip.OMIT or rule.freq > Frequency.MONTHLY or not (rare and missing_day_words(of)):
+        return ""
+    from_end = rare[0] < 0
+    others = of.by_week_no or (of.by_year_day if of.by_month_day else of.by_month)
+    if others or any((day < 0) != from_end for day in rare) or any(day.n for day in of.by_day):
+        return None
+    words = f", or {places[rule.skip, from_end]} where it is missing,"
+    return f"{words} if that is {any_weekday(of)}," if of.by_day else words

@@ -15,16 +15,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from scheduler_app.domain.recurrence.timeline import DAY, FIRST_DAY, LAST_DAY
-from scheduler_app.domain.recurrence.year_kinds import first_day, is_leap, members, month_spans
-from scheduler_app.domain.recurrence.zones.zone import Zone
+from scheduler_app.domain.recurrence.rules.rule import first_from, week_of
+from scheduler_app.domain.recurrence.timeline import (
+    DAY,
+    FIRST_DAY,
+    LAST_DAY,
+    first_day,
+    first_of_week_year,
+    is_leap,
+    members,
+    month_spans,
+    week_year_of,
+)
+from scheduler_app.domain.recurrence.zones import Zone
 
 from .days import Days
-from .interval_phase import week_of
 from .rule import Frequency, Rule
 from .step_budget import StepBudget
-from .times_of_day import first_from
-from .week_year import first_of_week_year, week_year_of
 
 
 @dataclass(frozen=True, eq=False)

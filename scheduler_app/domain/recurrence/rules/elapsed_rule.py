@@ -1,26 +1,105 @@
 """HOURLY, MINUTELY and SECONDLY rules: steps of exact time, tested on the local clock.
 
-A period is an hour, a minute or a second of elapsed time; the first one holds DTSTART and the k-th begins k
-× INTERVAL units later. So no instant repeats and none is lost when the clocks change. BY parts are tested on
-what the local clock shows at each instant.
+A period is an hour, a minute or a second of elapsed time; the first one holds DTSTART and the k-th begins
+k × INTERVAL units later. So no instant repeats and none is lost when the clocks change. BY parts are
+tested on what the local clock shows at each instant.
 
-The next period that can fire is found by turns: the time of day is looked up in a table (`time_table`), the
-day in the sets of `days`. Each jump passes over whatever the other excludes, so HOURLY;INTERVAL=7 with BYDAY
-and BYHOUR costs the same from 1970 as from yesterday, and SECONDLY;BYMONTH=2 does not walk through March.
+The next period that can fire is found by turns: the time of day is looked up in a table, the day in the
+sets of `days`. Each jump passes over whatever the other excludes, so HOURLY;INTERVAL=7 with BYDAY and
+BYHOUR costs the same from 1970 as from yesterday, and SECONDLY;BYMONTH=2 does not walk through March.
+
+The table is possible because, while one offset lasts, the local times at which the periods begin repeat
+after a short cycle of periods: a day's length divided by what it has in common with the step. One byte a
+period tells whether it can pass, and finding the next one is a search for a byte. Where the step is a
+multiple of seven units the weekdays repeat in the same cycle, and the table knows them too:
+HOURLY;INTERVAL=168;BYDAY=FR would otherwise visit every Friday in vain.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import gcd
 from typing import Final, NamedTuple
 
+from scheduler_app.domain.recurrence.rules.days import Days
+from scheduler_app.domain.recurrence.rules.rule import Frequency, Rule
+from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
 from scheduler_app.domain.recurrence.timeline import CYCLE_DAYS, CYCLE_YEARS, DAY, LAST_SECOND
-from scheduler_app.domain.recurrence.zones.zone import Zone
+from scheduler_app.domain.recurrence.zones import Zone
 
-from .days import Days
-from .rule import Frequency, Rule
-from .step_budget import StepBudget
-from .time_table import TimeTest, time_table
+_WEEK: Final = 7 * DAY
+_FEW_TURNS: Final = 1024
+
+
+class TimeTest(NamedTuple):
+    """What a period's beginning is tested for; an empty part allows everything. `unit` in seconds."""
+
+    hours: tuple[int, ...]
+    minutes: tuple[int, ...]
+    seconds: tuple[int, ...]
+    weekdays: tuple[int, ...]
+    unit: int
+
+
+def time_table(test: TimeTest, step: int, start: int) -> bytes:
+    """One byte for each period of a cycle, 1 where it can pass.
+
+    `step` is the seconds from period to period, `start` the local second of the first. A period that
+    straddles two units of the clock (after a shift of half an hour, say) can pass when either does.
+    """
+    table = _daily(test._replace(weekdays=()), step % DAY, start % DAY)
+    return _on_weekdays(table, test, step % _WEEK, start % _WEEK) if test.weekdays else table
+
+
+@lru_cache(maxsize=64)
+def _daily(test: TimeTest, step: int, start: int) -> bytes:
+    unit = test.unit
+    allowed = _allowed(test)
+    first, straddles = divmod(start, unit)
+    if straddles:
+        allowed = bytes(a | b for a, b in zip(allowed, allowed[1:] + allowed[:1], strict=True))
+    cells = DAY // unit
+    jump = step // unit
+    turn = cells // gcd(jump, cells)
+    if turn <= _FEW_TURNS or jump > _FEW_TURNS:
+        return bytes([allowed[(first + index * jump) % cells] for index in range(turn)])
+    rows: list[bytes] = []
+    done = 0
+    while done < turn:  # a row is what one pass over the day meets: slices are much faster than single bytes
+        row = allowed[first::jump][: turn - done]
+        rows.append(row)
+        done += len(row)
+        first = (first + len(row) * jump) % cells
+    return b"".join(rows)
+
+
+@lru_cache(maxsize=64)
+def _on_weekdays(table: bytes, test: TimeTest, step: int, start: int) -> bytes:
+    last = test.unit - 1
+    weekdays = test.weekdays
+    return bytes(
+        allowed
+        and (
+            ((start + index * step) // DAY + 6) % 7 in weekdays
+            or ((start + index * step + last) // DAY + 6) % 7 in weekdays
+        )
+        for index, allowed in enumerate(table)
+    )
+
+
+@lru_cache(maxsize=64)
+def _allowed(test: TimeTest) -> bytes:
+    """One byte for each unit of the day."""
+    a_second = b"\x01"
+    a_minute = _repeated(a_second, 60, test.seconds) if test.unit == 1 else a_second
+    an_hour = _repeated(a_minute, 60, test.minutes) if test.unit <= 60 else a_second
+    return _repeated(an_hour, 24, test.hours)
+
+
+def _repeated(table: bytes, times: int, chosen: tuple[int, ...]) -> bytes:
+    empty = bytes(len(table))
+    return b"".join(table if not chosen or index in chosen else empty for index in range(times))
+
 
 _UNITS: Final = {Frequency.HOURLY: 3600, Frequency.MINUTELY: 60, Frequency.SECONDLY: 1}
 
@@ -113,7 +192,7 @@ class ElapsedRule:
             turn = len(table)
             while True:
                 if turn > 1:
-                    period += _to_next(table, period) or 0
+                    period += _periods_to_next(table, period) or 0
                 if period >= end:
                     period = end  # what the table of this block said beyond it is not true there
                     break
@@ -135,7 +214,7 @@ class ElapsedRule:
             if period >= end:
                 return _Block(period, period + 1, b"\x01", True)
             table = self._table(offset)
-            jump = _to_next(table, period)
+            jump = _periods_to_next(table, period)
             # No jump at all: no time of day passes while this offset lasts.
             period = end if jump is None else period + jump
             if period >= end:
@@ -212,7 +291,7 @@ class ElapsedRule:
         )
 
 
-def _to_next(table: bytes, period: int) -> int | None:
+def _periods_to_next(table: bytes, period: int) -> int | None:
     """Periods from `period` to the next that its time table lets pass; None when the table lets none."""
     at = period % len(table)
     found = table.find(1, at)

@@ -5,6 +5,6 @@ by one, in the order in which RFC 5545, 3.3.10 applies them: DTSTART, INTERVAL, 
 and COUNT, and then the exceptions of the set.
 """
 
-from .reason import Reason, Verdict
+from scheduler_app.domain.recurrence.why.reason import Reason, RecurrenceVerdict
 
-__all__ = ["Reason", "Verdict"]
+__all__ = ["Reason", "RecurrenceVerdict"]

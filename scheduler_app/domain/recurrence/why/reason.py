@@ -18,7 +18,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RecurrenceVerdict:
     """Whether a recurrence fires at an instant, and its nearest occurrences."""
 
     fires: bool

@@ -1,22 +1,77 @@
-"""Why a recurrence set fires at an instant, or does not."""
+"""Why a recurrence set fires at an instant, or does not, and which occurrences are nearest to it.
+
+The evaluator goes forwards only, so the last occurrence before an instant is searched by halves.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
-from scheduler_app.domain.recurrence.rules.bound_rule import Start
-from scheduler_app.domain.recurrence.rules.closed_days import Observance
-from scheduler_app.domain.recurrence.rules.counted_rule import CountedRule
-from scheduler_app.domain.recurrence.rules.recurrence_set import RecurrenceSet
-from scheduler_app.domain.recurrence.rules.rolling import RolledSet
+from scheduler_app.domain.recurrence.rules.bound_rule import CountedRule, Start
+from scheduler_app.domain.recurrence.rules.open_days import RolledSet
+from scheduler_app.domain.recurrence.rules.recurrence_set import Observance, RecurrenceSet
 from scheduler_app.domain.recurrence.rules.step_budget import OutOfSteps, StepBudget
-from scheduler_app.domain.recurrence.timeline import DAY, ceil_second, floor_second, to_datetime
+from scheduler_app.domain.recurrence.timeline import DAY, FIRST_SECOND, ceil_second, floor_second, to_datetime
+from scheduler_app.domain.recurrence.why.reason import Reason, RecurrenceVerdict
+from scheduler_app.domain.recurrence.why.rule_reasons import (
+    causes_of,
+    closed_on,
+    day_in_words,
+    fires_at,
+    moved_by_calendar,
+    on_the_clock,
+    rule_reason,
+    rule_text,
+)
 
-from .causes import causes_of, closed_on, moved_by_calendar
-from .neighbours import AnySet, last_before
-from .reason import Reason, Verdict
-from .rule_reasons import gives, rule_reason
-from .sentences import day_in_words, on_the_clock, rule_text
+AnySet = RecurrenceSet | RolledSet
+
+_FIRST_REACH: Final = 3600
+_FURTHER: Final = 8
+#: A calendar moves an occurrence earlier by fewer closed days in a row than this.
+_ROLLED: Final = 4_000 * DAY
+
+
+def last_occurrence_before(of: AnySet, second: int, steps: StepBudget) -> int | None:
+    """The last occurrence before a UTC second; None if there is none."""
+    found, high = _some_before(of, second, steps)
+    if found is None:
+        return None
+    # Nothing lies between `high` and `second`.
+    while found + 1 < high:
+        middle = (found + 1 + high) // 2
+        later = _first_from(of, middle, steps)
+        if later is not None and later < second:
+            found = later
+        else:
+            high = middle
+    return found
+
+
+def _some_before(of: AnySet, second: int, steps: StepBudget) -> tuple[int | None, int]:
+    """`(an occurrence before a UTC second, a later second from which on there is none up to it)`."""
+    lowest = _lowest(of)
+    reach, high = _FIRST_REACH, second
+    while high > lowest:
+        low = max(second - reach, lowest)
+        found = _first_from(of, low, steps)
+        if found is not None and found < second:
+            return found, high
+        reach, high = reach * _FURTHER, low
+    return None, high
+
+
+def _lowest(of: AnySet) -> int:
+    """A UTC second before which nothing occurs."""
+    own = of.own if isinstance(of, RolledSet) else of
+    bounds = [(rule.bound if isinstance(rule, CountedRule) else rule).start for rule in own.rules]
+    first = min([*bounds, *own.dates[:1]], default=FIRST_SECOND)
+    return max(first - _ROLLED if isinstance(of, RolledSet) else first, FIRST_SECOND)
+
+
+def _first_from(of: AnySet, second: int, steps: StepBudget) -> int | None:
+    return next(of.instants(second, steps), None)
 
 
 class WholeBudget(StepBudget):
@@ -32,7 +87,7 @@ class WholeBudget(StepBudget):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExplainedRecurrence:
     """What is asked why."""
 
     own: RecurrenceSet
@@ -43,7 +98,9 @@ class Asked:
     observed: Observance | None = None
 
 
-def verdict(asked: Asked, instant: datetime, steps: StepBudget | None = None) -> Verdict:
+def verdict(
+    asked: ExplainedRecurrence, instant: datetime, steps: StepBudget | None = None
+) -> RecurrenceVerdict:
     """Whether a recurrence fires at an aware instant, and why not. `steps` is what it may cost.
 
     Raises InvalidRecurrence when even the occurrence after the instant cannot be found within that.
@@ -59,10 +116,10 @@ def verdict(asked: Asked, instant: datetime, steps: StepBudget | None = None) ->
     # Before the search backwards, which may use up all steps.
     causes = () if reasons else tuple(_causes(asked, second, steps))
     try:
-        previous, searched = last_before(asked.fires, later, steps), True
+        previous, searched = last_occurrence_before(asked.fires, later, steps), True
     except OutOfSteps:
         previous, searched = None, False
-    return Verdict(
+    return RecurrenceVerdict(
         not reasons,
         reasons,
         causes,
@@ -72,7 +129,7 @@ def verdict(asked: Asked, instant: datetime, steps: StepBudget | None = None) ->
     )
 
 
-def _reasons(asked: Asked, second: int, steps: StepBudget) -> list[Reason]:
+def _reasons(asked: ExplainedRecurrence, second: int, steps: StepBudget) -> list[Reason]:
     of, start = asked.own, asked.start
     local = second + of.zone.offset(second)
     if asked.observed is not None and next(of.instants(second, steps), None) == second:
@@ -95,13 +152,13 @@ def _exceptions(of: RecurrenceSet, second: int, local: int, steps: StepBudget) -
     if local // DAY in of.exception_days:
         found.append(Reason("EXDATE", f"An EXDATE takes {day_in_words(local)} away as a whole."))
     for rule in of.exception_rules:
-        if gives(rule, second, steps):
+        if fires_at(rule, second, steps):
             text = rule_text(rule.bound if isinstance(rule, CountedRule) else rule)
             found.append(Reason("EXRULE", f"EXRULE:{text} takes {on_the_clock(local)} away.", text))
     return found
 
 
-def _holiday(asked: Asked, second: int, local: int, steps: StepBudget) -> Reason:
+def _holiday(asked: ExplainedRecurrence, second: int, local: int, steps: StepBudget) -> Reason:
     """The rules name the instant, and the calendar is closed."""
     observed = asked.observed
     assert observed is not None  # noqa: S101 - the calendar is why we are here
@@ -121,7 +178,7 @@ def _holiday(asked: Asked, second: int, local: int, steps: StepBudget) -> Reason
     return Reason("holiday", f"{closed}, and on_holiday={way} moves it to {new}.")
 
 
-def _causes(asked: Asked, second: int, steps: StepBudget) -> Iterator[Reason]:
+def _causes(asked: ExplainedRecurrence, second: int, steps: StepBudget) -> Iterator[Reason]:
     """Why an instant fires."""
     of, fires = asked.own, asked.fires
     source = fires.source(second) if isinstance(fires, RolledSet) else None

@@ -1,12 +1,268 @@
-"""A cron expression taken apart: five fields, a shorthand such as `@daily`, or six fields with seconds."""
+"""A cron expression read field by field: five fields (crontab(5)), a shorthand such as `@daily`, or six
+fields with seconds; lists, ranges, steps and names, and the letters `L`, `W` and `#` that Quartz added to
+the two day fields.
+"""
 
 import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from .day_fields import MonthDays, Weekdays, read_month_days, read_weekdays
-from .errors import quoted, refused
-from .fields import HOURS, MINUTES, MONTHS, SECONDS, WEEKDAYS, Values, read_field
+from scheduler_app.domain.errors import InvalidField
+
+
+def cron_error(message: str) -> InvalidField:
+    """The error of the field `cron`; the message says what is wrong and what to write instead."""
+    return InvalidField("cron", message)
+
+
+def quoted(text: str) -> str:
+    """A piece of the expression as it is shown in a message, cut where it is long."""
+    return repr(text if len(text) <= 40 else text[:40] + "…")
+
+
+_ITEM: Final = re.compile(r"(\*|[0-9]+|[a-z]+)(?:-([0-9]+|[a-z]+))?(?:/([0-9]+))?", re.IGNORECASE)
+_DIGITS: Final = 4  # longer numbers are wrong in every field, and never reach int()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSpec:
+    """The numbers that a field may hold, both ends included, and the names of the first of them."""
+
+    name: str
+    low: int
+    high: int
+    names: tuple[str, ...] = ()
+
+    @property
+    def expected(self) -> str:
+        """What may stand in the field, for a message."""
+        names = f", {self.names[0]} to {self.names[-1]}" if self.names else ""
+        return f"use {self.low} to {self.high}{names}, lists 1,2, ranges 1-5, steps */2, or *"
+
+
+SECONDS: Final = FieldSpec("seconds", 0, 59)
+MINUTES: Final = FieldSpec("minutes", 0, 59)
+HOURS: Final = FieldSpec("hours", 0, 23)
+MONTH_DAYS: Final = FieldSpec("days of the month", 1, 31)
+MONTHS: Final = FieldSpec(
+    "months",
+    1,
+    12,
+    ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"),
+)
+#: 0 and 7 are both Sunday.
+WEEKDAYS: Final = FieldSpec("weekdays", 0, 7, ("sun", "mon", "tue", "wed", "thu", "fri", "sat"))
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValues:
+    """What a field holds. `star`: it *begins* with `*`, also as `*/2`, which is what Vixie's cron looks at to
+    tell how the two day fields are joined, and whether a job follows the clock."""
+
+    written: str
+    numbers: tuple[int, ...]
+    star: bool
+
+
+def read_field(text: str, spec: FieldSpec) -> FieldValues:
+    """The numbers of a field, ascending; InvalidField says what is wrong with it."""
+    numbers: set[int] = set()
+    for item in text.split(","):
+        numbers.update(read_item(item, spec))
+    return FieldValues(text, tuple(sorted(numbers)), text.startswith("*"))
+
+
+def read_item(item: str, spec: FieldSpec) -> range:
+    """The numbers of one item of a list: `5`, `1-5`, `*/2`, `5/15`, `mon-fri`."""
+    if "?" in item:
+        raise cron_error(
+            f"{quoted(item)} in the {spec.name} is not understood; a question mark stands alone in one of "
+            "the two day fields, for *"
+        )
+    match = _ITEM.fullmatch(item)
+    if match is None or (match[1] == "*" and match[2]):
+        raise cron_error(f"{quoted(item)} in the {spec.name} is not understood; {spec.expected}")
+    step = _step(match[3], spec)
+    if match[1] == "*":
+        return range(spec.low, spec.high + 1, step)
+    low = read_number(match[1], spec)
+    alone = spec.high if match[3] else low
+    high = read_number(match[2], spec) if match[2] else alone
+    if high < low:
+        raise cron_error(
+            f"{quoted(item)} in the {spec.name} runs backwards; "
+            f"write {_forwards(match, low, high, step, spec)}"
+        )
+    return range(low, high + 1, step)
+
+
+def read_number(text: str, spec: FieldSpec) -> int:
+    """The number that digits or a name stand for."""
+    if not text[0].isdigit():
+        return _named(text, spec)
+    number = int(text) if len(text) <= _DIGITS else -1
+    if not spec.low <= number <= spec.high:
+        raise cron_error(f"{quoted(text)} in the {spec.name} is out of range; {spec.expected}")
+    return number
+
+
+def _named(text: str, spec: FieldSpec) -> int:
+    name = text.lower()
+    if name in spec.names:
+        return spec.low + spec.names.index(name)
+    if name in ("h", "r"):
+        raise cron_error(
+            f"{quoted(text)} in the {spec.name} stands for a number that Jenkins or croniter chooses; write "
+            f"one from {spec.low} to {spec.high}, and a different one for each schedule to spread the load"
+        )
+    if name[:3] in spec.names:
+        raise cron_error(f"{quoted(text)} in the {spec.name} is not understood; write {name[:3]}")
+    raise cron_error(f"{quoted(text)} in the {spec.name} is not understood; {spec.expected}")
+
+
+def _step(text: str | None, spec: FieldSpec) -> int:
+    if text is None:
+        return 1
+    if len(text) > _DIGITS or int(text) == 0:
+        raise cron_error(
+            f"the step {quoted(text)} in the {spec.name} is not allowed; use 1 to {spec.high - spec.low + 1}"
+        )
+    return int(text)
+
+
+def _forwards(match: re.Match[str], low: int, high: int, step: int, spec: FieldSpec) -> str:
+    """What a range that runs over the end of its field, such as `fri-sun` or `22-2`, means."""
+    size = 7 if spec is WEEKDAYS else spec.high - spec.low + 1
+    numbers = [spec.low + (number - spec.low) % size for number in range(low, high + size + 1, step)]
+    if not match[1].isdigit() or (match[2] and not match[2].isdigit()):
+        return ",".join(spec.names[number - spec.low] for number in numbers)
+    if step > 1 or spec.names:
+        return ",".join(map(str, numbers))
+    return f"{low}-{spec.high},{spec.low}-{high}"
+
+
+_BEFORE_LAST: Final = re.compile(r"L-([0-9]{1,2})", re.IGNORECASE)
+_NEAREST: Final = re.compile(r"([0-9]{1,2})W", re.IGNORECASE)
+_LAST_OF: Final = re.compile(r"([0-9]+|[a-z]{3})L", re.IGNORECASE)
+_NTH_OF: Final = re.compile(r"([0-9]+|[a-z]+)#([0-9]+)", re.IGNORECASE)
+_MOST_BEFORE_LAST: Final = 30
+_MOST_OF_A_WEEKDAY: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class MonthDayField:
+    """Days of the month: `numbers` from its beginning (positive) and from its end (-1 is the last), the
+    weekdays (Monday to Friday) `nearest` to a day, and its last weekday. `star`: see `fields.Values`."""
+
+    written: str
+    numbers: tuple[int, ...]
+    nearest: tuple[int, ...]
+    last_weekday: bool
+    star: bool
+
+    @property
+    def everything(self) -> bool:
+        """Whether every day is one of them."""
+        return set(range(1, 32)) <= set(self.numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class WeekdayField:
+    """Weekdays, 0 for Monday: `days` of every week, and `ranked` ones of a month as `(rank, weekday)`, where
+    rank -1 is the last. `star`: see `fields.Values`."""
+
+    written: str
+    days: tuple[int, ...]
+    ranked: tuple[tuple[int, int], ...]
+    star: bool
+
+    @property
+    def everything(self) -> bool:
+        """Whether every day is one of them."""
+        return len(self.days) == 7
+
+
+def read_month_days(text: str) -> MonthDayField:
+    """The days of the month; InvalidField says what is wrong with them."""
+    if text == "?":
+        return MonthDayField(text, tuple(range(1, 32)), (), False, True)
+    numbers: set[int] = set()
+    nearest: set[int] = set()
+    last_weekday = False
+    for item in text.split(","):
+        upper = item.upper()
+        if upper in ("LW", "WL"):
+            last_weekday = True
+        elif upper == "L":
+            numbers.add(-1)
+        elif match := _BEFORE_LAST.fullmatch(item):
+            numbers.add(-1 - _days_before_last(match))
+        elif match := _NEAREST.fullmatch(item):
+            nearest.add(read_number(match[1], MONTH_DAYS))
+        elif upper.endswith("W") or upper.startswith("L"):
+            raise cron_error(
+                f"{quoted(item)} in the days of the month is not understood; L is the last day, L-3 three "
+                "days before it, 15W the weekday nearest to the 15th, LW the last weekday; list several with "
+                "commas"
+            )
+        else:
+            numbers.update(read_item(item, MONTH_DAYS))
+    return MonthDayField(
+        text, tuple(sorted(numbers)), tuple(sorted(nearest)), last_weekday, text.startswith("*")
+    )
+
+
+def read_weekdays(text: str) -> WeekdayField:
+    """The weekdays; InvalidField says what is wrong with them."""
+    if text == "?":
+        return WeekdayField(text, tuple(range(7)), (), True)
+    days: set[int] = set()
+    ranked: set[tuple[int, int]] = set()
+    for item in text.split(","):
+        if match := _LAST_OF.fullmatch(item):
+            ranked.add((-1, _from_monday(read_number(match[1], WEEKDAYS))))
+        elif match := _NTH_OF.fullmatch(item):
+            ranked.add((_rank(match), _from_monday(read_number(match[1], WEEKDAYS))))
+        elif item.upper() == "L":
+            raise cron_error(
+                "'L' in the weekdays does not say which one; write 6 for every Saturday, or 5L for the last "
+                "Friday of the month"
+            )
+        elif "#" in item:
+            raise cron_error(
+                f"{quoted(item)} in the weekdays is not understood; 1#2 is the second Monday of the month, "
+                "1L the last one"
+            )
+        else:
+            days.update(_from_monday(number) for number in read_item(item, WEEKDAYS))
+    ranked = {(rank, day) for rank, day in ranked if day not in days}
+    return WeekdayField(text, tuple(sorted(days)), tuple(sorted(ranked)), text.startswith("*"))
+
+
+def _from_monday(number: int) -> int:
+    """Cron's weekday, in which 0 and 7 are Sunday, counted from Monday as 0."""
+    return (number - 1) % 7
+
+
+def _days_before_last(match: re.Match[str]) -> int:
+    number = int(match[1])
+    if not 1 <= number <= _MOST_BEFORE_LAST:
+        raise cron_error(
+            f"{quoted(match[0])} in the days of the month is out of range; use L-1 to L-{_MOST_BEFORE_LAST}, "
+            "or L for the last day"
+        )
+    return number
+
+
+def _rank(match: re.Match[str]) -> int:
+    number = int(match[2]) if len(match[2]) == 1 else 0
+    if not 1 <= number <= _MOST_OF_A_WEEKDAY:
+        raise cron_error(
+            f"{quoted(match[0])} in the weekdays is out of range; use #1 to #{_MOST_OF_A_WEEKDAY}, or "
+            f"{match[1]}L for the last one of the month"
+        )
+    return number
+
 
 #: Where the seconds stand in six fields: before the minutes (Quartz, Spring, cronsim) or last (croniter).
 SecondsAt = Literal["first", "last"]
@@ -30,12 +286,12 @@ _FIELD: Final = re.compile(rf"(?:[0-9*?#,/LWHR-]|{'|'.join(MONTHS.names + WEEKDA
 class Expression:
     """The six fields, read and checked one by one."""
 
-    seconds: Values
-    minutes: Values
-    hours: Values
-    month_days: MonthDays
-    months: Values
-    weekdays: Weekdays
+    seconds: FieldValues
+    minutes: FieldValues
+    hours: FieldValues
+    month_days: MonthDayField
+    months: FieldValues
+    weekdays: WeekdayField
 
     @property
     def follows_clock(self) -> bool:
@@ -49,38 +305,38 @@ class Expression:
         return self.month_days.star or self.weekdays.star
 
 
-def split(text: str) -> list[str]:
+def split_fields(text: str) -> list[str]:
     """The five or six fields of an expression, a shorthand written out; InvalidField for what is none, with
     what to use instead."""
     fields = text.split()
     if not fields:
-        raise refused("is empty; give five fields: minute, hour, day of the month, month, weekday")
+        raise cron_error("is empty; give five fields: minute, hour, day of the month, month, weekday")
     if fields[0].startswith("@"):
         return _shorthand(text.strip())
     if zone := _ZONE.fullmatch(fields[0]):
-        raise refused(
+        raise cron_error(
             f"{quoted(fields[0])} does not belong here; give the zone as the field timezone, "
             f"{quoted(zone[1])}"
         )
     if not all(map(_FIELD.fullmatch, fields[5:])):
-        raise refused(
+        raise cron_error(
             f"{_joined(fields[5:])} is not a field; give the times alone, {_joined(fields[:5])}, without a "
             "command"
         )
     if len(fields) == 7 or (len(fields) == 6 and _YEARS.fullmatch(fields[5])):
-        raise refused(
+        raise cron_error(
             f"the year {quoted(fields[-1])} cannot be given; leave it out, {_joined(fields[:-1])}, or use "
             "rrule, which has DTSTART and UNTIL"
         )
     if len(fields) not in (5, 6):
-        raise refused(
+        raise cron_error(
             f"{quoted(text)} has {len(fields)} field{'' if len(fields) == 1 else 's'}; give five: minute, "
             "hour, day of the month, month, weekday, such as 0 9 * * 1-5"
         )
     return fields
 
 
-def read(fields: list[str], seconds_at: SecondsAt) -> Expression:
+def read_expression(fields: list[str], seconds_at: SecondsAt) -> Expression:
     """The expression that five fields are, or six with the seconds first or last. Raises InvalidField."""
     if len(fields) == 5:
         fields = [_ON_THE_MINUTE, *fields]
@@ -106,10 +362,10 @@ def _shorthand(text: str) -> list[str]:
     if name in SHORTHANDS:
         return SHORTHANDS[name].split()
     if name == "@reboot":
-        raise refused(
+        raise cron_error(
             "'@reboot' is no time; let what starts the machine call POST /api/v1/schedules/{id}/run, or give "
             "run_at for a single instant"
         )
     if name.startswith("@every"):
-        raise refused(f"{quoted(text)} is an interval; use every_seconds, such as 300 for five minutes")
-    raise refused(f"{quoted(text)} is not known; use one of {', '.join(SHORTHANDS)}, or five fields")
+        raise cron_error(f"{quoted(text)} is an interval; use every_seconds, such as 300 for five minutes")
+    raise cron_error(f"{quoted(text)} is not known; use one of {', '.join(SHORTHANDS)}, or five fields")

@@ -1,20 +1,126 @@
 """What the clauses of a phrase say, before it is decided what they mean together.
 
-Each clause holds what was read and nothing else. Every field of every clause that a phrase contains is used
-in its result, or the phrase is refused.
+Each clause holds what was read (times of day and single days among it) and nothing else. Every field of
+every clause that a phrase contains is used in its result, or the phrase is refused.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from .moments import Date, Day, Time
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A time of day. `bare`: an hour from 1 to 12 alone, which may be of the morning or of the evening.
+    `sure`: am, pm, noon or midnight was said."""
+
+    hour: int
+    minute: int = 0
+    second: int = 0
+    bare: bool = False
+    sure: bool = False
+
+    @property
+    def seconds(self) -> int:
+        """Since midnight."""
+        return self.hour * 3_600 + self.minute * 60 + self.second
+
+
+@dataclass(frozen=True, slots=True)
+class DaysAway:
+    """today (0), tomorrow (1), in three days (3)."""
+
+    days: int
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDay:
+    """A single weekday: "friday" (`which` is empty), "this friday", "next friday", "friday next week"."""
+
+    weekday: int
+    which: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A day of a month, perhaps of a year, perhaps with the weekday that it is said to be."""
+
+    month: int
+    day: int
+    year: int | None = None
+    weekday: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NumericDate:
+    """03/04/2027: which of the two is the month is open."""
+
+    first: int
+    second: int
+    year: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DayNumber:
+    """The 15th: of this month or a later one, whichever comes; or of the month that `month` names ("this",
+    "next")."""
+
+    day: int
+    month: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MonthOfYear:
+    """A month as a point in time: "starting in june", "until march 2027"."""
+
+    month: int
+    year: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EndOf:
+    """The end of a week, month, quarter or year; `this` where the phrase says that it is the present one."""
+
+    unit: str
+    this: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NthDay:
+    """The first Monday of next month: an ordinal, what it counts (0 is Monday; else as an ordinal that
+    repeats), and the month: "this", "next", or its number with `year`."""
+
+    number: int
+    what: int | str
+    month: str | int
+    year: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EasterDay:
+    """A day that moves with Easter Sunday, so many days after it."""
+
+    days: int
+    year: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A week from Tuesday, 3 days before Christmas (`count` is negative)."""
+
+    count: int
+    unit: str
+    day: "Day"
+
+
+Day = DaysAway | NamedDay | Date | NumericDate | DayNumber | MonthOfYear | EndOf | NthDay | EasterDay | Later
+
 
 #: What an ordinal can count, beside weekdays (0 is Monday).
 DAY, BUSINESS_DAY, WEEKDAY = "day", "business day", "weekday"
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class RepeatClause:
     """Every `count` units; `doubtful` for "biweekly", which may mean twice in one."""
 
     count: int
@@ -23,7 +129,7 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Often:
+class OftenClause:
     """Twice a day, once a week: so many times in a unit."""
 
     times: int
@@ -31,7 +137,7 @@ class Often:
 
 
 @dataclass(frozen=True, slots=True)
-class Weekdays:
+class WeekdaysClause:
     """Days of the week that repeat; `step` 2 for "every other"; `business` where business days were named;
     `listed` for several single days without "every", which may mean the next ones alone."""
 
@@ -42,7 +148,7 @@ class Weekdays:
 
 
 @dataclass(frozen=True, slots=True)
-class WeekdayAndDay:
+class WeekdayAndDayClause:
     """Friday the 13th."""
 
     weekday: int
@@ -51,7 +157,7 @@ class WeekdayAndDay:
 
 
 @dataclass(frozen=True, slots=True)
-class Nth:
+class NthClause:
     """The first Monday, the last business day: ordinals (negative from the end) and what they count.
 
     `joint` where several weekdays share an ordinal; `every` where "every" stands before it.
@@ -63,7 +169,7 @@ class Nth:
 
 
 @dataclass(frozen=True, slots=True)
-class MonthDays:
+class MonthDaysClause:
     """Days of the month by their numbers; `every` where the phrase says that they repeat."""
 
     days: tuple[int, ...]
@@ -71,7 +177,7 @@ class MonthDays:
 
 
 @dataclass(frozen=True, slots=True)
-class WithinMonth:
+class WithinMonthClause:
     """Only on days of the month with these numbers, in the order in which they come; `every` where the phrase
     says so."""
 
@@ -80,14 +186,14 @@ class WithinMonth:
 
 
 @dataclass(frozen=True, slots=True)
-class Weeks:
+class WeeksClause:
     """Only in the ISO weeks of the year with these numbers."""
 
     weeks: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class PeriodClause:
     """Of every month, of the quarter, of every other year."""
 
     unit: str
@@ -95,7 +201,7 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
-class Months:
+class MonthsClause:
     """In January and July, from June to August; `quarters` where they were named as quarters."""
 
     months: tuple[int, ...]
@@ -103,7 +209,7 @@ class Months:
 
 
 @dataclass(frozen=True, slots=True)
-class YearlyDates:
+class YearlyDatesClause:
     """Days of the year that repeat; `every` where the phrase says so."""
 
     dates: tuple[Date, ...]
@@ -111,35 +217,35 @@ class YearlyDates:
 
 
 @dataclass(frozen=True, slots=True)
-class On:
+class OnClause:
     """The one day on which a single callback comes."""
 
     days: tuple[Day, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class OnEach:
+class OnEachClause:
     """Several single days, on each of which a callback comes once."""
 
     days: tuple[Day, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class AtClause:
     """An instant that is written with its offset."""
 
     instant: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class TimesClause:
     """Times of day."""
 
     times: tuple[Time, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class PartOfDay:
+class PartOfDayClause:
     """In the morning, at night; `daily` for "every morning"."""
 
     part: str
@@ -147,7 +253,7 @@ class PartOfDay:
 
 
 @dataclass(frozen=True, slots=True)
-class PastHour:
+class PastHourClause:
     """So many minutes past the hour; `of_every_hour` where the clause itself says "every hour", `of_the_hour`
     where it says "the hour"."""
 
@@ -157,7 +263,7 @@ class PastHour:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class WindowClause:
     """Between two times of day."""
 
     first: Time
@@ -165,12 +271,12 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkingHours:
+class WorkingHoursClause:
     """During business hours: the phrase does not say which."""
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartClause:
     """The day or the time from which on; `at` is a time that follows the day; `week`: from the Monday of its
     week."""
 
@@ -181,7 +287,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Until:
+class UntilClause:
     """The day (inclusive) or the time up to which; `at` is a time that follows the day."""
 
     day: Day | None
@@ -190,7 +296,7 @@ class Until:
 
 
 @dataclass(frozen=True, slots=True)
-class For:
+class ForClause:
     """For so many units."""
 
     count: int
@@ -198,14 +304,14 @@ class For:
 
 
 @dataclass(frozen=True, slots=True)
-class Total:
+class TotalClause:
     """So many times in all."""
 
     times: int
 
 
 @dataclass(frozen=True, slots=True)
-class After:
+class AfterClause:
     """In so long: a number of seconds, or of days, weeks, months, years; `now` is `After(0, "second")`."""
 
     count: int
@@ -213,7 +319,7 @@ class After:
 
 
 @dataclass(frozen=True, slots=True)
-class Roll:
+class RollClause:
     """ "or the business day before": what becomes of a day that is none ("previous", "next" or "nearest");
     `weekday` where it says weekday, which no calendar changes."""
 
@@ -222,7 +328,7 @@ class Roll:
 
 
 @dataclass(frozen=True, slots=True)
-class InZone:
+class InZoneClause:
     """The IANA names of the zones in which the times may be meant: one, unless the phrase's name for it has
     several."""
 
@@ -230,52 +336,63 @@ class InZone:
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
+class OnceClause:
     """ "once", "only once": a single callback."""
 
 
 @dataclass(frozen=True, slots=True)
-class Holidays:
+class HolidaysClause:
     """Public holidays, which only a calendar knows."""
 
 
-Left = Weekdays | Months | MonthDays | Nth | Period | YearlyDates | On | Times | Window | Holidays
+ExceptedClause = (
+    WeekdaysClause
+    | MonthsClause
+    | MonthDaysClause
+    | NthClause
+    | PeriodClause
+    | YearlyDatesClause
+    | OnClause
+    | TimesClause
+    | WindowClause
+    | HolidaysClause
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Except:
+class ExceptClause:
     """What is left out."""
 
-    what: tuple[Left, ...]
+    what: tuple[ExceptedClause, ...]
 
 
 Clause = (
-    Repeat
-    | Often
-    | Weekdays
-    | WeekdayAndDay
-    | Nth
-    | MonthDays
-    | WithinMonth
-    | Weeks
-    | Period
-    | Months
-    | YearlyDates
-    | On
-    | OnEach
-    | At
-    | Times
-    | PartOfDay
-    | PastHour
-    | Window
-    | WorkingHours
-    | Start
-    | Until
-    | For
-    | Total
-    | After
-    | Roll
-    | InZone
-    | Once
-    | Except
+    RepeatClause
+    | OftenClause
+    | WeekdaysClause
+    | WeekdayAndDayClause
+    | NthClause
+    | MonthDaysClause
+    | WithinMonthClause
+    | WeeksClause
+    | PeriodClause
+    | MonthsClause
+    | YearlyDatesClause
+    | OnClause
+    | OnEachClause
+    | AtClause
+    | TimesClause
+    | PartOfDayClause
+    | PastHourClause
+    | WindowClause
+    | WorkingHoursClause
+    | StartClause
+    | UntilClause
+    | ForClause
+    | TotalClause
+    | AfterClause
+    | RollClause
+    | InZoneClause
+    | OnceClause
+    | ExceptClause
 )

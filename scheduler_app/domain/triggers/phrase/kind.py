@@ -17,7 +17,7 @@ from scheduler_app.domain.triggers.kind import (
     Value,
     written_value,
 )
-from scheduler_app.domain.triggers.single_local_time import at_local_time
+from scheduler_app.domain.triggers.run_at import at_local_time
 
 if TYPE_CHECKING:
     from scheduler_app.domain.triggers.trigger import Trigger

@@ -1,4 +1,6 @@
-"""A phrase translated: one meaning, or a refusal with the words that were not understood or the readings."""
+"""A phrase translated: one meaning, or a refusal with the words that were not understood or the readings;
+also of phrases that join two schedules by "and", such as "mondays at 9 and fridays at 17".
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,20 +8,165 @@ from datetime import UTC
 from itertools import zip_longest
 from typing import Final
 
-from scheduler_app.domain.recurrence.zones.zone import UnknownZone, find_zone
-from scheduler_app.domain.recurrence.zones.zone_hint import better_zone
+from scheduler_app.domain.recurrence.zones import UnknownZone, better_zone, find_zone
 from scheduler_app.domain.triggers.kind import NotUnderstood, Translation, TriggerContext
+from scheduler_app.domain.triggers.phrase.clause_bag import (
+    AmbiguousPhrase,
+    ClauseBag,
+    PhraseContext,
+    PhraseRefused,
+)
+from scheduler_app.domain.triggers.phrase.clauses import (
+    AfterClause,
+    AtClause,
+    Clause,
+    Date,
+    DayNumber,
+    InZoneClause,
+    MonthDaysClause,
+    NamedDay,
+    NthClause,
+    OnceClause,
+    OnClause,
+    PartOfDayClause,
+    PastHourClause,
+    PeriodClause,
+    RepeatClause,
+    TimesClause,
+    WeekdayAndDayClause,
+    WeekdaysClause,
+    WindowClause,
+    YearlyDatesClause,
+)
+from scheduler_app.domain.triggers.phrase.grammar_days import yearly_dates
+from scheduler_app.domain.triggers.phrase.kind import MAX_CHARACTERS
+from scheduler_app.domain.triggers.phrase.once import single_time
+from scheduler_app.domain.triggers.phrase.parser import ReadClause, read_clauses
+from scheduler_app.domain.triggers.phrase.repeated import has_repetition, repeated_times
+from scheduler_app.domain.triggers.phrase.tokens import MAX_TOKENS, tokens_of
+from scheduler_app.domain.triggers.phrase.words import SECONDS_OF
 
-from .clauses import After, At, Clause, InZone
-from .kind import MAX_CHARACTERS
-from .meaning.bag import Bag
-from .meaning.once import once
-from .meaning.outcome import Moment, Refused, Several
-from .meaning.repeated import repeated, repeats
-from .reading import Read, read
-from .segments import each_time, segments, single_days
-from .tokens import MAX_TOKENS, tokens_of
-from .words import SECONDS_OF
+MAX_SEGMENTS = 4
+_DAYS = (
+    WeekdaysClause,
+    MonthDaysClause,
+    NthClause,
+    YearlyDatesClause,
+    RepeatClause,
+    OnClause,
+    WeekdayAndDayClause,
+)
+_WHOLE = (*_DAYS, TimesClause, PastHourClause, WindowClause, PeriodClause)
+
+
+def segments(clauses: tuple[ReadClause, ...]) -> list[tuple[Clause, ...]] | None:
+    """The parts that each have days of their own, with times of their own or those of all; None when the
+    phrase has no such parts."""
+    return _with_their_times(clauses) or _with_the_same_times(clauses)
+
+
+def _with_the_same_times(clauses: tuple[ReadClause, ...]) -> list[tuple[Clause, ...]] | None:
+    """ "every friday and on the last day of the month at 9": days of several kinds, and the times of all."""
+    if not clauses or not all(isinstance(read.clause, _WHOLE) for read in clauses):
+        return None
+    edge = next((read for read in (clauses[-1], clauses[0]) if isinstance(read.clause, TimesClause)), None)
+    rest = [read for read in clauses if read is not edge]
+    parts: list[list[Clause]] = [[]]
+    for read in rest:
+        if read.joined and any(isinstance(one, _DAYS) for one in parts[-1]):
+            parts.append([])
+        parts[-1].append(read.clause)
+    if edge is None or any(isinstance(read.clause, TimesClause) for read in rest):
+        return None
+    if not 1 < len(parts) <= MAX_SEGMENTS or not all(has_repetition(tuple(part)) for part in parts):
+        return None
+    return [(*part, edge.clause) for part in parts]
+
+
+def _with_their_times(clauses: tuple[ReadClause, ...]) -> list[tuple[Clause, ...]] | None:
+    parts: list[list[Clause]] = [[]]
+    for read in clauses:
+        if read.joined and _is_whole(parts[-1]):
+            parts.append([])
+        if not isinstance(read.clause, _WHOLE):
+            return None
+        parts[-1].append(read.clause)
+    if not 1 < len(parts) <= MAX_SEGMENTS or not all(_is_whole(part) for part in parts):
+        return None
+    if not has_repetition(tuple(parts[0])):
+        return None  # "monday at 9 and tuesday at 10" may be two single days
+    return [tuple(_repeating(one) for one in part) for part in parts]
+
+
+def _is_whole(part: list[Clause]) -> bool:
+    """Whether it says on which days, and when on them."""
+    days = any(isinstance(one, _DAYS) and not _is_short(one) for one in part)
+    return days and any(isinstance(one, TimesClause | PastHourClause) or _is_short(one) for one in part)
+
+
+def _is_short(clause: Clause) -> bool:
+    """Whether it is an interval within a day."""
+    return isinstance(clause, RepeatClause) and clause.unit in SECONDS_OF
+
+
+def single_days(clauses: tuple[ReadClause, ...]) -> list[tuple[Clause, ...]] | None:
+    """The parts of "monday at 9 and tuesday at 10", each a single day with its time; None where there are no
+    such parts, or where one of them repeats."""
+    shared: list[Clause] = [
+        one.clause for one in clauses if isinstance(one.clause, InZoneClause | OnceClause)
+    ]
+    rest = [one for one in clauses if one.clause not in shared]
+    times = [one for one in rest if isinstance(one.clause, TimesClause)]
+    if len(times) == 1 and times[0] in (rest[0], rest[-1]):
+        shared.append(times[0].clause)  # the times of all
+        rest.remove(times[0])
+    parts: list[list[Clause]] = [[]]
+    for one in rest:
+        if one.joined and (len(times) == 1 or any(isinstance(each, TimesClause) for each in parts[-1])):
+            parts.append([])
+        parts[-1].append(one.clause)
+    if not 1 < len(parts) <= MAX_SEGMENTS or not times:
+        return None
+    whole = [(*part, *shared) for part in parts]
+    for part in whole:
+        kinds = sorted(
+            type(one).__name__
+            for one in part
+            if not isinstance(one, InZoneClause | OnceClause | PartOfDayClause)
+        )
+        if kinds not in (["OnClause", "TimesClause"], ["MonthDaysClause", "TimesClause"]) or has_repetition(
+            part
+        ):
+            return None
+    return whole
+
+
+def repeated_each_time(parts: list[tuple[Clause, ...]]) -> list[tuple[Clause, ...]] | None:
+    """The same days from now on: every week, month or year; None where one of them comes only once."""
+    again = [tuple(_again(one) for one in part) for part in parts]
+    return again if all(has_repetition(part) for part in again) else None
+
+
+def _again(clause: Clause) -> Clause:
+    if isinstance(clause, MonthDaysClause):
+        return replace(clause, every=True)
+    if isinstance(clause, OnClause) and len(clause.days) == 1:
+        day = clause.days[0]
+        if isinstance(day, Date) and yearly_dates((day,)):
+            return YearlyDatesClause((day,), every=True)
+        if isinstance(day, DayNumber) and not day.month:
+            return MonthDaysClause((day.day,), every=True)
+    return _repeating(clause)
+
+
+def _repeating(clause: Clause) -> Clause:
+    """ "every monday at 9 and friday at 17": the second day repeats as the first one does."""
+    if isinstance(clause, OnClause) and len(clause.days) == 1:
+        day = clause.days[0]
+        if isinstance(day, NamedDay) and not day.which:
+            return WeekdaysClause((day.weekday,))
+    return clause
+
 
 _SHOWN: Final = 120
 _STAMP: Final = len("20261124T090000")
@@ -34,82 +181,82 @@ def translate(phrase: str, context: TriggerContext) -> Translation:
     Raises NotUnderstood.
     """
     if len(phrase) > MAX_CHARACTERS:
-        raise _refusal(Refused(f"has more than {MAX_CHARACTERS} characters; say it in fewer words"))
+        raise _refusal(PhraseRefused(f"has more than {MAX_CHARACTERS} characters; say it in fewer words"))
     tokens = tokens_of(phrase)
     if not tokens:
-        raise _refusal(Refused("is empty; say for example “every Tuesday at 9:34”"))
+        raise _refusal(PhraseRefused("is empty; say for example “every Tuesday at 9:34”"))
     if len(tokens) > MAX_TOKENS:
-        raise _refusal(Refused(f"has more than {MAX_TOKENS} words; say it in fewer"))
-    reading = read(tokens)
-    moment = moment_of(context)
+        raise _refusal(PhraseRefused(f"has more than {MAX_TOKENS} words; say it in fewer"))
+    reading = read_clauses(tokens)
+    moment = phrase_context(context)
     if reading.unknown:
         words = " ".join(reading.unknown)[:_SHOWN]
         raise _refusal(
-            Refused(f"not understood: {words}; say it without, or in other words", reading.unknown),
+            PhraseRefused(f"not understood: {words}; say it without, or in other words", reading.unknown),
             _readings_of(reading.clauses, moment),
         )
     try:
         return meaning_of(reading.clauses, moment)
-    except Refused as refusal:
+    except PhraseRefused as refusal:
         raise _refusal(refusal, _with_less(reading.clauses, moment)) from None
 
 
 def uses_timezone(phrase: str) -> bool:
     """Whether a phrase that was understood once means local times of the schedule's zone: it names no zone of
     its own, and is not "in 10 minutes"."""
-    clauses = tuple(one.clause for one in read(tokens_of(phrase)).clauses)
-    if any(isinstance(clause, InZone | At) for clause in clauses):
+    clauses = tuple(one.clause for one in read_clauses(tokens_of(phrase)).clauses)
+    if any(isinstance(clause, InZoneClause | AtClause) for clause in clauses):
         return False
-    elapsed = any(isinstance(clause, After) and clause.unit in SECONDS_OF for clause in clauses)
-    return repeats(clauses) or not elapsed
+    elapsed = any(isinstance(clause, AfterClause) and clause.unit in SECONDS_OF for clause in clauses)
+    return has_repetition(clauses) or not elapsed
 
 
-def moment_of(context: TriggerContext) -> Moment:
+def phrase_context(context: TriggerContext) -> PhraseContext:
     """When and where a phrase is said."""
     zone = find_zone(context.timezone)
-    return Moment(
+    return PhraseContext(
         context.at.astimezone(UTC), zone.info, zone.name, context.gap, context.overlap, context.calendar
     )
 
 
-def _refusal(refused: Refused, readings: Sequence[Translation] = ()) -> NotUnderstood:
+def _refusal(refused: PhraseRefused, readings: Sequence[Translation] = ()) -> NotUnderstood:
     return NotUnderstood("phrase", refused.message, not_understood=refused.words, readings=tuple(readings))
 
 
-def _readings_of(clauses: tuple[Read, ...], moment: Moment) -> tuple[Translation, ...]:
+def _readings_of(clauses: tuple[ReadClause, ...], moment: PhraseContext) -> tuple[Translation, ...]:
     """What clauses mean alone: that, its several readings, or what they mean with one clause less."""
     try:
         return (meaning_of(clauses, moment),)
     except NotUnderstood as several:
         return several.readings
-    except Refused:
+    except PhraseRefused:
         return _with_less(clauses, moment)
 
 
-def _with_less(clauses: tuple[Read, ...], moment: Moment) -> tuple[Translation, ...]:
+def _with_less(clauses: tuple[ReadClause, ...], moment: PhraseContext) -> tuple[Translation, ...]:
     """What clauses that contradict each other, or never happen together, mean without one of them, whichever
     it is; what repeats still repeats."""
     whole = tuple(one.clause for one in clauses)
     found: list[Translation] = []
     for index in range(len(whole)):
         rest = (*clauses[:index], *clauses[index + 1 :])
-        if repeats(tuple(one.clause for one in rest)) != repeats(whole):
+        if has_repetition(tuple(one.clause for one in rest)) != has_repetition(whole):
             continue
         try:
             meanings: tuple[Translation, ...] = (meaning_of(rest, moment),)
         except NotUnderstood as several:
             meanings = several.readings
-        except Refused:
+        except PhraseRefused:
             continue
         found += [meaning for meaning in meanings if meaning not in found]
     return tuple(found[:MAX_READINGS])
 
 
-def meaning_of(clauses: tuple[Read, ...], moment: Moment) -> Translation:
+def meaning_of(clauses: tuple[ReadClause, ...], moment: PhraseContext) -> Translation:
     """The meaning of the clauses, or of the parts that "and" joins. Raises NotUnderstood or Refused."""
     try:
         return _single(tuple(one.clause for one in clauses), moment)
-    except Refused:
+    except PhraseRefused:
         days = single_days(clauses)
         if days is not None:
             return _on_single_days(days, moment)
@@ -120,7 +267,7 @@ def meaning_of(clauses: tuple[Read, ...], moment: Moment) -> Translation:
     return _one_of([_together(way) for way in ways], reason)
 
 
-def _ways(parts: Sequence[tuple[Clause, ...]], moment: Moment) -> tuple[list[list[Translation]], str]:
+def _ways(parts: Sequence[tuple[Clause, ...]], moment: PhraseContext) -> tuple[list[list[Translation]], str]:
     """The ways in which parts can be read together, and why a person must be asked which is meant: one part
     alone has several readings."""
     ways: list[list[Translation]] = [[]]
@@ -140,23 +287,23 @@ def _one_of(readings: Sequence[Translation], reason: str) -> Translation:
     """The only reading; NotUnderstood with all of them where there is a reason to ask."""
     if not reason:
         return readings[0]
-    raise _refusal(Refused(reason), readings[:MAX_READINGS])
+    raise _refusal(PhraseRefused(reason), readings[:MAX_READINGS])
 
 
 def _together(found: list[Translation]) -> Translation:
     """Several recurrences as one. Raises Refused where one of them is more than rules."""
     lines = [line for one in found for line in (one.recurrence or "").split("\n")]
     if not all(line.startswith("RRULE:") for line in lines) or len({one.on_holiday for one in found}) > 1:
-        raise Refused("these are two schedules; make two")
+        raise PhraseRefused("these are two schedules; make two")
     rules = "\n".join(dict.fromkeys(lines))
     return Translation(rules, warnings=_warnings(found), on_holiday=found[0].on_holiday)
 
 
-def _on_single_days(parts: list[tuple[Clause, ...]], moment: Moment) -> Translation:
+def _on_single_days(parts: list[tuple[Clause, ...]], moment: PhraseContext) -> Translation:
     """Several days with times of their own: each once, unless every part may be meant to repeat."""
     ways, reason = _ways(parts, moment)
     readings = [_dates(way) for way in ways]
-    again = each_time(parts)
+    again = repeated_each_time(parts)
     if again is None:
         return _one_of(readings, reason)
     repeating = [_together(way) for way in _ways(again, moment)[0]]
@@ -168,7 +315,7 @@ def _dates(found: list[Translation]) -> Translation:
     """Several single local times as one list of dates."""
     dates = sorted((one.recurrence or "").removeprefix("RDATE:") for one in found)
     if not all(len(date) == _STAMP for date in dates):
-        raise Refused("these are several schedules; make them one by one")
+        raise PhraseRefused("these are several schedules; make them one by one")
     return Translation(f"RDATE:{','.join(dict.fromkeys(dates))}", warnings=_warnings(found))
 
 
@@ -176,21 +323,21 @@ def _warnings(found: list[Translation]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(warning for one in found for warning in one.warnings))
 
 
-def _single(clauses: tuple[Clause, ...], moment: Moment) -> Translation:
+def _single(clauses: tuple[Clause, ...], moment: PhraseContext) -> Translation:
     """The one meaning of clauses. Raises NotUnderstood with readings when there are several."""
     waiting = [clauses]
     found: list[Translation] = []
     reason, ask = "", False
-    refusal: Refused | None = None
+    refusal: PhraseRefused | None = None
     for _ in range(_MAX_TRIES):
         if not waiting or len(found) == MAX_READINGS:
             break
         try:
             meaning = _compiled(waiting.pop(0), moment)
-        except Several as several:
+        except AmbiguousPhrase as several:
             reason, ask = reason or several.reason, ask or several.ask
             waiting = [*several.options, *waiting]
-        except Refused as error:
+        except PhraseRefused as error:
             refusal = refusal or error
         else:
             if meaning not in found:
@@ -198,25 +345,25 @@ def _single(clauses: tuple[Clause, ...], moment: Moment) -> Translation:
     if len(found) == 1 and not ask:
         return found[0]
     if found:
-        raise _refusal(Refused(reason), found)
-    raise refusal or Refused(reason or "this cannot be understood")
+        raise _refusal(PhraseRefused(reason), found)
+    raise refusal or PhraseRefused(reason or "this cannot be understood")
 
 
-def _compiled(clauses: tuple[Clause, ...], moment: Moment) -> Translation:
-    bag = Bag(clauses)
-    zone = bag.take(InZone)
+def _compiled(clauses: tuple[Clause, ...], moment: PhraseContext) -> Translation:
+    bag = ClauseBag(clauses)
+    zone = bag.take(InZoneClause)
     if zone is not None and len(zone.names) > 1:
-        options = [[InZone((name,))] for name in zone.names]
+        options = [[InZoneClause((name,))] for name in zone.names]
         raise bag.ambiguity(zone, options, "this time zone can be read in several ways; give its IANA name")
     if zone is not None:
         moment = _in_zone(zone.names[0], moment)
-    return repeated(bag, moment) if repeats(clauses) else once(bag, moment)
+    return repeated_times(bag, moment) if has_repetition(clauses) else single_time(bag, moment)
 
 
-def _in_zone(name: str, moment: Moment) -> Moment:
+def _in_zone(name: str, moment: PhraseContext) -> PhraseContext:
     """The same moment, seen from the zone that the phrase names."""
     try:
         named = find_zone(name)
     except UnknownZone:
-        raise Refused(f"{name} is no IANA time zone; {better_zone(name)}", (name,)) from None
+        raise PhraseRefused(f"{name} is no IANA time zone; {better_zone(name)}", (name,)) from None
     return replace(moment, zone=named.info, zone_name=named.name, names_zone=True)

@@ -10,7 +10,7 @@ import pytest
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.triggers import TriggerContext
-from scheduler_app.domain.triggers.cron.reading import reading_of
+from scheduler_app.domain.triggers.cron.translation import cron_reading
 from tests.unit.triggers.cron.cron_counter import Counter, count
 from tests.unit.triggers.cron.random_crons import random_cron
 
@@ -32,7 +32,7 @@ def instants(day: date, counter: Counter) -> list[datetime]:
 
 
 def translated(text: str, seconds: str | None) -> Recurrence:
-    found = reading_of(text, seconds, TriggerContext(CREATED))  # type: ignore[arg-type]
+    found = cron_reading(text, seconds, TriggerContext(CREATED))  # type: ignore[arg-type]
     return Recurrence.parse(found.recurrence, created_at=CREATED)
 
 

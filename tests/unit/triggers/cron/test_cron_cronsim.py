@@ -17,7 +17,7 @@ from cronsim import CronSim, CronSimError
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.triggers import TriggerContext
-from scheduler_app.domain.triggers.cron.reading import reading_of
+from scheduler_app.domain.triggers.cron.translation import cron_reading
 from tests.unit.triggers.cron.cron_counter import SHORT
 from tests.unit.triggers.cron.random_crons import random_cron
 
@@ -29,7 +29,7 @@ A_BATCH = 250
 
 
 def translated(text: str, seconds: str | None = None) -> Recurrence:
-    found = reading_of(text, seconds, TriggerContext(START))  # type: ignore[arg-type]
+    found = cron_reading(text, seconds, TriggerContext(START))  # type: ignore[arg-type]
     return Recurrence.parse(found.recurrence, created_at=START)
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.recurrence.text.parsed_text import MAX_RULES
+from scheduler_app.domain.recurrence.parsed_text import MAX_RULES
 from scheduler_app.domain.triggers import NotUnderstood, TriggerContext, Value, new_trigger
 from scheduler_app.domain.triggers.cron.kind import MAX_CHARACTERS
 

@@ -5,9 +5,8 @@ from datetime import date
 import pytest
 
 from scheduler_app.domain.triggers import NotUnderstood, TriggerContext
-from scheduler_app.domain.triggers.phrase.meaning.calendar_days import dates_of, make, months_later
-from scheduler_app.domain.triggers.phrase.meaning.outcome import Refused
-from scheduler_app.domain.triggers.phrase.moments import (
+from scheduler_app.domain.triggers.phrase.clause_bag import PhraseRefused
+from scheduler_app.domain.triggers.phrase.clauses import (
     Date,
     Day,
     DayNumber,
@@ -17,6 +16,7 @@ from scheduler_app.domain.triggers.phrase.moments import (
     NamedDay,
     NumericDate,
 )
+from scheduler_app.domain.triggers.phrase.dates import date_or_none, dates_of, months_later
 from scheduler_app.domain.triggers.phrase.translation import translate
 from tests.unit.triggers.phrase.judged import SAID
 
@@ -96,7 +96,7 @@ def test_a_day_means_these_dates(day: Day, today: str, meant: list[str]) -> None
     ],
 )
 def test_a_day_that_does_not_exist_is_refused(day: Day, why: str) -> None:
-    with pytest.raises(Refused, match=why):
+    with pytest.raises(PhraseRefused, match=why):
         dates_of(day, date.fromisoformat(WEDNESDAY))
 
 
@@ -116,12 +116,21 @@ def test_months_later_is_the_same_day_or_the_last_one(day: str, months: int, lat
 
 
 def test_what_lies_beyond_the_year_9998_is_no_date() -> None:
-    with pytest.raises(Refused, match="beyond the year 9998"):
+    with pytest.raises(PhraseRefused, match="beyond the year 9998"):
         months_later(date(9998, 12, 1), 1)
-    assert make(9998, 12, 31) == date(9998, 12, 31)
-    assert make(1, 1, 1) == date(1, 1, 1)
-    assert [make(9999, 1, 1), make(0, 1, 1), make(2026, 0, 1), make(2026, 13, 1)] == [None] * 4
-    assert [make(2026, 11, 0), make(2026, 11, 31), make(2026, 11, 30)] == [None, None, date(2026, 11, 30)]
+    assert date_or_none(9998, 12, 31) == date(9998, 12, 31)
+    assert date_or_none(1, 1, 1) == date(1, 1, 1)
+    assert [
+        date_or_none(9999, 1, 1),
+        date_or_none(0, 1, 1),
+        date_or_none(2026, 0, 1),
+        date_or_none(2026, 13, 1),
+    ] == [None] * 4
+    assert [date_or_none(2026, 11, 0), date_or_none(2026, 11, 31), date_or_none(2026, 11, 30)] == [
+        None,
+        None,
+        date(2026, 11, 30),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -8,29 +8,29 @@ from typing import Any, get_args
 import pytest
 
 from scheduler_app.domain.triggers import NotUnderstood, Translation, TriggerContext
+from scheduler_app.domain.triggers.phrase.clause_bag import PhraseRefused
 from scheduler_app.domain.triggers.phrase.clauses import (
     Clause,
-    Except,
-    InZone,
-    Often,
-    On,
-    Once,
-    PartOfDay,
-    Period,
-    Repeat,
-    Start,
-    Times,
-    Window,
+    ExceptClause,
+    InZoneClause,
+    OftenClause,
+    OnceClause,
+    OnClause,
+    PartOfDayClause,
+    PeriodClause,
+    RepeatClause,
+    StartClause,
+    Time,
+    TimesClause,
+    WindowClause,
 )
-from scheduler_app.domain.triggers.phrase.meaning.outcome import Refused
-from scheduler_app.domain.triggers.phrase.moments import Time
-from scheduler_app.domain.triggers.phrase.reading import Read, read
+from scheduler_app.domain.triggers.phrase.parser import ReadClause, read_clauses
 from scheduler_app.domain.triggers.phrase.tokens import tokens_of
-from scheduler_app.domain.triggers.phrase.translation import meaning_of, moment_of
+from scheduler_app.domain.triggers.phrase.translation import meaning_of, phrase_context
 from tests.unit.triggers.phrase.expected import Row, rows
 from tests.unit.triggers.phrase.judged import SAID
 
-MOMENT = moment_of(TriggerContext(SAID))
+MOMENT = phrase_context(TriggerContext(SAID))
 UNDERSTOOD = [
     row
     for table in (
@@ -65,15 +65,15 @@ _OTHERS = {
 }
 
 
-def clauses_of(row: Row) -> tuple[Read, ...]:
-    return read(tokens_of(row.phrase)).clauses
+def clauses_of(row: Row) -> tuple[ReadClause, ...]:
+    return read_clauses(tokens_of(row.phrase)).clauses
 
 
-def meaning(clauses: tuple[Read, ...]) -> Translation | None:
+def meaning(clauses: tuple[ReadClause, ...]) -> Translation | None:
     """None where the clauses are refused."""
     try:
         return meaning_of(clauses, MOMENT)
-    except (NotUnderstood, Refused):
+    except (NotUnderstood, PhraseRefused):
         return None
 
 
@@ -103,7 +103,17 @@ def changed(value: Any, *, numbers: bool = False) -> Iterator[Any]:
 
 
 #: What may be said twice: "monthly on the 1st of the month", "today at 18:00", "every morning at 7am", "UTC".
-_MAY_REPEAT = (InZone, Repeat, Often, Once, Period, On, PartOfDay, Times, Start)
+_MAY_REPEAT = (
+    InZoneClause,
+    RepeatClause,
+    OftenClause,
+    OnceClause,
+    PeriodClause,
+    OnClause,
+    PartOfDayClause,
+    TimesClause,
+    StartClause,
+)
 
 
 @pytest.mark.parametrize("row", UNDERSTOOD, ids=lambda row: row.phrase)
@@ -122,7 +132,7 @@ def test_no_number_is_without_effect(row: Row) -> None:
     whole = meaning(clauses)
     for index, one in enumerate(clauses):
         # A window may end, and a beginning lie, between two occurrences.
-        if not isinstance(one.clause, Window | Start | Except):
+        if not isinstance(one.clause, WindowClause | StartClause | ExceptClause):
             for other in changed(one.clause, numbers=True):
                 found = meaning((*clauses[:index], replace(one, clause=other), *clauses[index + 1 :]))
                 assert found != whole, f"{one.clause} and {other} mean the same"

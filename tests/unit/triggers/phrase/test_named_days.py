@@ -6,8 +6,8 @@ from typing import get_args
 import pytest
 
 from scheduler_app.domain.triggers import NotUnderstood, TriggerContext
+from scheduler_app.domain.triggers.phrase.clause_bag import NAMES
 from scheduler_app.domain.triggers.phrase.clauses import Clause
-from scheduler_app.domain.triggers.phrase.meaning.bag import NAMES
 from scheduler_app.domain.triggers.phrase.translation import translate
 from tests.unit.triggers.phrase.judged import SAID
 

@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler_app.domain.triggers import NotUnderstood, Translation, TriggerContext
-from scheduler_app.domain.triggers.phrase.reading import read
+from scheduler_app.domain.triggers.phrase.parser import read_clauses
 from scheduler_app.domain.triggers.phrase.tokens import tokens_of
 from scheduler_app.domain.triggers.phrase.translation import MAX_READINGS, translate
 from tests.unit.triggers.phrase.expected import rows
@@ -58,7 +58,7 @@ def test_what_contradicts_itself_is_refused_with_what_it_means_without_a_part(
 
 
 def test_nine_of_ten_refusals_of_what_was_read_in_part_have_readings() -> None:
-    in_part = [phrase for phrase in dict.fromkeys(REFUSED) if read(tokens_of(phrase)).clauses]
+    in_part = [phrase for phrase in dict.fromkeys(REFUSED) if read_clauses(tokens_of(phrase)).clauses]
     without = [phrase for phrase in in_part if not refusal(phrase).readings]
     assert len(in_part) > 80
     assert len(without) * 10 <= len(in_part), without

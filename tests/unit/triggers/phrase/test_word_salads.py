@@ -3,9 +3,9 @@
 import pytest
 
 from scheduler_app.domain.triggers import NotUnderstood, Translation, TriggerContext
+from scheduler_app.domain.triggers.phrase import tokens as reading_cursor
 from scheduler_app.domain.triggers.phrase.kind import MAX_CHARACTERS
-from scheduler_app.domain.triggers.phrase.reading import MAX_CLAUSES
-from scheduler_app.domain.triggers.phrase.reading import cursor as reading_cursor
+from scheduler_app.domain.triggers.phrase.parser import MAX_CLAUSES
 from scheduler_app.domain.triggers.phrase.rules import MAX_TOTAL
 from scheduler_app.domain.triggers.phrase.tokens import MAX_TOKENS
 from scheduler_app.domain.triggers.phrase.translation import MAX_READINGS, translate

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from scheduler_app.domain.recurrence.zones.zone import find_zone
+from scheduler_app.domain.recurrence.zones import find_zone
 from scheduler_app.domain.triggers import NotUnderstood, TriggerContext
 from scheduler_app.domain.triggers.phrase.translation import translate
 from scheduler_app.domain.triggers.phrase.words import ZONES_BY_LETTERS, ZONES_BY_WORDS

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime, timedelta
 
 from scheduler_app.domain.event import SUSPECT_AFTER
-from scheduler_app.domain.lane import FRESH_FOR, Lane
-from scheduler_app.store.events.outbox import Due
-from scheduler_app.usecases.dispatch.batches import (
+from scheduler_app.domain.queues import FRESH_FOR, Lane
+from scheduler_app.store.events.outbox import DueEvent
+from scheduler_app.usecases.duties.dispatch_selection import (
     CLAIM_AHEAD,
     EVENTS_A_BATCH,
     EVENTS_OF_A_BUSY_ORIGIN,
@@ -20,8 +20,8 @@ def ms(count: int) -> timedelta:
     return timedelta(milliseconds=count)
 
 
-def due(*at: datetime) -> list[Due]:
-    return [Due(each, f"e{number}") for number, each in enumerate(at)]
+def due(*at: datetime) -> list[DueEvent]:
+    return [DueEvent(each, f"e{number}") for number, each in enumerate(at)]
 
 
 def test_events_due_within_a_tenth_of_a_second_travel_together_and_are_taken_up_just_before() -> None:
@@ -71,9 +71,9 @@ def test_what_a_person_asked_for_this_moment_is_urgent() -> None:
 
 def test_a_busy_origin_has_batches_of_its_own_behind_those_that_others_share() -> None:
     many = EVENTS_OF_A_BUSY_ORIGIN
-    busy = [Due(NOON + ms(500), f"busy{number:03}", "http://busy:80") for number in range(many)]
-    few = [Due(NOON + ms(550), f"few{number}", f"http://few{number}:80") for number in range(3)]
-    next_span = [Due(NOON + ms(600), "next", "http://busy:80")]
+    busy = [DueEvent(NOON + ms(500), f"busy{number:03}", "http://busy:80") for number in range(many)]
+    few = [DueEvent(NOON + ms(550), f"few{number}", f"http://few{number}:80") for number in range(3)]
+    next_span = [DueEvent(NOON + ms(600), "next", "http://busy:80")]
     batches = grouped([*busy, *few, *next_span], NOON, BURST_AHEAD)
     assert [batch.ids for batch in batches] == [
         ("few0", "few1", "few2"),
@@ -83,15 +83,15 @@ def test_a_busy_origin_has_batches_of_its_own_behind_those_that_others_share() -
 
 
 def test_origins_of_a_few_events_share_a_batch() -> None:
-    events = [Due(NOON + ms(500), f"e{number}", f"http://o{number % 2}:80") for number in range(90)]
+    events = [DueEvent(NOON + ms(500), f"e{number}", f"http://o{number % 2}:80") for number in range(90)]
     (batch,) = grouped(events, NOON, BURST_AHEAD)
     assert len(batch.ids) == 90
 
 
 def test_an_event_that_lost_several_leases_travels_alone_and_last() -> None:
     at = NOON + ms(500)
-    suspects = [Due(at, f"s{number}", lost_leases=SUSPECT_AFTER) for number in range(2)]
-    others = [Due(at, "once", lost_leases=SUSPECT_AFTER - 1), Due(at, "never")]
+    suspects = [DueEvent(at, f"s{number}", lost_leases=SUSPECT_AFTER) for number in range(2)]
+    others = [DueEvent(at, "once", lost_leases=SUSPECT_AFTER - 1), DueEvent(at, "never")]
     batches = grouped([*suspects, *others], NOON, BURST_AHEAD)
     assert [(batch.ids, batch.lane) for batch in batches] == [
         (("once", "never"), Lane.FRESH),
@@ -125,8 +125,8 @@ def test_an_eta_is_given_only_where_it_lies_ahead() -> None:
 
 
 def test_an_origin_is_busy_from_so_many_events_in_a_span_on() -> None:
-    def of(origin: str, count: int) -> list[Due]:
-        return [Due(NOON, f"{origin}{number:03}", origin) for number in range(count)]
+    def of(origin: str, count: int) -> list[DueEvent]:
+        return [DueEvent(NOON, f"{origin}{number:03}", origin) for number in range(count)]
 
     few = of("a", EVENTS_OF_A_BUSY_ORIGIN - 1)
     assert len(grouped([*few, *of("b", 3)], NOON, BURST_AHEAD)) == 1

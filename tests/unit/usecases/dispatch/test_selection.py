@@ -7,12 +7,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduler_app.domain.event import SUSPECT_AFTER
-from scheduler_app.domain.lane import FRESH_FOR
-from scheduler_app.store.events.outbox import Due
-from scheduler_app.usecases.dispatch import selection
-from scheduler_app.usecases.dispatch.batches import EVENTS_A_BATCH
-from scheduler_app.usecases.dispatch.room import Room
-from scheduler_app.usecases.dispatch.selection import FIRST_SLICE, SLICE, Selection, select
+from scheduler_app.domain.queues import FRESH_FOR
+from scheduler_app.store.events.outbox import DueEvent
+from scheduler_app.usecases.duties import dispatch_selection
+from scheduler_app.usecases.duties.dispatch_selection import (
+    EVENTS_A_BATCH,
+    FIRST_SLICE,
+    SLICE,
+    DispatchSelection,
+    Room,
+    select,
+)
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 UNTIL = NOW + timedelta(seconds=60)
@@ -25,15 +30,15 @@ CANDIDATES, HOG = 40, 10
 class Waiting:
     """Events as the outbox gives them: the soonest first. `reads` are the answers' sizes."""
 
-    def __init__(self, events: Sequence[Due]) -> None:
-        self._events: list[Due] = []
+    def __init__(self, events: Sequence[DueEvent]) -> None:
+        self._events: list[DueEvent] = []
         for each in events:
             insort(self._events, each)
         self.reads: list[tuple[int, datetime | None, frozenset[str]]] = []
 
     def __call__(
         self, until: datetime, *, limit: int, after: datetime | None = None, but: Collection[str] = ()
-    ) -> list[Due]:
+    ) -> list[DueEvent]:
         found = [
             each
             for each in self._events
@@ -45,20 +50,20 @@ class Waiting:
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "CANDIDATES", CANDIDATES)
-    monkeypatch.setattr(selection, "EVENTS_OF_A_HOG", HOG)
-    monkeypatch.setattr(selection, "EVENTS_A_PAGE", 4)
+    monkeypatch.setattr(dispatch_selection, "CANDIDATES", CANDIDATES)
+    monkeypatch.setattr(dispatch_selection, "EVENTS_OF_A_HOG", HOG)
+    monkeypatch.setattr(dispatch_selection, "EVENTS_A_PAGE", 4)
 
 
-def due(at: datetime, number: int = 0, *, origin: str = "a", schedule: str = "s", lost: int = 0) -> Due:
-    return Due(at, f"{schedule}-1-{number:04}", origin, lost)
+def due(at: datetime, number: int = 0, *, origin: str = "a", schedule: str = "s", lost: int = 0) -> DueEvent:
+    return DueEvent(at, f"{schedule}-1-{number:04}", origin, lost)
 
 
-def many(count: int, at: datetime, *, origin: str = "a", schedule: str = "s") -> list[Due]:
+def many(count: int, at: datetime, *, origin: str = "a", schedule: str = "s") -> list[DueEvent]:
     return [due(at + number * MOMENT, number, origin=origin, schedule=schedule) for number in range(count)]
 
 
-def origins(events: Sequence[Due]) -> list[str]:
+def origins(events: Sequence[DueEvent]) -> list[str]:
     return [each.origin for each in events]
 
 
@@ -88,7 +93,9 @@ def test_what_there_is_no_room_for_waits_and_is_told_of() -> None:
         CANDIDATES // 2 > EVENTS_A_BATCH,
     )
     fresh = select(Waiting(many(5, NOW)), NOW, UNTIL, Room(0, 0, 1))
-    assert fresh == Selection([], [], more=False), "nothing can go out: a beat does not look again at once"
+    assert fresh == DispatchSelection([], [], more=False), (
+        "nothing can go out: a beat does not look again at once"
+    )
 
 
 def test_a_suspect_takes_a_whole_message() -> None:
@@ -132,14 +139,14 @@ def test_behind_a_full_read_of_one_origin_the_others_are_found() -> None:
 
 def test_hogs_are_left_out_one_after_the_other_for_a_bounded_number_of_reads() -> None:
     hogs = "abcdefgh"
-    events: list[Due] = []
+    events: list[DueEvent] = []
     for place, origin in enumerate(hogs):
         events += many(CANDIDATES, NOW + place * 1_000 * MOMENT, origin=origin, schedule=origin)
     waiting = Waiting(events)
     found = select(waiting, NOW, UNTIL, ROOM)
-    assert len(waiting.reads) == 1 + selection.ROUNDS
+    assert len(waiting.reads) == 1 + dispatch_selection.ROUNDS
     assert [but for _, _, but in waiting.reads] == [
-        frozenset(hogs[:count]) for count in range(selection.ROUNDS + 1)
+        frozenset(hogs[:count]) for count in range(dispatch_selection.ROUNDS + 1)
     ]
     assert len(found.fresh) == CANDIDATES
 
@@ -172,12 +179,12 @@ def test_late_events_hide_no_fresh_ones_nor_those_of_other_origins() -> None:
 
 def test_pages_take_what_is_fresh_first_and_a_share_of_what_is_late() -> None:
     fresh, late = many(30, NOW), many(30, LONG_AGO, origin="b", schedule="t")
-    pages = list(Selection(fresh, late, more=False).pages(16))
-    share = 16 // selection.LATE_SHARE
+    pages = list(DispatchSelection(fresh, late, more=False).pages(16))
+    share = 16 // dispatch_selection.LATE_SHARE
     assert origins(pages[0]).count("b") == share
     assert all(page == sorted(page) for page in pages)
     assert sorted(each for page in pages for each in page) == sorted([*fresh, *late])
     assert [len(page) for page in pages] == [16, 16, 16, 12]
-    assert [len(page) for page in Selection(fresh, [], more=False).pages(16)] == [16, 14]
-    assert [len(page) for page in Selection([], late, more=False).pages(16)] == [16, 14]
-    assert list(Selection([], [], more=False).pages(16)) == []
+    assert [len(page) for page in DispatchSelection(fresh, [], more=False).pages(16)] == [16, 14]
+    assert [len(page) for page in DispatchSelection([], late, more=False).pages(16)] == [16, 14]
+    assert list(DispatchSelection([], [], more=False).pages(16)) == []

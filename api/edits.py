@@ -1,0 +1,201 @@
+"""Edits: conditional requests (RFC 9110, 13: ETag, If-Match), the log of edits, and taking one back.
+
+The log says who edited a schedule, in the words of the API: its fields before and after, masked as in
+answers.
+"""
+
+import re
+import zlib
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from flask import Flask, g, request
+from marshmallow import ValidationError, fields
+
+from scheduler_app.api import request_limits
+from scheduler_app.api.json_types import View
+from scheduler_app.api.problems import HttpProblem, of_validation
+from scheduler_app.api.services import services, tenant
+from scheduler_app.api.wire.field_types import Headers
+from scheduler_app.api.wire.schedule import ScheduleInput, schedule_shown
+from scheduler_app.api.wire.schedule_fields import EDIT_FIELDS
+from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
+from scheduler_app.domain.http_action import HttpAction
+from scheduler_app.domain.masking import split_query
+from scheduler_app.domain.schedule import MAX_EDIT_NOTE, EditRecord, Schedule
+from scheduler_app.domain.triggers import BY_NAME
+from scheduler_app.store import REJECTED, STORE_FAULTS, Store
+from scheduler_app.store.edits import Edits
+from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.deeds.creation import Preconditions
+from scheduler_app.usecases.schedule_revisions import OnEdit
+
+_VERSION = re.compile(r"(\d{1,15})(-[0-9a-f]{8})?\Z")
+
+
+def etag(view: View) -> str:
+    """The ETag of a schedule's view, `"3-9f1c2a40"`: the version, which edits raise, and a digest of what
+    changes without an edit. So a client that polls with If-None-Match notices a finished schedule."""
+    moving = repr(
+        [view.get(name) for name in ("state", "next_run_at", "last_run", "reason", "revision", "warnings")]
+    )
+    return f'"{view["version"]}-{zlib.crc32(moving.encode()):08x}"'
+
+
+def unchanged(tag: str) -> bool:
+    """Whether If-None-Match names `tag`, by the weak comparison (RFC 9110, 8.8.3.2)."""
+    return request.if_none_match.contains_weak(tag.strip('"'))
+
+
+def put_conditions(schedule_id: str) -> Preconditions:
+    """What a PUT requires to find: no schedule (`If-None-Match: *` or `?if-absent`), any schedule
+    (`If-Match: *`) or one version of it (If-Match). Raises StaleVersion."""
+    if request.if_none_match.star_tag or g.write_query.get("if_absent") is not None:
+        return Preconditions(absent=True)
+    try:
+        if "If-None-Match" in request.headers:
+            tag = etag(schedule_shown(services().manager.get(schedule_id, tenant=tenant()), services().now()))
+            if unchanged(tag):
+                raise StaleVersion(f"If-None-Match names the schedule as it is, {tag}")
+        version = version_wanted(schedule_id)
+    except NotFound:
+        if "If-Match" not in request.headers:
+            return Preconditions()
+        raise StaleVersion(f"If-Match asks for a schedule {schedule_id}, and there is none") from None
+    return Preconditions(version=version, present=request.if_match.star_tag)
+
+
+def version_wanted(schedule_id: str) -> int | None:
+    """The version that If-Match names; None without one. Raises NotFound, StaleVersion.
+
+    Of an ETag only the version counts: a next occurrence that has moved on is no edit that this request could
+    overwrite. `"3"` is accepted beside the whole tag. Weak tags match nothing (RFC 9110, 13.1.1).
+    """
+    given = request.if_match
+    if "If-Match" not in request.headers or given.star_tag:
+        return None
+    # Werkzeug reads the empty tag, `""`, as None.
+    matches = [_VERSION.match(tag or "") for tag in given.as_set(include_weak=False)]
+    versions = {int(match[1]) for match in matches if match}
+    if len(versions) == 1:
+        return versions.pop()
+    current = services().manager.get(schedule_id, tenant=tenant()).version
+    if current not in versions:
+        raise StaleVersion(f"If-Match does not name the schedule's version, {current}: give its ETag")
+    return current
+
+
+log = get_logger(__name__)
+
+#: Why, in a person's words; the editor's field does the same.
+NOTE_HEADER = "X-Scheduler-Note"
+
+
+def edit_recorder(store: Store) -> OnEdit:
+    """What notes each edit of a schedule. An edit that cannot be noted has been made all the same."""
+
+    def note(
+        schedule_id: str, what: str, before: Schedule | None, after: Schedule | None, now: datetime
+    ) -> None:
+        was, will = _fields(before, now), _fields(after, now)
+        differ = {name for name in was.keys() | will.keys() if was.get(name) != will.get(name)}
+        record = EditRecord(
+            id=Edits.new_id(),
+            schedule_id=schedule_id,
+            at=now,
+            what=what,
+            version=after.version if after else 0,
+            by=g.get("key_name", ""),
+            note=_read_note(),
+            before={name: was[name] for name in sorted(differ & was.keys())},
+            after={name: will[name] for name in sorted(differ & will.keys())},
+            secrets_changed=_secrets_changed(before, after, differ),
+        )
+        try:
+            store.edits.add(record)
+        except (*STORE_FAULTS, *REJECTED) as error:
+            log.warning(
+                "edit.unnoted",
+                message="An edit was made and could not be noted",
+                schedule_id=schedule_id,
+                error=str(error)[:300],
+            )
+
+    return note
+
+
+def register_edit_notes(app: Flask) -> None:
+    """Refuses a note that cannot be kept, before anything is changed."""
+
+    @app.before_request
+    def check_note() -> None:
+        if len(request.headers.get(NOTE_HEADER, "")) > MAX_EDIT_NOTE:
+            field = {"pointer": f"/{NOTE_HEADER}", "detail": f"must not exceed {MAX_EDIT_NOTE} characters"}
+            raise HttpProblem(422, f"{NOTE_HEADER}: {field['detail']}", [field])
+
+
+def _read_note() -> str:
+    found: str = g.get("edit_note") or request.headers.get(NOTE_HEADER, "")
+    return found[:MAX_EDIT_NOTE]
+
+
+def _fields(schedule: Schedule | None, now: datetime) -> View:
+    """What an edit can change, as answers show it."""
+    if schedule is None:
+        return {}
+    # The reason of a state follows from how it came about: no edit of a person gives it.
+    return {
+        name: value
+        for name, value in schedule_shown(schedule, now).items()
+        if name in EDIT_FIELDS and name != "reason"
+    }
+
+
+def _secrets_changed(before: Schedule | None, after: Schedule | None, differ: set[str]) -> bool:
+    """Whether the action differs in what answers mask."""
+    if before is None or after is None or before.action == after.action:
+        return False
+    was, will = before.action, after.action
+    if isinstance(was, HttpAction) and isinstance(will, HttpAction) and replace(was, url=will.url) == will:
+        return split_query(was.url)[1] != split_query(will.url)[1]
+    return not differ & {"method", "destination", "action"} or bool(differ & {"headers", "body", "json"})
+
+
+_INPUT = ScheduleInput()
+
+
+def revert(schedule_id: str, edit_id: str, version: int | None = None) -> Schedule:
+    """Raises NotFound, Conflict, InvalidField, StaleVersion, and Problem where a value is no longer valid."""
+    made = services()
+    edit = made.store.edits.get(edit_id, schedule_id, tenant=tenant())
+    if edit is None:
+        raise NotFound(f"there is no edit {edit_id[:64]} of {schedule_id}")
+    if not edit.before and not edit.after:
+        raise Conflict("there is nothing to take back: that edit changed no field that answers show")
+    if edit.what == "deleted":
+        raise Conflict("a deletion cannot be taken back: the schedule's secrets are gone")
+    try:
+        _, draft = _INPUT.load(revert_body(edit))
+    except ValidationError as error:
+        raise of_validation(error) from None
+    g.edit_note = g.get("edit_note") or f"Reverts the edit of {edit.at:%Y-%m-%d %H:%M:%S} UTC"
+    return made.manager.edit(
+        schedule_id, draft, made.now(), tenant=tenant(), version=version, hops=request_limits.request_hops()
+    )
+
+
+def revert_body(edit: EditRecord) -> View:
+    """The body of the PUT that takes the edit back."""
+    body: dict[str, Any] = dict(edit.before)
+    for name in edit.after.keys() - edit.before.keys():
+        field = EDIT_FIELDS.get(name)
+        if field is None:
+            continue
+        if isinstance(field, fields.List):
+            body[name] = []
+        elif isinstance(field, Headers):
+            body[name] = {}
+        elif field.allow_none and not (name in BY_NAME and BY_NAME.keys() & edit.before.keys()):
+            body[name] = None
+    return body

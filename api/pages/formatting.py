@@ -1,0 +1,155 @@
+"""How pages show times, durations, names of schedules and small charts.
+
+Charts are SVG drawn here: no script, no style, and a table beside each for readers. Sizes are in units of the
+drawing; the page's stylesheet gives colours by class, in light and dark.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import log10
+
+from scheduler_app.api.services import services
+from scheduler_app.domain.local_time import local_in
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.store.events.events import EventRecord
+
+_NAME = re.compile(r"`([^`]*)`")
+#: What a request says by null, a form says by an empty field.
+_NULL = (("A null takes it away", "Empty: nobody is told"), ("null for never", "empty for never"))
+_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+
+
+def relative(moment: datetime, now: datetime) -> str:
+    """`in 5 minutes`, `2 days ago`, `now`: to the largest unit, which is enough beside the exact time. What
+    lacks a sixtieth of a unit counts as whole: `in 2 hours` is not to become `in 1 hour` in a second."""
+    seconds = round((moment - now).total_seconds())
+    for size, unit in _UNITS:
+        count = (abs(seconds) + size // 60) // size
+        if count:
+            amount = f"{count} {unit}{'s' if count > 1 else ''}"
+            return f"in {amount}" if seconds > 0 else f"{amount} ago"
+    return "now"
+
+
+def instant(moment: datetime) -> str:
+    """`Mon 2026-03-02 12:00:00 UTC`, with milliseconds where there are any."""
+    return _with_zone(moment.astimezone(UTC))
+
+
+def minute(moment: datetime) -> str:
+    """`Mon 2026-03-02 12:00 UTC`, where seconds say nothing."""
+    return f"{moment.astimezone(UTC):%a %Y-%m-%d %H:%M} UTC"
+
+
+def in_zone(moment: datetime, zone: str) -> str:
+    """`Mon 2026-03-02 13:00:00 +01:00`, in an IANA zone."""
+    return _with_zone(local_in(moment, zone))
+
+
+def local_time(text: str) -> str:
+    """The same of a local time with its offset, as the API's answers have it."""
+    return _with_zone(datetime.fromisoformat(text))
+
+
+def _with_zone(moment: datetime) -> str:
+    """The one form in which pages show a time: its day, its date, its time, and UTC or the offset from it."""
+    fraction = f".{moment.microsecond // 1000:03d}" if moment.microsecond else ""
+    offset = (
+        moment.isoformat(timespec="seconds")[len("2026-03-02T13:00:00") :] if moment.utcoffset() else "UTC"
+    )
+    return f"{moment:%a %Y-%m-%d %H:%M:%S}{fraction} {offset}"
+
+
+def duration(milliseconds: float) -> str:
+    """`12 ms`, `1.5 s`, `10 min`, `2.5 h`."""
+    if abs(milliseconds) < 1_000:
+        return f"{milliseconds:.0f} ms"
+    for size, unit in ((7_200_000, "h"), (120_000, "min")):
+        if abs(milliseconds) >= size:
+            return f"{_short(milliseconds / (3_600_000 if unit == 'h' else 60_000))} {unit}"
+    return f"{_short(milliseconds / 1000)} s"
+
+
+def form_words(text: str) -> str:
+    """A sentence of the specification, or a default, as a form says it: fields by their labels, values in
+    quotation marks."""
+    for api, form in _NULL:
+        text = text.replace(api, form)
+    if text.strip("`").startswith("["):
+        return re.sub(r'[`"\[\]]', "", text)
+    whole = _NAME.fullmatch(text)
+    return _label(whole[1]).strip("“”") if whole else _NAME.sub(lambda found: _label(found[1]), text)
+
+
+def _label(name: str) -> str:
+    """`run_overlap` is `run overlap` on its form; values stand in quotation marks."""
+    return name.replace("_", " ") if name.isidentifier() and "_" in name else f"“{name.strip(chr(34))}”"
+
+
+def _short(number: float) -> str:
+    return f"{number:.1f}".removesuffix(".0")
+
+
+def names_of(events: Iterable[EventRecord]) -> dict[str, str]:
+    """Each schedule's name by its id, deleted ones included; none where the document is gone or corrupt.
+    A message belongs to no schedule."""
+    return names_of_ids(event.schedule_id for event in events)
+
+
+def names_of_ids(schedule_ids: Iterable[str]) -> dict[str, str]:
+    """The same of schedules' ids."""
+    ids = set(schedule_ids) - {""}
+    found = services().store.schedules.for_delivery(sorted(ids)) if ids else {}
+    return {each.id: each.name for each in found.values() if isinstance(each, Schedule)}
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A rectangle of a chart, and what stands beside it when a pointer rests on it."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    kind: str
+    title: str
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A point of a scatter."""
+
+    x: float
+    y: float
+    kind: str
+    title: str
+    link: str
+
+
+def stacked_bars(
+    columns: Sequence[tuple[str, Mapping[str, int]]], kinds: Sequence[str], width: float, height: float
+) -> list[Bar]:
+    """Bars above each other for each column, in the order of `kinds`; the highest column fills the height."""
+    highest = max((sum(counts.values()) for _, counts in columns), default=0) or 1
+    step = width / max(len(columns), 1)
+    bars = []
+    for number, (label, counts) in enumerate(columns):
+        top = height
+        for kind in kinds:
+            if count := counts.get(kind, 0):
+                tall = max(count / highest * height, 1.0)
+                top -= tall
+                title = f"{label}: {count} {kind.replace('_', ' ')}"
+                bars.append(Bar(round(number * step, 1), round(top, 1), round(max(step - 1, 1), 1),
+                                round(tall, 1), kind, title))  # fmt: skip
+    return bars
+
+
+def on_log_scale(value: float, least: float, most: float, height: float) -> float:
+    """The height of a value above the bottom of a chart whose scale goes from `least` to `most`, both
+    positive."""
+    share = (log10(max(value, least)) - log10(least)) / (log10(most) - log10(least) or 1)
+    return round(min(share, 1.0) * height, 1)

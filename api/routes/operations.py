@@ -1,0 +1,197 @@
+"""Routes outside /api/v1 for those who run it: /health, /readyz, /metrics and the receiver /echo.
+
+The metrics are the counters of the API's processes, and gauges of the whole system, read from the store.
+`/echo` says what it was sent and repeats nothing of it: a body may hold a secret, and answers are kept.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
+
+from flask import Flask, Response, jsonify, request
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+from scheduler_app.api.auth import is_local_name
+from scheduler_app.api.blueprint import accepting_anything
+from scheduler_app.api.json_types import View
+from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.services import Services, services, tenant
+from scheduler_app.clock import monotonic
+from scheduler_app.domain.http_action import METHODS
+from scheduler_app.health.ready import check_ready
+from scheduler_app.health.work import named_queues, unserved
+from scheduler_app.store import STORE_FAULTS, within
+from scheduler_app.telemetry.metrics import Role, own_registry, requests
+
+
+def register_health(app: Flask) -> None:
+    @app.get("/health")
+    @app.get("/healthz")
+    def health() -> Response:
+        """This process answers."""
+        return jsonify(status="ok")
+
+    @app.get("/readyz")
+    def ready() -> tuple[Response, int]:
+        """Says whether everything that a callback needs is there, and what is missing."""
+        checks = _checks(services())
+        fine = all(check["ok"] for check in checks.values())
+        return jsonify(status="ready" if fine else "not ready", checks=checks), 200 if fine else 503
+
+
+def _checks(made: Services) -> dict[str, View]:
+    checks = {}
+    for check in check_ready(made.store, made.publisher):
+        checks[check.name] = {"ok": check.ok, **check.facts}
+        if check.remedy or not check.ok:
+            word = "warning" if check.ok else "detail"
+            checks[check.name][word] = f"{check.found}; {check.remedy}".removesuffix("; ")
+    return checks
+
+
+#: Prometheus drops a scrape that lasts too long; a gauge that takes longer than this is left out of it.
+ANSWER_SECONDS = 1.5
+#: Counting stops here, so that a scrape costs some 50 ms however many there are.
+MOST_DEAD_LETTERS = 10_000
+MOST_SCHEDULES = 100_000
+#: The label of requests to no route, and of methods that HTTP does not define.
+OTHER = "other"
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class Fleet(Collector):
+    """Gauges of the whole system, read at each scrape. Those that nobody answers in time are left out
+    (`scheduler_dependency_up` tells): a gauge that kept its value would look fine."""
+
+    def __init__(self, made: Services) -> None:
+        self._made = made
+
+    def collect(self) -> Iterator[Metric]:
+        publisher, started = self._made.publisher, monotonic()
+        wait = publisher.ask_queue_length()
+        read: list[Metric] = []
+        # Collected before they are given on: what gives them on must not count for the time that MongoDB has.
+        with suppress(*STORE_FAULTS), within(ANSWER_SECONDS):
+            for family in self._stored():
+                read.append(family)  # noqa: PERF402  (what was read before a fault is kept)
+        yield from read
+        with suppress(*publisher.unavailable):
+            length = wait(started + ANSWER_SECONDS - monotonic())
+            yield _gauge("scheduler_queue_length", "Messages that no worker has taken", length)
+
+    def _stored(self) -> Iterator[Metric]:
+        """Each family as it is read: where the time ends, those before it stay. The processes come first:
+        alarms that wake somebody need them."""
+        store = self._made.store
+        nodes = GaugeMetricFamily("scheduler_nodes", "Processes that reported lately", labels=["role"])
+        processes = store.processes.alive()
+        alive = [process.role for process in processes]
+        for role in sorted({*alive, "api", "beat", "worker"}):
+            nodes.add_metric([role], alive.count(role))
+        yield nodes
+        events = GaugeMetricFamily("scheduler_events", "Events in each living state", labels=["state"])
+        for state, count in store.events.living_by_state().items():
+            events.add_metric([state], count)
+        yield events
+        oldest = store.events.oldest_due()
+        yield _gauge(
+            "scheduler_oldest_due_timestamp_seconds",
+            "When the longest-waiting event is or was due, Unix time; 0 when none waits",
+            oldest.timestamp() if oldest else 0.0,
+        )
+        served = GaugeMetricFamily(
+            "scheduler_queue_unserved",
+            "1 for a queue that events are in and no worker serves",
+            labels=["queue"],
+        )
+        for queue, nobody in unserved(processes, named_queues(store)).items():
+            served.add_metric([queue], float(nobody))
+        yield served
+        yield _gauge(
+            "scheduler_kill_switches",
+            "Kill switches that are on",
+            len(store.kill_switches.everybodys().targets),
+        )
+        yield _gauge(
+            "scheduler_dead_letters",
+            f"Events in error, which a redrive sends again; {MOST_DEAD_LETTERS} at most",
+            store.events.dead_letters(tenant=tenant(), most=MOST_DEAD_LETTERS),
+        )
+        schedules = GaugeMetricFamily(
+            "scheduler_schedules", f"Schedules in each state; {MOST_SCHEDULES} at most", labels=["state"]
+        )
+        for state, count in store.schedules.count_by_state(tenant=tenant(), most=MOST_SCHEDULES).items():
+            schedules.add_metric([state], count)
+        yield schedules
+
+
+def _gauge(name: str, about: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, about, value=value)
+
+
+def _counted() -> CollectorRegistry:
+    """The counters of this process, or of all processes of one gunicorn together."""
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return own_registry(Role.API, REGISTRY)
+    together = CollectorRegistry()
+    MultiProcessCollector(together)
+    return own_registry(Role.API, together)
+
+
+def _count(response: Response) -> Response:
+    """Counts a request under its route's template: paths hold ids, and there would be too many labels."""
+    route = _template(request.url_rule.rule) if request.url_rule else OTHER
+    method = request.method if request.method in _METHODS else OTHER
+    requests.labels(method, route, str(response.status_code)).inc()
+    return response
+
+
+@lru_cache(maxsize=256)
+def _template(rule: str) -> str:
+    """`/api/v1/schedules/{schedule_id}`, as in the specification."""
+    return re.sub(r"<(?:[^<>:]*:)?([^<>]*)>", r"{\1}", rule)
+
+
+def register_metrics(app: Flask) -> None:
+    app.after_request(_count)
+
+    @app.get("/metrics")
+    def metrics() -> Response:
+        """For Prometheus; it needs a key when keys are set, as the API does."""
+        fleet = CollectorRegistry()
+        fleet.register(Fleet(services()))
+        # The gauges first: reading them sets `scheduler_dependency_up`.
+        text = generate_latest(fleet) + generate_latest(_counted())
+        return Response(text, content_type=CONTENT_TYPE_LATEST)
+
+
+ECHO_PATH = "/echo"
+#: What `/echo/<status>` may answer.
+ECHO_STATUSES = range(200, 600)
+
+
+def register_echo(app: Flask) -> None:
+    @app.route(ECHO_PATH, methods=list(METHODS), provide_automatic_options=False)
+    @app.route(f"{ECHO_PATH}/<int:status>", methods=list(METHODS), provide_automatic_options=False)
+    @accepting_anything
+    def echo(status: int = 200) -> tuple[Response, int]:
+        """Says what it was sent, with the status that the path asks for."""
+        if not is_echo_reachable() or status not in ECHO_STATUSES:
+            raise HttpProblem(404, "there is no such path")
+        said = jsonify(
+            received=request.method,
+            bytes=len(request.get_data()),
+            idempotency_key=request.headers.get("Idempotency-Key", "")[:200],
+        )
+        return said, status
+
+
+def is_echo_reachable() -> bool:
+    """Whether the request came under a name of this machine, and callbacks may reach that."""
+    return is_local_name() and services().guard.refusal("127.0.0.1") is None

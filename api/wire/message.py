@@ -1,0 +1,405 @@
+"""A message as it is asked for and as answers show it, and the filters of their list."""
+
+import re
+from copy import copy
+from typing import Any
+
+from marshmallow import ValidationError, fields, post_load, validate, validates, validates_schema
+
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.wire.bulk import MAX_BULK, ListOfResults
+from scheduler_app.api.wire.event import AttemptLine, States, StatusLine
+from scheduler_app.api.wire.field_types import MESSAGE_WORDS, DestinationName, Headers, Instant, check_visible
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.output_schema import OutputSchema, Problem
+from scheduler_app.api.wire.paging import Listed, Paging
+from scheduler_app.api.wire.schedule import CallbackInput, note_missing_receiver
+from scheduler_app.api.wire.schedule_fields import FIELDS, OUTPUT_FIELDS, ScheduleField
+from scheduler_app.domain.event import State
+from scheduler_app.domain.http_action import MAX_HEADERS, BodyKind, HttpAction, RequestBody
+from scheduler_app.domain.ids import MAX_MESSAGE_ID, SEPARATOR, is_notification, message_id_of
+from scheduler_app.domain.masking import MASK, masked, masked_url
+from scheduler_app.domain.message import (
+    DEFAULT_MESSAGE_METHOD,
+    MAX_EVENT_NAME,
+    METADATA_PREFIX,
+    Message,
+    MessageDraft,
+    Timing,
+)
+from scheduler_app.domain.queues import MAX_QUEUE
+from scheduler_app.domain.schedule_draft import ScheduleDraft
+from scheduler_app.domain.triggers.delay_seconds import MAX_DELAY_SECONDS
+from scheduler_app.store.messages import MessageRecord
+
+#: The fields that a message has as a schedule has them.
+SHARED: tuple[str, ...] = (
+    *("callback_url", "destination", "path", "method", "headers", "body", "body_base64"),
+    *("queue", "max_retries", "retry_backoff_seconds", "retry_backoff_max_seconds", "retry_codes"),
+    *("timeout_seconds", "success_codes", "on_success", "on_failure", "expire_after_seconds", "signing"),
+)
+BODY_FIELDS = ("payload", "body", "body_base64")
+#: What usually differs between the messages of a bulk, which have all the rest in common.
+OWN = ("id", "event_name", "metadata", "scheduled_at", "delay_seconds", *BODY_FIELDS)
+_ID = re.compile(rf"[a-zA-Z0-9_-]{{1,{MAX_MESSAGE_ID}}}\Z")
+
+
+def _shared(row: ScheduleField) -> fields.Field[Any]:
+    """A copy of the field, with its meaning for a message."""
+    field = copy(row.creation or row.input)
+    if field is None:
+        raise ValueError(f"{row.name} is no field that requests give")
+    field.metadata = {**field.metadata, "description": _MEANINGS.get(row.name, row.meaning)}
+    return field
+
+
+#: Where a message's differs from a schedule's.
+_MEANINGS = {
+    "on_success": "The name of a destination that is told when the message was delivered, by another message",
+    "on_failure": "The same for a message that ended in error",
+    "queue": "Which workers deliver it: those started with `-Q` and this name, of up to"
+    f" {MAX_QUEUE} letters, digits and hyphens",
+    "method": "The HTTP method, in capital letters; the destination's, or"
+    f" {DEFAULT_MESSAGE_METHOD}, unless given",
+}
+
+
+class MessageId(fields.String):
+    """The id of a message."""
+
+    def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(
+            validate=validate.Regexp(_ID, error="must be 1 to 128 letters, digits, hyphens and underscores"),
+            metadata={"pattern": "^[a-zA-Z0-9_-]{1,128}$"} | (metadata or {}),
+            **kwargs,
+        )
+
+
+class EventName(fields.String):
+    """The subject of a message."""
+
+    def __init__(self, metadata: dict[str, Any], **kwargs: Any) -> None:
+        super().__init__(
+            validate=[validate.Length(1, MAX_EVENT_NAME), check_visible], metadata=metadata, **kwargs
+        )
+
+
+class TimingInput(InputSchema):
+    """When a message is to be delivered."""
+
+    scheduled_at = Instant(
+        metadata={
+            "description": "The instant of delivery, with an offset; one that has passed means at once",
+            "example": "2030-01-05T12:00:00Z",
+        }
+    )
+    delay_seconds = fields.Float(
+        validate=validate.Range(0, MAX_DELAY_SECONDS),
+        metadata={"description": "The delay from now, in seconds, instead of `scheduled_at`"},
+    )
+
+    @validates_schema
+    def check_timing(self, data: Loaded, **_: object) -> None:
+        if "scheduled_at" in data and "delay_seconds" in data:
+            raise ValidationError("is given beside scheduled_at: give one of them", "delay_seconds")
+
+
+class RescheduleInput(TimingInput):
+    """A message's new time."""
+
+    @validates_schema
+    def check_given(self, data: Loaded, **_: object) -> None:
+        if "scheduled_at" not in data and "delay_seconds" not in data:
+            raise ValidationError("is missing: give it, or delay_seconds", "scheduled_at")
+
+    @post_load
+    def timing(self, data: Loaded, **_: object) -> Timing:
+        return Timing(**data)
+
+
+class NewMessage(TimingInput, CallbackInput):
+    """What POST takes, and each item of a bulk."""
+
+    BODIES = BODY_FIELDS
+    HEADERS = {"headers": "", "metadata": METADATA_PREFIX}  # noqa: RUF012 (a ClassVar of the base)
+
+    class Meta(InputSchema.Meta):
+        include = {name: _shared(FIELDS[name]) for name in SHARED}  # noqa: RUF012 (marshmallow's own name)
+
+    id = MessageId(
+        metadata={
+            "description": "An id of your own: 1 to 128 letters, digits, hyphens and underscores. The same"
+            " content under an id that is known is answered as the first time and delivered once; generated"
+            " unless given"
+        }
+    )
+    event_name = EventName(
+        metadata={
+            "description": "The subject, which the callback carries as X-Scheduler-Event-Name",
+            "example": "orders.reminder",
+        }
+    )
+    payload = fields.Raw(metadata={"description": "The body as a JSON value, instead of `body`"})
+    metadata = Headers(
+        validate=validate.Length(max=MAX_HEADERS),
+        metadata={
+            "description": f"Names and values, each of which the callback carries as a header"
+            f" {METADATA_PREFIX}<name>; answers mask the values"
+        },
+    )
+
+    def check_receiver(self, data: Loaded, problems: dict[str, list[str]]) -> None:
+        note_missing_receiver(data, problems)
+
+    @validates("id")
+    def check_id(self, value: str, **_: object) -> None:
+        if value in MESSAGE_WORDS:
+            raise ValidationError(f"{value} is a word of this API's paths; take another")
+        if is_notification(value):
+            raise ValidationError("ends as the ids of notifications do (-on-failure); take another")
+
+    @post_load
+    def draft(self, data: Loaded, **_: object) -> MessageDraft:
+        own = _own_parts(data)
+        return MessageDraft(
+            draft=ScheduleDraft(**{FIELDS[k].draft_name: _read(k, v) for k, v in data.items()}), **own
+        )
+
+    def like(self, item: Loaded, request: ScheduleDraft) -> MessageDraft | None:
+        """The message of an item whose fields beside OWN are known to make `request`; None if something is
+        wrong with its own, for whoever reads it as a whole to say what."""
+        try:
+            data = {
+                name: self.fields[name].deserialize(item[name], name, item) for name in OWN if name in item
+            }
+            problems: dict[str, list[str]] = {}
+            self.check_headers_and_body(data, problems)
+            self.check_timing(data)
+            if "id" in data:
+                self.check_id(data["id"])
+            return None if problems else MessageDraft(draft=request, **_own_parts(data))
+        except ValidationError:
+            return None
+
+
+def _own_parts(data: Loaded) -> Loaded:
+    """Takes the fields in OWN out of `data`; returns those of a MessageDraft. Raises ValidationError."""
+    own: Loaded = {name: data.pop(name) for name in ("id", "event_name", "metadata") if name in data}
+    own["timing"] = Timing(data.pop("scheduled_at", None), data.pop("delay_seconds", None))
+    for name in BODY_FIELDS:
+        if name in data:
+            own["body"] = _read(name, data.pop(name))
+    return own
+
+
+def _read(name: str, value: Any) -> Any:
+    """The value as a draft has it. Raises ValidationError."""
+    row = FIELDS["json" if name == "payload" else name]
+    try:
+        return row.read(value) if row.read else value
+    except ValidationError as error:
+        raise ValidationError(error.normalized_messages()[row.name], name) from None
+
+
+class MessageList(ListOfResults):
+    """Messages, each of which is accepted or refused by itself. What one has in common with the one before,
+    in the same words, is not read again: most bulks repeat all but OWN."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        self.check_length(value)
+        schema, found = NewMessage(), []
+        known, request = "", ScheduleDraft()
+        for item in value:
+            rest = _written(item)
+            one = schema.like(item, request) if rest is not None and rest == known else None
+            if one is None:
+                one = self._one(item)
+                if rest is not None and isinstance(one, MessageDraft):
+                    known, request = rest, one.draft
+            found.append(one)
+        return found
+
+
+def _written(item: Any) -> str | None:
+    """The fields beside OWN as they were written, so that 1 and true differ; None if values are deep."""
+    if not isinstance(item, dict):
+        return None
+    rest = {name: value for name, value in item.items() if name not in _OWN}
+    return repr(rest) if all(map(_is_flat, rest.values())) else None
+
+
+_OWN = frozenset(OWN)
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether no value in it has members of its own."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    members = value if isinstance(value, list) else (value,)
+    return not any(isinstance(member, dict | list) for member in members)
+
+
+class MessageBulkInput(InputSchema):
+    max_values = 1_000_000
+    messages = MessageList(
+        fields.Nested(NewMessage),
+        required=True,
+        validate=validate.Length(1, MAX_BULK),
+        metadata={"description": "Each is accepted or refused by itself"},
+    )
+
+
+class MessageFilter(Paging):
+    """The parameters of the list of messages."""
+
+    event_name = EventName(metadata={"description": "Their subject", "example": "orders.reminder"})
+    destination = DestinationName(metadata={"description": "The destination that they name"})
+    since = Instant(data_key="after", metadata={"description": "Those scheduled for this instant or later"})
+    until = Instant(data_key="before", metadata={"description": "Those scheduled for before this instant"})
+    state = States(metadata={"description": "The state they are in, or several separated by commas"})
+
+
+class MessageOutput(OutputSchema):
+    """A message with its history."""
+
+    class Meta(OutputSchema.Meta):
+        include = {name: OUTPUT_FIELDS[name] for name in SHARED}  # noqa: RUF012 (marshmallow's own name)
+
+    id = fields.String(required=True, metadata={"description": "The message's id"})
+    event_id = fields.String(
+        required=True,
+        metadata={"description": "The id of its event, which its callbacks carry as Idempotency-Key"},
+    )
+    event_name = fields.String(metadata={"description": "Its subject; absent if it has none"})
+    state = fields.String(
+        required=True,
+        validate=validate.OneOf([state.value for state in State]),
+        metadata={"description": "The state it is in, as every event"},
+    )
+    scheduled_at = Instant(required=True, metadata={"description": "The instant of its delivery"})
+    due_at = Instant(metadata={"description": "When the next attempt is due; finished messages have none"})
+    payload = fields.Raw(metadata={"description": f"`{MASK}` where the body was given as JSON"})
+    metadata = fields.Dict(
+        keys=fields.String(),
+        values=fields.String(),
+        metadata={"description": f"The names of its metadata, with `{MASK}` for the values"},
+    )
+    attempt = fields.Integer(metadata={"description": "Attempts made so far"})
+    status = fields.List(
+        fields.Nested(StatusLine), metadata={"description": "Its history, the oldest line first"}
+    )
+    attempts = fields.List(
+        fields.Nested(AttemptLine), metadata={"description": "Its attempts, the oldest first"}
+    )
+    created_at = Instant(metadata={"description": "When it was scheduled"})
+    archived_at = Instant(metadata={"description": "When it was finished"})
+    unreadable = fields.String(
+        metadata={
+            "description": "Why its content cannot be shown; absent if it can. Cancelled messages keep"
+            " no body, header values or metadata"
+        }
+    )
+    corrupt = fields.Dict(
+        keys=fields.String(),
+        values=fields.String(),
+        metadata={
+            "description": "The corrupt fields of its stored document, each with the reason; absent if none"
+        },
+    )
+
+
+class ScheduledMessage(MessageOutput):
+    """The answer to a request for a message."""
+
+    signing_secret = fields.String(
+        metadata={"description": "Shown only in the answer that generates it, if `signing` was asked for"}
+    )
+
+
+class MessagePage(Listed):
+    messages = fields.List(fields.Nested(MessageOutput), required=True)
+
+
+class MessageResult(OutputSchema):
+    """The result of the item at the same place in the request."""
+
+    status = fields.Integer(
+        required=True,
+        metadata={
+            "description": "The status that a request of its own would have: 201, 200 where the message was"
+            " there already, or a problem's",
+            "example": 201,
+        },
+    )
+    id = fields.String(metadata={"description": "The id of the message"})
+    event_id = fields.String(metadata={"description": "The id of its event"})
+    scheduled_at = Instant(metadata={"description": "The instant of its delivery"})
+    signing_secret = fields.String(
+        metadata={"description": "Shown only in this answer, if `signing` was asked for"}
+    )
+    problem = fields.Nested(Problem, metadata={"description": "Why it was refused"})
+
+
+class MessageBulkOutput(OutputSchema):
+    created = fields.Integer(required=True, metadata={"description": "How many messages were made"})
+    refused = fields.Integer(required=True, metadata={"description": "How many were refused"})
+    results = fields.List(
+        fields.Nested(MessageResult),
+        required=True,
+        metadata={"description": "One for each item, in the order of the request"},
+    )
+
+
+def message_shown(record: MessageRecord) -> View:
+    """The fields of MessageOutput without those that have no value."""
+    event, content = record.event, record.content
+    view: View = {
+        "id": message_id_of(event.id),
+        "event_id": event.id,
+        "state": event.state.value,
+        "scheduled_at": event.run_time,
+        "due_at": event.due_at,
+        "attempt": event.attempt,
+        "status": event.status,
+        "attempts": event.attempts,
+        "created_at": event.created_at,
+        "archived_at": event.archived_at,
+        "corrupt": event.corrupt,
+    }
+    view |= _content(content) if isinstance(content, Message) else {"unreadable": content.reason}
+    return {name: value for name, value in view.items() if value is not None}
+
+
+def _content(message: Message) -> View:
+    return {
+        "event_name": message.event_name,
+        **_receiver(message.action),
+        "method": message.action.method or None,
+        "headers": dict(masked(message.headers)),
+        "metadata": dict.fromkeys((name for name, _ in message.metadata), MASK),
+        **_body(message.action.body),
+        "queue": message.queue,
+        "max_retries": message.retry.max_retries,
+        "retry_backoff_seconds": message.retry.backoff_seconds,
+        "retry_backoff_max_seconds": message.retry.backoff_max_seconds,
+        "retry_codes": message.retry.codes,
+        "timeout_seconds": message.timeout_seconds,
+        "success_codes": message.success,
+        "expire_after_seconds": message.lateness.expire_after_seconds,
+        "on_success": message.on_success,
+        "on_failure": message.on_failure,
+        "signing": message.signing is not None,
+    }
+
+
+def _receiver(action: HttpAction) -> View:
+    if action.destination is None:
+        return {"callback_url": masked_url(action.url)}
+    name = action.destination.rpartition(SEPARATOR)[2]
+    return {"destination": name, "path": masked_url(action.url) or None}
+
+
+def _body(body: RequestBody | None) -> View:
+    if body is None:
+        return {}
+    return {"payload" if body.kind is BodyKind.JSON else body.kind.value: MASK}

@@ -1,0 +1,325 @@
+"""A schedule as requests give it and as answers and exports show it, with its edits and its signing secret.
+
+The schemas are made from the table in `wire/schedule_fields`.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import ClassVar
+
+from marshmallow import ValidationError, fields, post_load, validate, validates, validates_schema
+
+from scheduler_app.actions.http import check_header
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.services import services
+from scheduler_app.api.wire.field_types import ID, SCHEDULE_WORDS, Instant
+from scheduler_app.api.wire.input_schema import InputSchema, WriteQuery
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.api.wire.paging import Listed, Paging
+from scheduler_app.api.wire.schedule_fields import (
+    BODY_FIELDS,
+    CREATION_FIELDS,
+    EDIT_FIELDS,
+    FIELDS,
+    LAST_OUTCOMES,
+    OUTPUT_FIELDS,
+    SCHEDULE_FIELDS,
+    STATES,
+    ScheduleField,
+    ShownSchedule,
+)
+from scheduler_app.domain.deliverable import DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.local_time import local_in
+from scheduler_app.domain.schedule import MAX_NAME, EditRecord, Schedule, ScheduleState
+from scheduler_app.domain.schedule_draft import ScheduleDraft
+from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
+from scheduler_app.store import SecretBox
+from scheduler_app.store.events.events import EventRecord
+from scheduler_app.store.schedules.documents import CorruptSchedule
+
+MAX_HEADER_BYTES = 16 * 1024
+
+
+class CallbackInput(InputSchema):
+    """Checks a callback's fields where they depend on each other, or on this deployment."""
+
+    #: One field for each way to give a body; at most one of them may be given.
+    BODIES: ClassVar[tuple[str, ...]]
+    #: Fields of names and values that become headers, and what is put before their names.
+    HEADERS: ClassVar[dict[str, str]] = {"headers": ""}
+
+    @validates_schema
+    def check_callback(self, data: Loaded, **_: object) -> None:
+        problems: dict[str, list[str]] = {}
+        if "callback_url" in data:
+            _note(problems, "callback_url", services().guard.check_url, data["callback_url"])
+        self.check_headers_and_body(data, problems)
+        self.check_receiver(data, problems)
+        if problems:
+            raise ValidationError(problems)
+
+    def check_headers_and_body(self, data: Loaded, problems: dict[str, list[str]]) -> None:
+        """Notes what is wrong with them in `problems`."""
+        for field, prefix in self.HEADERS.items():
+            if field not in data:
+                continue
+            for name, value in data[field]:
+                _note(problems, field, check_header, prefix + name, value)
+            if sum(len(name) + len(value) for name, value in data[field]) > MAX_HEADER_BYTES:
+                problems.setdefault(field, []).append(
+                    f"must not exceed {MAX_HEADER_BYTES} characters together"
+                )
+        given = [field for field in self.BODIES if field in data]
+        if len(given) > 1:
+            problems[given[1]] = [f"give one of {', '.join(self.BODIES)}, not {len(given)}"]
+
+    def check_receiver(self, data: Loaded, problems: dict[str, list[str]]) -> None:
+        """Notes a problem where it is not said whom to call; an edit need not say it."""
+
+
+def _note(problems: dict[str, list[str]], field: str, checker: Callable[..., None], *args: object) -> None:
+    try:
+        checker(*args)
+    except InvalidField as error:
+        problems.setdefault(field, []).append(error.message)
+
+
+def note_missing_receiver(data: Loaded, problems: dict[str, list[str]]) -> None:
+    """Notes a problem where neither a URL nor a destination is given."""
+    if "callback_url" not in data and data.get("destination") is None:
+        problems["callback_url"] = ["is missing: give it, or the name of a destination"]
+
+
+class PutQuery(WriteQuery):
+    """The parameters of `PUT /api/v1/schedules/{id}`."""
+
+    if_absent = fields.String(
+        data_key="if-absent",
+        validate=validate.OneOf(["", "true"]),
+        metadata={"description": "Only create: where the schedule exists already, the answer is a 412"},
+    )
+
+
+class ScheduleInput(CallbackInput):
+    """What PUT takes: any of these fields."""
+
+    BODIES = BODY_FIELDS
+
+    class Meta(InputSchema.Meta):
+        include = EDIT_FIELDS
+
+    @post_load
+    def draft(self, data: Loaded, **_: object) -> tuple[str | None, ScheduleDraft]:
+        """The id that the body names, and everything else that it gives."""
+        schedule_id = data.pop("id", None)
+        return schedule_id, ScheduleDraft(**_draft_values(data))
+
+
+class NewSchedule(ScheduleInput):
+    """What POST takes."""
+
+    class Meta(InputSchema.Meta):
+        include = CREATION_FIELDS
+
+    def check_receiver(self, data: Loaded, problems: dict[str, list[str]]) -> None:
+        note_missing_action(data, problems)
+
+    @validates("id")
+    def check_id(self, value: str, **_: object) -> None:
+        if value in SCHEDULE_WORDS:
+            raise ValidationError(f"{value} is a word of this API's paths; take another")
+
+
+def note_missing_action(data: Loaded, problems: dict[str, list[str]]) -> None:
+    """Notes a problem where nothing says what a new schedule does: no URL, no destination and no action."""
+    if "action" not in data:
+        note_missing_receiver(data, problems)
+
+
+def _draft_values(data: Loaded) -> Loaded:
+    """The fields of a Draft, which has those of the trigger together. Raises ValidationError."""
+    values: Loaded = {}
+    for name, value in data.items():
+        row = FIELDS[name]
+        if name in TRIGGER_FIELDS:
+            values.setdefault(row.draft_name, {})[name] = value
+        else:
+            values[row.draft_name] = row.read(value) if row.read else value
+    return values
+
+
+def check_same_id(body_id: str | None, path_id: str) -> None:
+    """Raises InvalidField where a body names another schedule than its path, or a path what can be no id."""
+    if body_id not in (None, path_id):
+        raise InvalidField(
+            "id", f"is {body_id}, but the path names {path_id[:64]}: leave it out, or make them agree"
+        )
+    if not ID.fullmatch(path_id):
+        raise InvalidField("id", "the path must name the schedule by 1 to 64 letters, digits and hyphens")
+
+
+class ScheduleOutput(OutputSchema):
+    """A schedule. Header values, the values of the URL's query and the body are masked."""
+
+    class Meta(OutputSchema.Meta):
+        include = OUTPUT_FIELDS
+
+
+class Created(ScheduleOutput):
+    signing_secret = fields.String(
+        metadata={"description": "Shown only in this answer, if this request generated it"}
+    )
+
+
+class Edited(Created):
+    message = fields.String(
+        metadata={"description": "The result in words", "example": "Schedule updated successfully."}
+    )
+    result = fields.String(
+        validate=validate.OneOf(["created", "changed", "unchanged"]),
+        metadata={"description": "What the request did"},
+    )
+
+
+class SchedulePage(Listed):
+    schedules = fields.List(fields.Nested(ScheduleOutput), required=True)
+
+
+class ScheduleChoice(InputSchema):
+    """A filter of schedules: they must match every field given."""
+
+    state = fields.String(
+        validate=validate.OneOf(STATES),
+        metadata={"description": "The state they are in"},
+    )
+    name = fields.String(
+        validate=validate.Length(min=1, max=MAX_NAME), metadata={"description": "The whole name"}
+    )
+    text = fields.String(
+        data_key="name_contains",
+        validate=validate.Length(min=1, max=MAX_NAME),
+        metadata={"description": "A part of the name, whatever the case of its letters"},
+    )
+    tag = fields.String(validate=validate.Length(min=1, max=64), metadata={"description": "One of its tags"})
+    last_outcome = fields.String(
+        validate=validate.OneOf(LAST_OUTCOMES),
+        metadata={"description": "How their last run ended; `retrying`: another attempt of it follows"},
+    )
+
+
+class ScheduleFilter(ScheduleChoice, Paging):
+    """The parameters of the list of schedules."""
+
+
+_SHOWN = tuple((row.name, row.shown) for row in SCHEDULE_FIELDS if row.shown and row.output)
+
+
+def schedule_shown(schedule: Schedule | CorruptSchedule, now: datetime) -> View:
+    """The fields of ScheduleOutput without those that have no value. For a document that cannot be read, its
+    id and the reason."""
+    if isinstance(schedule, CorruptSchedule):
+        return {"id": schedule.schedule_id, "state": ScheduleState.ERROR.value, "reason": schedule.reason}
+    source = ShownSchedule(schedule, now)
+    values = ((name, show(source)) for name, show in _SHOWN)
+    return {name: value for name, value in values if value is not None}
+
+
+def schedule_exported(schedule: Schedule | CorruptSchedule, now: datetime, secret_box: SecretBox) -> View:
+    """The body with which POST creates the schedule again, without fields that have no value or an empty one.
+
+    Values are masked; `sealed` holds them, encrypted with the key of `secret_box`. For a document that cannot
+    be read, its id and the reason: no API takes that for a schedule, and nothing is left out silently.
+    """
+    if isinstance(schedule, CorruptSchedule):
+        return {"id": schedule.schedule_id, "reason": schedule.reason}
+    source = ShownSchedule(schedule, now, secret_box)
+    values = ((row.name, _exported(row, source)) for row in SCHEDULE_FIELDS if row.input)
+    return {name: value for name, value in values if value not in (None, [], {})}
+
+
+def _exported(row: ScheduleField, source: ShownSchedule) -> object:
+    """The value as JSON has it."""
+    show = row.exported or row.shown
+    value = show(source) if show else None
+    if value is None or row.output is None:
+        return value
+    return row.output._serialize(value, row.name, source)
+
+
+def time_shown(instant: datetime, timezone: str) -> View:
+    """An instant as an occurrence is shown, with its local time in an IANA zone."""
+    return {"run_time": instant, "local": local_in(instant, timezone).isoformat(), "dst": None}
+
+
+def event_shown(event: EventRecord) -> View:
+    """The fields of EventOutput without those that have no value."""
+    view = event._asdict()
+    view["_id"] = view.pop("id")
+    view["schedule_id"] = event.schedule_id or None
+    return {name: value for name, value in view.items() if value is not None}
+
+
+class EditOutput(OmitNone):
+    """One edit. Its fields are those that it changed, with masks in the place of secrets."""
+
+    id = fields.String(required=True, metadata={"description": "The edit's id"})
+    at = Instant(metadata={"description": "When it was made"})
+    what = fields.String(
+        metadata={"description": "What was done: `edited`, `paused`, `resumed`, `deleted`, `signed`, …"}
+    )
+    version = fields.Integer(metadata={"description": "The schedule's version after it"})
+    by = fields.String(metadata={"description": "The name of the API key, where it has one"})
+    note = fields.String(metadata={"description": "Why, in a person's words (`X-Scheduler-Note`)"})
+    before = fields.Dict(metadata={"description": "The fields that it changed, as they were"})
+    after = fields.Dict(metadata={"description": "The same fields as it made them"})
+    secrets_changed = fields.Boolean(
+        metadata={"description": "Whether values were changed that masks stand for; absent for no"}
+    )
+    reason = fields.String(metadata={"description": "Why its stored document cannot be read"})
+
+
+class EditPage(Listed):
+    edits = fields.List(
+        fields.Nested(EditOutput), required=True, metadata={"description": "Newest first; 200 are kept"}
+    )
+
+
+def edit_shown(edit: EditRecord) -> View:
+    """The fields of EditOutput."""
+    if edit.corrupt is not None:
+        return {"id": edit.id, "reason": edit.corrupt}
+    return {
+        "id": edit.id,
+        "at": edit.at,
+        "what": edit.what,
+        "version": edit.version or None,
+        "by": edit.by or None,
+        "note": edit.note or None,
+        "before": dict(edit.before),
+        "after": dict(edit.after),
+        "secrets_changed": edit.secrets_changed or None,
+    }
+
+
+class SigningInput(InputSchema):
+    body_optional = True
+    overlap_seconds = fields.Integer(
+        strict=True,
+        load_default=DEFAULT_OVERLAP_SECONDS,
+        validate=validate.Range(0, MAX_OVERLAP_SECONDS),
+        metadata={"description": "How long the replaced secret signs beside the new one"},
+    )
+
+
+class SigningOutput(OmitNone):
+    signing_secret = fields.String(
+        required=True,
+        metadata={
+            "description": "`whsec_` and base64 (Standard Webhooks). Shown only in this answer: a repeated"
+            " request with the same Idempotency-Key is answered with a mask in its place.",
+            "example": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        },
+    )
+    signing_since = Instant(required=True, metadata={"description": "When the secret was generated"})
+    signing_overlap_until = Instant(metadata={"description": "Until when an older secret signs as well"})

@@ -1,1 +1,0 @@
-"""`scheduler import-crontab`: what is read of a crontab."""

@@ -1,0 +1,141 @@
+"""What the commands share that show things of the API: lists and single records, `--watch`, events in a
+table, kill switches in words.
+"""
+
+import functools
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, TypeVar
+
+import click
+
+from scheduler_app.cli.client_options import json_option, with_client
+from scheduler_app.cli.output import show_json, show_record, table
+from scheduler_app.client import Event, KillSwitch, Scheduler, SchedulerError
+
+T = TypeVar("T")
+
+
+def show_list(found: Iterable[T], limit: int, as_json: bool, show: Callable[[Sequence[T]], None]) -> None:
+    """Shows the first `limit` of what is found, as JSON or by `show`, and says whether there are more."""
+    rows = list(islice(found, limit + 1))
+    if as_json:
+        show_json(rows[:limit])
+        return
+    show(rows[:limit])
+    if len(rows) > limit:
+        click.echo(f"There are more: --limit {limit * 2}", err=True)
+
+
+def record_command(
+    group: click.Group,
+    name: str,
+    argument: str,
+    call: Callable[[Scheduler, str], Mapping[str, object]],
+    help: str,
+) -> None:
+    """Adds a command to a group: it calls the API with its one argument and shows the answer."""
+
+    @group.command(name, help=help)
+    @click.argument(argument)
+    @json_option
+    @with_client
+    def command(scheduler: Scheduler, as_json: bool, **given: str) -> None:
+        show_record(call(scheduler, given[argument]), as_json)
+
+
+WATCH_SECONDS = 2.0
+
+
+def watchable(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds --watch to a command that takes a client first."""
+
+    @click.option(
+        "--watch",
+        is_flag=False,
+        flag_value=WATCH_SECONDS,
+        type=click.FloatRange(0.5, 3600),
+        metavar="[SECONDS]",
+        help=f"Show it again every {WATCH_SECONDS:g} seconds (or as often as given), until Ctrl-C.",
+    )
+    @functools.wraps(command)
+    def call(scheduler: Any, watch: float | None, **arguments: Any) -> None:
+        if watch is None:
+            command(scheduler, **arguments)
+            return
+        try:
+            while True:
+                click.clear()
+                try:
+                    command(scheduler, **arguments)
+                except SchedulerError as error:
+                    # An API that is away comes back; what it refuses once, it refuses again.
+                    if error.status is not None and error.status < 500:
+                        raise
+                    click.echo(f"Error: {error}", err=True)
+                time.sleep(watch)
+        except KeyboardInterrupt:
+            return
+
+    return call
+
+
+_STATE_COLORS = {
+    "completed": "green",
+    "error": "red",
+    "expired": "yellow",
+    "skipped": "yellow",
+    "running": "cyan",
+}
+
+
+def event_table(events: Sequence[Event]) -> None:
+    """Prints events, a line for each."""
+    table(
+        ["state", "run time", "attempts", "lag", "outcome", "event"],
+        [
+            [
+                f"[{_STATE_COLORS.get(event['state'], 'default')}]{event['state']}[/]",
+                event["run_time"],
+                event.get("attempt", ""),
+                lag(event),
+                outcome(event),
+                event["_id"],
+            ]
+            for event in events
+        ],
+        unbroken=("state", "run time", "event"),
+        key="event",
+    )
+
+
+def lag(event: Event) -> str:
+    """How late the first attempt was."""
+    attempts = event.get("attempts")
+    return f"{attempts[0]['lag_ms']:.0f} ms" if attempts and attempts[0].get("lag_ms") is not None else "–"
+
+
+def outcome(event: Event) -> str:
+    """The last line of its history."""
+    lines = event.get("status")
+    return str(lines[-1].get("message", "")) if lines else ""
+
+
+#: The API counts held events up to here.
+MAX_HELD_COUNTED: Final = 10_000
+
+
+def kill_switch_name(found: KillSwitch) -> str:
+    return next((f"{name} {found[name]}" for name in ("tag", "destination") if name in found), "everything")
+
+
+def count_text(count: int, noun: str, *, at_least: bool) -> str:
+    """`3 events`, `1 event`, or `10,000+ events` where not all of them were counted."""
+    return f"{count:,}{'+' if at_least else ''} {noun}{'' if count == 1 and not at_least else 's'}"
+
+
+def held_count_text(found: KillSwitch) -> str:
+    """How many events one holds."""
+    held = found.held or 0
+    return f"{held:,}{'+' if held >= MAX_HELD_COUNTED else ''}"

@@ -1,1 +1,0 @@
-"""Recurrence text: content lines read, and written in the canonical form that is stored."""

@@ -1,1 +1,0 @@
-"""IANA time zones, as tables that say when an offset begins and ends."""

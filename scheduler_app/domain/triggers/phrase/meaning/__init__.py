@@ -1,1 +1,0 @@
-"""From clauses to what they mean together."""

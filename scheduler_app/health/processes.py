@@ -1,0 +1,251 @@
+"""Checks the processes by their own reports.
+
+Beats tick, workers consume, clocks agree; all run with the same settings, and none is of an older release
+that ignores policies which this one obeys; receivers keep up.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from scheduler_app.clock import WARN_OFFSET_SECONDS
+from scheduler_app.health.check import Check, fine, note, unknown, wrong
+from scheduler_app.store.processes import ProcessRecord
+
+#: A tick takes the ticker interval (60 s at most) and some time for a large backlog.
+TICK_SECONDS = 90
+#: How many processes a sentence names.
+NAMED = 5
+
+
+def check_fleet(nodes: Sequence[ProcessRecord] | None) -> list[Check]:
+    """Checks `beat`, `worker` and `clocks`; `nodes` is None when MongoDB did not answer."""
+    if nodes is None:
+        return [unknown(name, "MongoDB does not answer") for name in ("beat", "worker", "clocks")]
+    return [_beats(nodes), _workers(nodes), _clocks(nodes)]
+
+
+def process_names(nodes: Sequence[ProcessRecord]) -> str:
+    """Returns the names of the first few processes."""
+    more = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
+    return ", ".join(node.name or node.id for node in nodes[:NAMED]) + more
+
+
+def _beats(nodes: Sequence[ProcessRecord]) -> Check:
+    alive = [node for node in nodes if node.role == "beat"]
+    ticking = [node for node in alive if _tick_age(node) < TICK_SECONDS]
+    if ticking:
+        return fine("beat", f"{len(ticking)} alive: {process_names(ticking)}", alive=len(ticking))
+    if alive:
+        return wrong(
+            "beat",
+            f"alive, but no tick has ended for {min(map(_tick_age, alive)):.0f} s: {process_names(alive)}",
+            "read its log for what the tick waits for, and restart it",
+            alive=0,
+        )
+    return wrong("beat", "no beat has reported", "start one: celery -A scheduler_app beat", alive=0)
+
+
+def _tick_age(node: ProcessRecord) -> float:
+    """Returns the seconds since the last tick ended, by mongod's clock; 0 before the first tick has ended."""
+    ended = node.last_tick_at
+    if ended is None:
+        return 0.0
+    # After a jump of mongod's clock beat reports monotonic time, while `seen_at` is mongod's.
+    return float(node.age_seconds + (node.seen_at - ended).total_seconds()) - _clock_jump(node)
+
+
+def _workers(nodes: Sequence[ProcessRecord]) -> Check:
+    alive = [node for node in nodes if node.role == "worker"]
+    consuming = [node for node in alive if node.consuming]
+    if consuming:
+        return fine("worker", f"{len(consuming)} alive: {process_names(consuming)}", alive=len(consuming))
+    if alive:
+        return wrong(
+            "worker",
+            f"alive, but not consuming: {process_names(alive)}",
+            "their clocks are too far off (see clocks); they continue by themselves once the clocks are set",
+            alive=0,
+        )
+    return wrong(
+        "worker",
+        "no worker has reported",
+        "start one: celery -A scheduler_app worker --pool threads --without-gossip --without-mingle",
+        alive=0,
+    )
+
+
+def _clocks(nodes: Sequence[ProcessRecord]) -> Check:
+    jumped = [node for node in nodes if _clock_jump(node)]
+    if jumped:
+        jump = max(map(_clock_jump, jumped), key=abs)
+        side = "ahead of" if jump > 0 else "behind"
+        return wrong(
+            "clocks",
+            f"mongod's clock has jumped: it is {abs(jump):.1f} s {side} the monotonic time that"
+            f" {len(jumped)} of {len(nodes)} processes follow: {process_names(jumped)}",
+            "set the clock of MongoDB's host by NTP; if it is right, set those of these processes' hosts:"
+            " they follow it then",
+            jump_seconds=jump,
+        )
+    offsets = {node.id: node.clock_offset_seconds for node in nodes}
+    off = [node for node in nodes if abs(offsets[node.id]) > WARN_OFFSET_SECONDS]
+    largest = max(offsets.values(), key=abs, default=0.0)
+    if not off:
+        return fine(
+            "clocks",
+            f"{len(nodes)} processes, at most {abs(largest):.3f} s off mongod's clock",
+            largest_offset_seconds=largest,
+        )
+    those = ", ".join(
+        f"{node.role} {node.name or node.id} on {node.host} is {_offset_text(offsets[node.id])}"
+        for node in off[:NAMED]
+    )
+    return wrong(
+        "clocks",
+        those,
+        "set the clocks of these hosts and of MongoDB's by NTP (chrony or systemd-timesyncd)",
+        largest_offset_seconds=largest,
+    )
+
+
+def _clock_jump(node: ProcessRecord) -> float:
+    return node.clock_jump_seconds
+
+
+def _offset_text(offset: float) -> str:
+    """`offset` is mongod's clock minus the process's own, in seconds."""
+    return f"{abs(offset):.1f} s {'behind' if offset > 0 else 'ahead of'} mongod"
+
+
+SETTINGS = "settings"
+#: The roles that use each setting: a difference elsewhere does not matter.
+_USED_BY: dict[str, tuple[str, ...]] = {
+    "CALLBACK_ALLOWED_NETWORKS": ("api", "worker"),
+    "CALLBACK_DENIED_PORTS": ("api", "worker"),
+    "DISPATCH_HORIZON_SECONDS": ("api", "beat", "worker"),
+    "PREQUEUER_EVENT_TIMEFRAME_MINUTES": ("api", "beat"),
+    "RETENTION_DAYS": ("api", "beat", "worker"),
+    "SECRETS_KEY": ("api", "beat", "worker"),
+}
+_AGREEMENT_REMEDY = "give every process the same environment, and restart those that differ"
+
+
+def check_settings(nodes: Sequence[ProcessRecord] | None, own: Mapping[str, object], version: str) -> Check:
+    """`own` are this process's settings, by name; nodes of an older release report none.
+
+    A difference among the processes is wrong; a difference to this process only, or of versions, is a note.
+    """
+    if nodes is None:
+        return unknown(SETTINGS, "MongoDB does not answer")
+    differing = [sentence for name in _USED_BY for sentence in _differing(name, nodes)]
+    if differing:
+        return wrong(SETTINGS, "; ".join(differing), _AGREEMENT_REMEDY)
+    apart = [
+        f"{name} is {_shown_value(own[name])} here and {_shown_value(values[0])} in all that use it"
+        for name in _USED_BY
+        if (values := [value for _, value in _reported(name, nodes)]) and values[0] != own[name]
+    ]
+    if apart:
+        return note(SETTINGS, "; ".join(apart), "run this command with the environment of the processes")
+    versions = Counter(node.version for node in nodes if node.version) | Counter([version])
+    if len(versions) > 1:
+        return note(SETTINGS, f"several versions run: {', '.join(sorted(versions))}", "finish the upgrade")
+    return fine(SETTINGS, f"{len(nodes)} processes agree, and this command with them")
+
+
+def _reported(name: str, nodes: Sequence[ProcessRecord]) -> list[tuple[ProcessRecord, object]]:
+    return [
+        (node, node.settings[name]) for node in nodes if node.role in _USED_BY[name] and name in node.settings
+    ]
+
+
+def _differing(name: str, nodes: Sequence[ProcessRecord]) -> Iterator[str]:
+    """Yields a sentence if there are several values: the most common one, and the processes with another."""
+    reported = _reported(name, nodes)
+    most = Counter(_shown_value(value) for _, value in reported).most_common()
+    if len(most) < 2:
+        return
+    (usual, _), *others = most
+    those = ", ".join(
+        f"{other} in {process_names([node for node, value in reported if _shown_value(value) == other])}"
+        for other, _ in others[:NAMED]
+    )
+    yield f"{name} is {usual} in most, but {those}"
+
+
+def _shown_value(value: object) -> str:
+    return "empty" if value == "" else str(value)
+
+
+RELEASES = "releases"
+#: The roles that send, dispatch or expand; an API does the last two.
+_ROLES = ("api", "beat", "worker")
+
+
+def check_releases(nodes: Sequence[ProcessRecord] | None, level: int) -> Check:
+    """`nodes` is None when MongoDB did not answer; `level` is the POLICY_LEVEL of this release."""
+    if nodes is None:
+        return unknown(RELEASES, "MongoDB does not answer")
+    older = [node for node in nodes if node.role in _ROLES and node.policy_level < level]
+    if not older:
+        return fine(RELEASES, "every process obeys all policies of this release", older=[])
+    names = ", ".join(f"{node.role} {node.name or node.id}" for node in older[:NAMED])
+    more = f" and {len(older) - NAMED} more" if len(older) > NAMED else ""
+    return note(
+        RELEASES,
+        f"of an older release: {names}{more}; they ignore kill switches, blackouts, run_overlap and"
+        " completion, or some of these",
+        "finish the upgrade before you use these: end the old workers, then the old beats and APIs",
+        older=[node.name or node.id for node in older],
+    )
+
+
+RECEIVERS = "receivers"
+#: A receiver that is at its limit for a shorter time only gets a burst.
+FULL_SECONDS = 5.0
+
+
+def check_receivers(nodes: Sequence[ProcessRecord] | None) -> Check:
+    """Names the origins that hang and the workers that are nearly full; `nodes` is None when MongoDB did not
+    answer. The result is a note at most: callbacks to all other origins go on."""
+    if nodes is None:
+        return unknown(RECEIVERS, "MongoDB does not answer")
+    workers = [node for node in nodes if node.role == "worker"]
+    origins = _load_by_origin(workers)
+    full = [
+        node for node in workers if node.events_limit is not None and node.events > 0.8 * node.events_limit
+    ]
+    if not origins and not full:
+        return fine(RECEIVERS, "none is at its limit")
+    told = [
+        f"{name} has {load['in_flight']} requests in flight, {load['waiting']} waiting and"
+        f" {load['postponed']} postponed"
+        for name, load in list(origins.items())[:NAMED]
+    ]
+    if len(origins) > NAMED:
+        told.append(f"{len(origins) - NAMED} more are at their limit")
+    if full:
+        told.append(f"over 80 % of WORKER_MAX_EVENTS are held by {process_names(full)}")
+    return note(
+        RECEIVERS,
+        "; ".join(told),
+        "see why it does not answer; shorten timeout_seconds, pause its schedules, or raise"
+        " CALLBACK_ORIGIN_CONCURRENCY; all other callbacks continue",
+        origins=list(origins),
+    )
+
+
+def _load_by_origin(workers: Sequence[ProcessRecord]) -> dict[str, dict[str, int]]:
+    """Returns the load of each origin, summed over all workers, the busiest first."""
+    loads: dict[str, dict[str, int]] = {}
+    for node in workers:
+        for load in node.origins:
+            if load.postponed or load.full_seconds >= FULL_SECONDS:
+                of_all = loads.setdefault(load.origin, {"in_flight": 0, "waiting": 0, "postponed": 0})
+                for name in of_all:
+                    of_all[name] += getattr(load, name)
+    return dict(sorted(loads.items(), key=_size, reverse=True))
+
+
+def _size(item: tuple[str, dict[str, int]]) -> int:
+    return sum(item[1].values())

@@ -1,1 +1,0 @@
-"""Calendars in MongoDB: their documents and their verbs."""

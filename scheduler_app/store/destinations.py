@@ -1,0 +1,398 @@
+"""Destinations in MongoDB: their documents, their edits by version, their lists and their removal.
+
+A document is `{_id, v, tenant, version, action: {type, url, method, headers}, auth: {type, username,
+secret}, signing, …}`: the request is stored as a schedule's action is, so that the same code seals the
+same parts of it.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+from bson.raw_bson import RawBSONDocument
+from pymongo import ReplaceOne
+from pymongo.errors import BulkWriteError
+
+from scheduler_app.actions.http.kind import action_of as read_action
+from scheduler_app.actions.http.kind import document_of as action_document
+from scheduler_app.config import MAX_TIMEOUT_SECONDS
+from scheduler_app.domain.destination import (
+    LEAST_OPEN_SECONDS,
+    LEAST_RATE,
+    MAX_BREAKER_FAILURES,
+    MAX_BURST,
+    MAX_CONCURRENCY,
+    MAX_OPEN_SECONDS,
+    MAX_RATE,
+    Auth,
+    AuthType,
+    Breaker,
+    Destination,
+)
+from scheduler_app.domain.event import UNCLAIMED, Kind, State
+from scheduler_app.domain.http_action import METHODS, HttpAction, destination_key
+from scheduler_app.domain.ids import SEPARATOR, tenant_of
+from scheduler_app.domain.queues import is_queue
+from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes
+from scheduler_app.domain.stored_fields import (
+    Corrupt,
+    Newer,
+    fields,
+    flag,
+    instant,
+    items,
+    number,
+    one_of,
+    optional,
+    tenant,
+    text,
+    version,
+    whole,
+)
+from scheduler_app.store.decoded_cache import DecodedCache
+from scheduler_app.store.delivery_fields import read_codes, read_signing, signing_document
+from scheduler_app.store.encryption import (
+    SEALED_VERSION,
+    SecretBox,
+    UnreadableSecret,
+    open_document,
+    seal_document,
+)
+from scheduler_app.store.faults import only_duplicates
+from scheduler_app.store.indexes import NOTIFIES
+from scheduler_app.store.mongo import BY_ID, Document, Mongo
+from scheduler_app.store.paging import Page, PagedQuery, PageRequest
+
+DOCUMENT_VERSION = 1
+_AUTH_TYPES = tuple(kind.value for kind in AuthType)
+
+
+@dataclass(frozen=True, slots=True)
+class CorruptDestination:
+    """A stored destination that cannot be read, and why."""
+
+    id: str
+    reason: str
+    readable_elsewhere: bool = False
+    """Nothing is wrong with it: a newer release wrote it, or this process lacks the key to its secrets."""
+
+
+def to_destination_document(destination: Destination, secret_box: SecretBox) -> Document:
+    """Returns what is stored; what is None is left out."""
+    own = destination
+    document: Document = {
+        "_id": own.id,
+        "v": DOCUMENT_VERSION,
+        "tenant": own.tenant,
+        "version": own.version,
+        "action": action_document(HttpAction(own.url, own.method or "", own.headers, destination=own.id)),
+        "auth": own.auth
+        and {"type": own.auth.type.value, "username": own.auth.username, "secret": own.auth.secret},
+        "allowed_methods": list(own.allowed_methods),
+        "signing": signing_document(own.signing),
+        "max_retries": own.max_retries,
+        "backoff_seconds": own.backoff_seconds,
+        "backoff_max_seconds": own.backoff_max_seconds,
+        "retry_codes": _codes_document(own.retry_codes),
+        "success": _codes_document(own.success),
+        "timeout_seconds": own.timeout_seconds,
+        "rate_per_second": own.rate_per_second,
+        "burst": own.burst,
+        "concurrency": own.concurrency,
+        "breaker": own.breaker
+        and {"failures": own.breaker.failures, "open_seconds": own.breaker.open_seconds},
+        "paused": own.paused,
+        "queue": own.queue,
+        "deleting": own.deleting or None,
+        "created_at": own.created_at,
+        "updated_at": own.updated_at,
+    }
+    return seal_document({key: value for key, value in document.items() if value is not None}, secret_box)
+
+
+def read_destination(row: Document, secret_box: SecretBox) -> Destination | CorruptDestination:
+    """Returns the destination that a document makes, or why it makes none."""
+    try:
+        return from_destination_document(row, secret_box)
+    except (Newer, UnreadableSecret) as error:
+        return CorruptDestination(str(row["_id"]), str(error), readable_elsewhere=True)
+    except Corrupt as error:
+        return CorruptDestination(str(row["_id"]), str(error))
+    except Exception as error:  # a document edited by hand may cause any error
+        return CorruptDestination(str(row["_id"]), f"{type(error).__name__}: {error}"[:300])
+
+
+def from_destination_document(row: Mapping[str, Any], secret_box: SecretBox) -> Destination:
+    """Raises Corrupt for a document edited by hand, Newer for a newer release's, and UnreadableSecret."""
+    version(row.get("v"), SEALED_VERSION)
+    row = open_document(row, secret_box)
+    get = row.get
+    own_id = text(row["_id"], "_id")
+    tenant(get("tenant"), "tenant", own_id)
+    action = read_action(fields(get("action"), "action"))
+    if action.destination != own_id:
+        raise Corrupt("action.destination is not the document's own id")
+    return Destination(
+        id=own_id,
+        url=action.url,
+        method=action.method or None,
+        headers=action.headers,
+        auth=optional(_auth, get("auth"), "auth"),
+        allowed_methods=_methods(get("allowed_methods")),
+        signing=read_signing(get("signing"), secret_box),
+        max_retries=optional(_retries, get("max_retries"), "max_retries"),
+        backoff_seconds=optional(_backoff, get("backoff_seconds"), "backoff_seconds"),
+        backoff_max_seconds=optional(_backoff, get("backoff_max_seconds"), "backoff_max_seconds"),
+        retry_codes=optional(_codes, get("retry_codes"), "retry_codes"),
+        success=optional(_codes, get("success"), "success"),
+        timeout_seconds=optional(_timeout, get("timeout_seconds"), "timeout_seconds"),
+        rate_per_second=optional(_rate, get("rate_per_second"), "rate_per_second"),
+        burst=whole(get("burst"), "burst", least=1, most=MAX_BURST),
+        concurrency=optional(_concurrency, get("concurrency"), "concurrency"),
+        breaker=optional(_breaker, get("breaker"), "breaker"),
+        paused=flag(get("paused"), "paused"),
+        queue=optional(_queue, get("queue"), "queue"),
+        deleting=bool(optional(flag, get("deleting"), "deleting")),
+        version=whole(get("version"), "version", least=1),
+        created_at=instant(get("created_at"), "created_at"),
+        updated_at=instant(get("updated_at"), "updated_at"),
+    )
+
+
+def _codes_document(codes: Codes | None) -> list[int | str] | None:
+    return None if codes is None else list(codes.written)
+
+
+def _auth(value: Any, name: str) -> Auth:
+    row = fields(value, name)
+    return Auth(
+        type=AuthType(one_of(row.get("type"), "auth.type", _AUTH_TYPES)),
+        username=text(row.get("username"), "auth.username"),
+        secret=text(row.get("secret"), "auth.secret"),
+    )
+
+
+def _breaker(value: Any, name: str) -> Breaker:
+    row = fields(value, name)
+    return Breaker(
+        failures=whole(row.get("failures"), "breaker.failures", least=1, most=MAX_BREAKER_FAILURES),
+        open_seconds=number(
+            row.get("open_seconds"), "breaker.open_seconds", least=LEAST_OPEN_SECONDS, most=MAX_OPEN_SECONDS
+        ),
+    )
+
+
+def _methods(value: Any) -> tuple[str, ...]:
+    found = [one_of(each, "an item of allowed_methods", METHODS) for each in items(value, "allowed_methods")]
+    if not found:
+        raise Corrupt("allowed_methods is empty")
+    return tuple(found)
+
+
+def _codes(value: Any, name: str) -> Codes:
+    return read_codes(value, name)
+
+
+def _retries(value: Any, name: str) -> int:
+    return whole(value, name, most=MAX_RETRIES)
+
+
+def _backoff(value: Any, name: str) -> float:
+    return number(value, name, most=MAX_BACKOFF_SECONDS)
+
+
+def _timeout(value: Any, name: str) -> float:
+    return number(value, name, least=0.001, most=MAX_TIMEOUT_SECONDS)
+
+
+def _rate(value: Any, name: str) -> float:
+    return number(value, name, least=LEAST_RATE, most=MAX_RATE)
+
+
+def _queue(value: Any, name: str) -> str:
+    if not is_queue(value):
+        raise Corrupt(f"{name} is no name that a queue may have")
+    return str(value)
+
+
+def _concurrency(value: Any, name: str) -> int:
+    return whole(value, name, least=1, most=MAX_CONCURRENCY)
+
+
+#: A destination in use is counted no further than this.
+MAX_COUNTED = 100_000
+NAMES_DESTINATION = "destination_v1"
+OF_DESTINATION = "destination_v1"
+NAMES_QUEUE = "queue_v1"
+
+
+class Destinations:
+    def __init__(self, mongo: Mongo, secret_box: SecretBox) -> None:
+        self._destinations = mongo.collection("destinations")
+        self._majority = mongo.majority("destinations")
+        self._schedules = mongo.collection("schedules")
+        self._events = mongo.collection("events")
+        self._secret_box = secret_box
+        options = self._majority.codec_options
+        self._raw = self._majority.with_options(options.with_options(document_class=RawBSONDocument))
+        self._readings = DecodedCache(partial(read_destination, secret_box=secret_box), options)
+
+    def insert(self, destination: Destination) -> bool:
+        """Returns False when there is one of that name."""
+        try:
+            self._destinations.insert_many([to_destination_document(destination, self._secret_box)])
+        except BulkWriteError as error:
+            if not only_duplicates(error):
+                raise
+            return False
+        return True
+
+    def update(self, destination: Destination, *, version: int) -> bool:
+        """Writes a change made of the destination as it stood at `version`. Returns False when another change
+        came first."""
+        which = {"_id": destination.id, "version": version}
+        document = to_destination_document(destination, self._secret_box)
+        return self._destinations.bulk_write([ReplaceOne(which, document)]).matched_count == 1
+
+    def begin_deletion(self, destination_id: str, *, tenant: str, version: int | None = None) -> bool:
+        """Marks it, so that nothing new names it. Returns False when the tenant has none of that id, or not
+        at `version`."""
+        if tenant_of(destination_id) != tenant:
+            return False
+        which: Document = {"_id": destination_id}
+        if version is not None:
+            which["version"] = version
+        return self._destinations.update_one(which, {"$set": {"deleting": True}}).matched_count == 1
+
+    def give_up_deletion(self, destination_id: str, *, tenant: str) -> bool:
+        """Takes the mark away; False when there was none."""
+        if tenant_of(destination_id) != tenant:
+            return False
+        which = {"_id": destination_id, "deleting": True}
+        return self._destinations.update_one(which, {"$unset": {"deleting": ""}}).matched_count == 1
+
+    def delete(self, destination_id: str, *, tenant: str, version: int | None = None) -> bool:
+        """Removes the document with its secrets. Returns False when the tenant has none of that id, or not at
+        `version`."""
+        if tenant_of(destination_id) != tenant:
+            return False
+        which: Document = {"_id": destination_id}
+        if version is not None:
+            which["version"] = version
+        return self._destinations.delete_one(which).deleted_count == 1
+
+    def get(self, destination_id: str, *, tenant: str) -> Destination | CorruptDestination | None:
+        """Returns None when the tenant has none of that id."""
+        if tenant_of(destination_id) != tenant:
+            return None
+        row = self._majority.find_one({"_id": destination_id})
+        return read_destination(row, self._secret_box) if row else None
+
+    def in_use(self, destination_id: str, *, tenant: str) -> int:
+        """Returns how many schedules of the tenant name the destination, for what they call or for whom they
+        tell, at most `MAX_COUNTED` of each; one that does both counts once, unless there are more."""
+        living: Document = {"tenant": tenant, "state": {"$ne": "deleted"}}
+        called = living | {"action.destination": destination_id}
+        told = living | {
+            "notifies.destination": _name(destination_id),
+            "action.destination": {"$ne": destination_id},
+        }
+        return self._schedules.count_documents(
+            called, hint=NAMES_DESTINATION, limit=MAX_COUNTED
+        ) + self._schedules.count_documents(told, hint=NOTIFIES, limit=MAX_COUNTED)
+
+    def messages_of(self, destination_id: str, *, tenant: str) -> int:
+        """Returns how many messages of the tenant that are not finished name the destination, as `in_use`."""
+        if tenant_of(destination_id) != tenant:
+            return 0
+        key = destination_key(destination_id)
+        living: Document = {"due_at": {"$exists": True}, "kind": Kind.MESSAGE.value}
+        told = {"tenant": tenant, "notifies.destination": _name(destination_id), "origin": {"$ne": key}}
+        return self._events.count_documents(
+            living | {"origin": key}, hint=OF_DESTINATION, limit=MAX_COUNTED
+        ) + self._events.count_documents(living | told, hint=NOTIFIES, limit=MAX_COUNTED)
+
+    def waiting(self, destination_id: str, *, in_flight: int | None, tenant: str) -> int:
+        """Returns how many events wait for the destination, at most `MAX_COUNTED`: in MongoDB, in the broker,
+        and in workers, of whose events so many are `in_flight`; None: that is not known, and what workers
+        hold does not count. An event counts for the destination that its schedule named when it was made."""
+        if tenant_of(destination_id) != tenant:
+            return 0
+        living: Document = {"origin": destination_key(destination_id), "due_at": {"$exists": True}}
+        unclaimed = living | {"state": {"$in": [state.value for state in sorted(UNCLAIMED)]}}
+        waiting = self._events.count_documents(unclaimed, hint=OF_DESTINATION, limit=MAX_COUNTED)
+        if in_flight is None:
+            return waiting
+        # An event whose receiver is still to say how its work went waits for that, and not for room.
+        claimed = living | {"state": State.RUNNING.value, "completion.awaiting": {"$ne": True}}
+        held = self._events.count_documents(claimed, hint=OF_DESTINATION, limit=MAX_COUNTED)
+        return min(MAX_COUNTED, waiting + max(0, held - in_flight))
+
+    def queues(self, *, limit: int) -> list[str]:
+        """Returns the queues that destinations of all tenants name, from that many destinations at most."""
+        named = self._destinations.find(
+            {"queue": {"$exists": True}}, {"queue": 1, "_id": 0}, hint=NAMES_QUEUE
+        )
+        found = {row["queue"] for row in named.limit(limit) if is_queue(row["queue"])}
+        return sorted(found)
+
+    def for_delivery(self, ids: Sequence[str]) -> dict[str, Destination | CorruptDestination]:
+        """Returns destinations by id. They are read from MongoDB for each batch, after its claim, so that a
+        change holds from the next attempt on; only the decoding of unchanged documents is kept."""
+        rows = self._raw.find({"_id": {"$in": list(ids)}})
+        found = [self._readings.of(bytes(cast("RawBSONDocument", row).raw)) for row in rows]
+        return {each.id: each for each in found}
+
+    def stoppable(self, *, limit: int) -> list[Destination]:
+        """Those of all tenants that are paused or have a breaker, `limit` at most; what cannot be read is
+        left out."""
+        which: Document = {"$or": [{"paused": True}, {"breaker": {"$exists": True}}]}
+        found = [
+            read_destination(row, self._secret_box)
+            for row in self._destinations.find(which, limit=limit, hint=BY_ID)
+        ]
+        return [each for each in found if isinstance(each, Destination)]
+
+    def unreadable(self, *, limit: int) -> dict[str, str]:
+        """Of `limit` of all tenants, those that cannot be read, with the reasons."""
+        found = [
+            read_destination(row, self._secret_box)
+            for row in self._destinations.find({}, limit=limit, hint=BY_ID)
+        ]
+        return {each.id: each.reason for each in found if isinstance(each, CorruptDestination)}
+
+    def versions(self, ids: Collection[str]) -> dict[str, object]:
+        """The stored versions by id; None for a destination that is gone."""
+        rows = self._majority.find({"_id": {"$in": list(ids)}}, {"version": 1}, hint=BY_ID)
+        return dict.fromkeys(ids) | {row["_id"]: row.get("version") for row in rows}
+
+    def reseal(self) -> tuple[int, dict[str, str]]:
+        """Encrypts with the newest key what an older one has sealed, beside processes that work. Returns how
+        many destinations that were, and those that cannot be read with the reasons. May be called again after
+        a STORE_FAULT."""
+        sealed, left = 0, dict[str, str]()
+        for row in self._majority.find({}).sort("_id", 1):
+            token = row.get("sealed")
+            if isinstance(token, bytes) and self._secret_box.is_newest(token):
+                continue
+            found = read_destination(row, self._secret_box)
+            if isinstance(found, CorruptDestination):
+                left[found.id] = found.reason
+                continue
+            document = to_destination_document(found, self._secret_box)
+            if "sealed" in document:
+                # A change that came in between has sealed it with that process's newest key.
+                same = {"_id": found.id, "version": found.version}
+                sealed += self._destinations.bulk_write([ReplaceOne(same, document)]).matched_count
+        return sealed, left
+
+    def page(self, window: PageRequest, *, tenant: str) -> Page[Destination | CorruptDestination]:
+        """Returns the tenant's destinations, newest first; the window's times are creation times."""
+        found = PagedQuery(self._destinations, "created_at", {"tenant": tenant}, "list_v1").page(window)
+        return Page([read_destination(row, self._secret_box) for row in found.rows], found.next)
+
+
+def _name(destination_id: str) -> str:
+    """What its tenant calls it."""
+    return destination_id.rpartition(SEPARATOR)[2]

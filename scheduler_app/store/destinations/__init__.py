@@ -1,1 +1,0 @@
-"""Destinations in MongoDB: their documents and verbs."""

@@ -1,1 +1,0 @@
-"""What the documents of all collections have in common: types of fields, writes of many at once."""

@@ -1,0 +1,1 @@
+"""What people and programs do: create, edit, pause, redrive, schedule messages."""

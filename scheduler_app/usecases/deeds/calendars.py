@@ -1,0 +1,163 @@
+"""What people do with calendars: make, edit, look up, delete."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Final
+
+from scheduler_app.domain.calendars import Calendar, NamedCalendar, RemakeCounts, holiday_data_key
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
+from scheduler_app.domain.ids import check_new_name
+from scheduler_app.domain.not_given import NotGiven
+from scheduler_app.domain.schedule_draft import ScheduleDraft
+from scheduler_app.store import Store
+from scheduler_app.store.calendars import MOST_COUNTED, CorruptCalendar
+from scheduler_app.store.paging import PageRequest
+from scheduler_app.telemetry import get_logger
+
+log = get_logger(__name__)
+
+#: How often an edit is tried again when another edit comes in between.
+TRIES: Final = 20
+_NAMES_LOOKED_AT: Final = 500
+
+
+@dataclass(frozen=True)
+class CalendarService:
+    """Edits take effect at once for new schedules; beats plan the events of the others again."""
+
+    store: Store
+
+    def get(self, name: str, *, tenant: str) -> NamedCalendar:
+        """Raises NotFound, and Conflict for one whose document can no longer be read."""
+        found = self.store.calendars.get(name, tenant=tenant)
+        if found is None:
+            raise NotFound(f"there is no calendar {name[:64]}")
+        if isinstance(found, CorruptCalendar):
+            raise Conflict(
+                f"the stored calendar {name} is corrupt: {found.reason}. Mend that field in MongoDB, or"
+                " delete the calendar and create it again"
+            )
+        return found
+
+    def put(
+        self,
+        name: str,
+        calendar: Calendar,
+        now: datetime,
+        *,
+        tenant: str,
+        version: int | None = None,
+        absent: bool = False,
+    ) -> tuple[NamedCalendar, bool]:
+        """The calendar as it is from now on, and whether it is new. `version`: only over that one; `absent`:
+        only where there is none. Nothing is written where nothing changes. Raises StaleVersion, Conflict, and
+        InvalidField for a name that nothing new may have."""
+        for _ in range(TRIES):
+            old = self.store.calendars.get(name, tenant=tenant)
+            if old is None:
+                if version is not None:
+                    raise StaleVersion(f"If-Match asks for a calendar {name}, and there is none")
+                check_new_name(name)
+                data = holiday_data_key() if calendar.uses_holiday_data else None
+                made = NamedCalendar(tenant, name, calendar, now, now, holiday_data=data)
+                stored = self.store.calendars.insert(made)
+                if stored is not None:
+                    log.info("calendar.created", message="A calendar was created", calendar=name)
+                    return stored, True
+                continue
+            if absent:
+                raise StaleVersion(f"there is a calendar {name} already")
+            there = self.get(name, tenant=tenant)
+            if version not in (None, there.version):
+                raise StaleVersion(
+                    f"the calendar is at version {there.version}, not {version}: read it again, and send the"
+                    " ETag that you are given"
+                )
+            if there.calendar == calendar:
+                return there, False
+            changed = _edited_calendar(there, calendar, now)
+            if self.store.calendars.update(changed, now, version=there.version):
+                log.info(
+                    "calendar.edited",
+                    message="A calendar was edited; beats look at the schedules that observe it",
+                    calendar=name,
+                    version=changed.version,
+                )
+                return changed, False
+        raise Conflict("the calendar is being changed by others at this moment; try again")
+
+    def delete(self, name: str, now: datetime, *, tenant: str, version: int | None = None) -> None:
+        """From now on no request finds the calendar; `Retention` removes it when no request can be about to
+        write a schedule that observes it, and none was written. Raises NotFound, StaleVersion, and Conflict
+        while schedules observe it."""
+        there = self.store.calendars.get(name, tenant=tenant)
+        if there is None:
+            raise NotFound(f"there is no calendar {name[:64]}")
+        if isinstance(there, NamedCalendar) and version not in (None, there.version):
+            raise StaleVersion(f"the calendar is at version {there.version}, not {version}")
+        users = self.store.calendars.users(name, tenant=tenant)
+        if users:
+            counted = f"{users} or more" if users == MOST_COUNTED else str(users)
+            schedules = "1 schedule observes" if users == 1 else f"{counted} schedules observe"
+            raise Conflict(
+                f"{schedules} the calendar {name}: give them another by PUT, or calendar null, or delete them"
+            )
+        if not self.store.calendars.delete(name, now, tenant=tenant, version=version):
+            raise StaleVersion("the calendar was changed or deleted meanwhile; read it again")
+        log.info("calendar.deleted", message="A calendar was deleted", calendar=name)
+
+
+#: The calendars that one request names, or what is wrong with the name.
+KnownCalendars = dict[str, NamedCalendar | InvalidField]
+
+
+def with_calendar(
+    draft: ScheduleDraft, store: Store, known: KnownCalendars | None = None, *, tenant: str
+) -> ScheduleDraft:
+    """The draft with the calendar that it names. Raises InvalidField when there is none of that name. `known`
+    keeps what was found, for a request of many drafts."""
+    name = draft.calendar
+    if name is None or isinstance(name, NotGiven):
+        return draft
+    known = {} if known is None else known
+    if name not in known:
+        try:
+            known[name] = calendar_named(name, store, tenant=tenant)
+        except InvalidField as error:
+            known[name] = error
+    found = known[name]
+    if isinstance(found, InvalidField):
+        raise found
+    return replace(draft, named_calendar=found)
+
+
+def calendar_named(name: str, store: Store, *, tenant: str) -> NamedCalendar:
+    """The calendar that a schedule is to observe. Raises InvalidField, with names that come near."""
+    found = store.calendars.known(name, tenant=tenant)
+    if isinstance(found, NamedCalendar):
+        return found
+    if found is not None:
+        raise InvalidField("calendar", f"{name} cannot be read: {found.reason}")
+    names = [
+        each.name for each in store.calendars.page(PageRequest(limit=_NAMES_LOOKED_AT), tenant=tenant).rows
+    ]
+    near = get_close_matches(name, names, n=3)
+    raise InvalidField(
+        "calendar",
+        f"there is no calendar {name}; make it by PUT /api/v1/calendars/{name}"
+        + (f", or take {' or '.join(near)}" if near else ""),
+    )
+
+
+def _edited_calendar(there: NamedCalendar, calendar: Calendar, now: datetime) -> NamedCalendar:
+    return replace(
+        there,
+        calendar=calendar,
+        version=there.version + 1,
+        days_version=there.days_version + 1,
+        holiday_data=holiday_data_key() if calendar.uses_holiday_data else None,
+        updated_at=now,
+        changed_at=now,
+        remade=RemakeCounts(),
+    )

@@ -1,0 +1,287 @@
+"""How people make schedules: one, many at once, again under the id of a deleted one, and by PUT.
+
+PUT is as HTTP has it: a schedule is changed, or created where there is none.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from scheduler_app.domain.action import Action
+from scheduler_app.domain.deliverable import Signing
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
+from scheduler_app.domain.ids import tenant_of, whole_id
+from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.schedule_draft import ScheduleDraft
+from scheduler_app.domain.triggers import ONE_OF, names_a_trigger
+from scheduler_app.store import Store
+from scheduler_app.store.encryption import open_draft
+from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.deeds.calendars import KnownCalendars, with_calendar
+from scheduler_app.usecases.deeds.named_destinations import (
+    KnownDestinations,
+    check_named_destination,
+    check_notified_destinations,
+    deleted_destination_finder,
+    destination_deleted_error,
+)
+from scheduler_app.usecases.deeds.schedules import ScheduleService
+from scheduler_app.usecases.schedule_revisions import TRIES
+
+log = get_logger(__name__)
+
+#: A schedule, and the request_seed of the request that makes it.
+SeededSchedule = tuple[Schedule, str | None]
+
+
+@dataclass(frozen=True)
+class Creation:
+    """How people make schedules.
+
+    `expand_and_dispatch` expands schedules and dispatches what is due within the horizon; its failures are
+    ignored, because the next tick does the same work. `check_action` raises InvalidField for an action that
+    this deployment does not execute.
+    """
+
+    store: Store
+    expand_and_dispatch: Callable[[Sequence[Schedule], datetime], None]
+    max_retries: int
+    check_action: Callable[[Action], None]
+    new_secret: Callable[[], str]
+
+    def create(
+        self,
+        draft: ScheduleDraft,
+        now: datetime,
+        *,
+        tenant: str,
+        schedule_id: str | None = None,
+        request_seed: str | None = None,
+        hops: int = 0,
+    ) -> Schedule:
+        """Makes a tenant's schedule. `schedule_id`, where one was chosen, is whole (see `domain.tenants`).
+
+        A request that may be begun again after a crash has a `request_seed`. It becomes the id, unless one
+        was chosen, and is stored with the schedule: what the first try has made is found by it, and not made
+        twice. `hops` are those of the request.
+
+        Raises InvalidField, and Conflict when there is a schedule of that id.
+        """
+        known: KnownDestinations = {}
+        schedule = self._new(draft, self._id(schedule_id, request_seed, tenant), now, hops, known)
+        if not self.store.schedules.insert(schedule, request_seed=request_seed):
+            successor = self._succeed([(schedule, request_seed)], now, tenant)[0]
+            if successor is None:
+                there = self._there(schedule.id, request_seed, tenant)
+                if isinstance(there, Conflict):
+                    raise there
+                return there
+            schedule = successor
+        for error in self._undone([schedule], known, now).values():
+            raise error
+        log.info("schedule.created", message="A schedule was created", schedule_id=schedule.id)
+        if schedule.state is ScheduleState.ACTIVE:
+            self.expand_and_dispatch([schedule], now)
+        return schedule
+
+    def create_many(
+        self,
+        drafts: Sequence[tuple[str | None, ScheduleDraft]],
+        now: datetime,
+        *,
+        tenant: str,
+        request_seed: str | None = None,
+        hops: int = 0,
+    ) -> list[Schedule | InvalidField | Conflict]:
+        """`create` for many at once: for each its schedule, or the error that `create` would raise."""
+        results: list[Schedule | InvalidField | Conflict] = []
+        known: KnownDestinations = {}
+        calendars: KnownCalendars = {}
+        request_seeds = (
+            [f"{request_seed}-{number}" for number in range(len(drafts))] if request_seed else None
+        )
+        for number, (chosen, draft) in enumerate(drafts):
+            try:
+                made = self._id(chosen, request_seeds[number] if request_seeds else None, tenant)
+                results.append(self._new(draft, made, now, hops, known, calendars))
+            except InvalidField as error:
+                results.append(error)
+        wanted = [(number, each) for number, each in enumerate(results) if isinstance(each, Schedule)]
+        refused = self.store.schedules.insert_many(
+            [schedule for _, schedule in wanted],
+            request_seeds=[request_seeds[number] for number, _ in wanted] if request_seeds else None,
+        )
+        created = [each for position, (_, each) in enumerate(wanted) if position not in refused]
+        again = [wanted[position] for position in sorted(refused)]
+        seeded = [(each, request_seeds[number] if request_seeds else None) for number, each in again]
+        for (number, schedule), (_, own), successor in zip(
+            again, seeded, self._succeed(seeded, now, tenant), strict=True
+        ):
+            if successor is not None:
+                created.append(successor)
+            results[number] = successor or self._there(schedule.id, own, tenant)
+        if undone := self._undone(created, known, now):
+            created = [each for each in created if each.id not in undone]
+            for number, each in enumerate(results):
+                if isinstance(each, Schedule) and each.id in undone:
+                    results[number] = undone[each.id]
+        if created:
+            log.info("schedules.created", message="Schedules were created in bulk", count=len(created))
+            self.expand_and_dispatch([each for each in created if each.state is ScheduleState.ACTIVE], now)
+        return results
+
+    def _id(self, chosen: str | None, request_seed: str | None, tenant: str) -> str:
+        """The id that was chosen, or one made of the request's seed, or a fresh one. Raises InvalidField for
+        an id of another tenant."""
+        if chosen is not None and tenant_of(chosen) != tenant:
+            raise InvalidField("id", "names another tenant: give an id of your own, without a colon")
+        made = whole_id(tenant, request_seed) if request_seed else self.store.schedules.new_id(tenant=tenant)
+        return chosen or made
+
+    def _new(
+        self,
+        draft: ScheduleDraft,
+        schedule_id: str,
+        now: datetime,
+        hops: int,
+        known: KnownDestinations | None = None,
+        calendars: KnownCalendars | None = None,
+    ) -> Schedule:
+        opened = open_draft(draft, self.store.secret_box)
+        opened = with_calendar(opened, self.store, calendars, tenant=tenant_of(schedule_id))
+        schedule = opened.schedule(schedule_id, now, max_retries=self.max_retries)
+        self.check_action(schedule.action)
+        check_named_destination(self.store, schedule.action, known)
+        check_notified_destinations(self.store, schedule, tenant=schedule.tenant, known=known)
+        if hops:
+            schedule = replace(schedule, hops=hops)
+        return (
+            replace(schedule, signing=Signing(self.new_secret(), now)) if draft.signing is True else schedule
+        )
+
+    def _undone(
+        self, made: Sequence[Schedule], known: KnownDestinations, now: datetime
+    ) -> dict[str, InvalidField]:
+        """Deletes those schedules again that name a destination which was deleted meanwhile; returns why, by
+        their ids."""
+        errors: dict[str, InvalidField] = {}
+        deleted = deleted_destination_finder(self.store, known)
+        for schedule in made:
+            if field := deleted(schedule, schedule.tenant):
+                self.store.schedules.delete(schedule.id, now, tenant=schedule.tenant)
+                errors[schedule.id] = destination_deleted_error(field)
+        return errors
+
+    def _succeed(self, wanted: Sequence[SeededSchedule], now: datetime, tenant: str) -> list[Schedule | None]:
+        """Makes those schedules whose ids deleted ones have.
+
+        None stands for the others, and for what a request of the same seed has made before and somebody has
+        deleted since: its owner does not want it any more.
+        """
+        if not wanted:
+            return []
+        left = self.store.successors.predecessors([schedule.id for schedule, _ in wanted], tenant=tenant)
+        chosen: dict[str, int] = {}
+        for position, (schedule, request_seed) in enumerate(wanted):
+            deleted = left.get(schedule.id)
+            if deleted is not None and (request_seed is None or deleted.request_seed != request_seed):
+                # Where two of a bulk have one id, the first is made.
+                chosen.setdefault(schedule.id, position)
+        for schedule_id in chosen:
+            # The process that deleted it may have died before this write.
+            self.store.cancellations.cancel_all(
+                schedule_id,
+                left[schedule_id].revision,
+                now,
+                "Withdrawn: the schedule was deleted",
+                tenant=tenant,
+            )
+        positions = list(chosen.values())
+        pairs = [
+            (schedule.succeeding(left[schedule.id]), left[schedule.id])
+            for schedule, _ in (wanted[position] for position in positions)
+        ]
+        written = self.store.successors.replace(
+            pairs, request_seeds=[wanted[position][1] for position in positions]
+        )
+        made: list[Schedule | None] = [None] * len(wanted)
+        for position, (schedule, _), won in zip(positions, pairs, written, strict=True):
+            made[position] = schedule if won else None
+        return made
+
+    def _there(self, schedule_id: str, request_seed: str | None, tenant: str) -> Schedule | Conflict:
+        """The schedule that an earlier try of the same request has made, or why the id cannot be used."""
+        made = (
+            self.store.schedules.made_by(request_seed, schedule_id, tenant=tenant) if request_seed else None
+        )
+        if made is not None:
+            return made
+        if self.store.schedules.get(schedule_id, tenant=tenant) is not None:
+            return Conflict(
+                f"there is a schedule {schedule_id} already: change it by PUT, or take another id"
+            )
+        return Conflict(
+            f"the id {schedule_id} is not to be had: this very request made it before, and it was deleted"
+            " since, or its stored document is corrupt; take another id, or another Idempotency-Key"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Preconditions:
+    """The conditions of a change or a creation."""
+
+    version: int | None = None
+    """The version that the schedule must have; None for any."""
+    present: bool = False
+    """Whether there must be a schedule."""
+    absent: bool = False
+    """Whether the id must be free."""
+
+
+def put_schedule(
+    creation: Creation,
+    manager: ScheduleService,
+    schedule_id: str,
+    draft: ScheduleDraft,
+    now: datetime,
+    *,
+    tenant: str,
+    conditions: Preconditions,
+    hops: int = 0,
+) -> tuple[Schedule, bool]:
+    """The schedule, and whether it was created. Raises StaleVersion where `conditions` are not met, NotFound
+    where there is no schedule and the draft lacks fields that a new one needs, InvalidField, Conflict."""
+    for _ in range(TRIES):
+        try:
+            if conditions.absent:
+                manager.get(schedule_id, tenant=tenant)
+                raise StaleVersion(f"there is a schedule {schedule_id} already, and the request forbids that")
+            return manager.edit(
+                schedule_id, draft, now, tenant=tenant, version=conditions.version, hops=hops
+            ), False
+        except NotFound:
+            if conditions.present or conditions.version is not None:
+                raise StaleVersion(f"If-Match asks for a schedule {schedule_id}, and there is none") from None
+        missing = _missing_fields(draft)
+        if missing:
+            raise NotFound(
+                f"there is no schedule {schedule_id} to change; to create it, give {', '.join(missing)} too"
+            )
+        try:
+            return creation.create(draft, now, tenant=tenant, schedule_id=schedule_id, hops=hops), True
+        except Conflict:
+            # Another request may have created it a moment ago: then it is changed.
+            if manager.store.schedules.get(schedule_id, tenant=tenant) is None:
+                raise
+    raise Conflict(
+        f"the schedule {schedule_id} is being created and deleted by others at this moment; try again"
+    )
+
+
+def _missing_fields(draft: ScheduleDraft) -> list[str]:
+    missing = ["name"] if draft.name is NOT_GIVEN else []
+    if draft.action is NOT_GIVEN and draft.url is NOT_GIVEN and draft.destination in (NOT_GIVEN, None):
+        missing.append("callback_url, destination or action")
+    timed = draft.trigger is not NOT_GIVEN and names_a_trigger(draft.trigger)
+    return missing if timed else [*missing, f"one of {ONE_OF}"]

@@ -1,0 +1,184 @@
+"""How people make schedules of the events of an iCalendar file, and keep them as a newer file says."""
+
+import hashlib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+
+from scheduler_app.clock import thread_seconds
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
+from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.schedule_draft import ScheduleDraft
+from scheduler_app.ics import MAX_PARTS, CalendarItem, Series, read_items
+from scheduler_app.usecases.deeds.calendars import with_calendar
+from scheduler_app.usecases.deeds.creation import Creation
+from scheduler_app.usecases.deeds.schedules import ScheduleService
+
+#: What reading a file may cost, in seconds of a thread's CPU. A thousand ordinary events
+#: take a quarter of one.
+MAX_READ_SECONDS = 3.0
+#: 96 bits of a SHA-256, in hexadecimal digits.
+_ID_DIGITS = 24
+ImportOutcome = Literal["created", "changed", "unchanged"]
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesImport:
+    """The schedule of a series, and what was done to it."""
+
+    schedule: Schedule
+    deed: ImportOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedItem:
+    """An item of the file, and for each of its series the schedule, or why there is none."""
+
+    item: CalendarItem
+    made: tuple[tuple[Series, SeriesImport | InvalidField | Conflict], ...] = ()
+    removed: tuple[str, ...] = ()
+    """Schedules of an earlier import of the event, of series that it has no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRequest:
+    """A request for an import."""
+
+    text: str
+    draft: ScheduleDraft
+    """All of each schedule but its name and its trigger."""
+    timezone: str
+    """The zone of times that name none."""
+    id_prefix: str
+    """The id of a schedule is derived from it and from its event's UID: a file that is imported again makes
+    nothing twice."""
+    update: bool = False
+    """Whether schedules of an earlier import follow the file: those that differ are changed, and those of
+    series that their event has no more are deleted."""
+
+
+def reading_deadline() -> Callable[[], bool]:
+    """What says whether `MAX_READ_SECONDS` are over that begin now; this thread asks it."""
+    end = thread_seconds() + MAX_READ_SECONDS
+    return lambda: thread_seconds() > end
+
+
+def import_calendar(
+    creation: Creation,
+    manager: ScheduleService,
+    asked: ImportRequest,
+    now: datetime,
+    *,
+    tenant: str,
+    request_seed: str | None = None,
+    hops: int = 0,
+) -> list[ImportedItem]:
+    """Makes a schedule of each series in the file that still has an occurrence. `request_seed` and `hops` are
+    as in `Creation.create`. An event that is not in the file any more keeps its schedule: the file may be
+    another one. Raises InvalidField where the file as a whole cannot be read."""
+    items = read_items(asked.text, timezone=asked.timezone, now=now, is_out_of_time=reading_deadline())
+    wanted = [
+        (number, series)
+        for number, item in enumerate(items)
+        if item.outcome == "schedules"
+        for series in item.series
+    ]
+    drafts = [
+        (_series_id(asked.id_prefix, items[number], series), _series_draft(asked.draft, series))
+        for number, series in wanted
+    ]
+    ids = {schedule_id for schedule_id, _ in drafts}
+    results = creation.create_many(drafts, now, tenant=tenant, request_seed=request_seed, hops=hops)
+    made: dict[int, list[tuple[Series, SeriesImport | InvalidField | Conflict]]] = {}
+    for (number, series), (schedule_id, draft), result in zip(wanted, drafts, results, strict=True):
+        done: SeriesImport | InvalidField | Conflict
+        if isinstance(result, Schedule):
+            done = SeriesImport(result, "created")
+        elif isinstance(result, Conflict):
+            done = _update_existing(
+                manager, schedule_id, draft, now, result, update=asked.update, tenant=tenant, hops=hops
+            )
+        else:
+            done = result
+        made.setdefault(number, []).append((series, done))
+    removed = (
+        _delete_removed_series(manager, asked.id_prefix, items, now, tenant=tenant, kept=ids)
+        if asked.update
+        else {}
+    )
+    return [
+        ImportedItem(item, tuple(made.get(number, ())), tuple(removed.get(number, ())))
+        for number, item in enumerate(items)
+    ]
+
+
+def _update_existing(
+    manager: ScheduleService,
+    schedule_id: str,
+    draft: ScheduleDraft,
+    now: datetime,
+    conflict: Conflict,
+    update: bool,
+    *,
+    tenant: str,
+    hops: int,
+) -> SeriesImport | InvalidField | Conflict:
+    """Updates or refuses a schedule that an earlier import has made."""
+    try:
+        if not update:
+            there = manager.get(schedule_id, tenant=tenant)
+            if _is_unchanged(with_calendar(draft, manager.store, tenant=tenant), there, now):
+                return SeriesImport(there, "unchanged")
+            return Conflict(f"the schedule {schedule_id} exists and differs; give update to change it")
+        found = manager.edit(schedule_id, draft, now, tenant=tenant, hops=hops)
+        return SeriesImport(found, "changed" if found.updated_at == now else "unchanged")
+    except NotFound:
+        return conflict
+    except (InvalidField, Conflict) as error:
+        return error
+
+
+def _is_unchanged(draft: ScheduleDraft, there: Schedule, now: datetime) -> bool:
+    return draft.edit(there, now) is there and draft.signing in (NOT_GIVEN, there.signing is not None)
+
+
+def _delete_removed_series(
+    manager: ScheduleService,
+    prefix: str,
+    items: Sequence[CalendarItem],
+    now: datetime,
+    *,
+    tenant: str,
+    kept: Collection[str],
+) -> dict[int, list[str]]:
+    """Deletes the schedules of series that their events have no more, and returns their ids. An event that
+    cannot be read keeps what it had."""
+    gone: dict[str, int] = {}
+    for number, item in enumerate(items):
+        if item.outcome == "refused" or not item.uid:
+            continue
+        made = {_derived_id(prefix, item, item.uid, part): number for part in range(MAX_PARTS)}
+        gone |= {schedule_id: number for schedule_id in made if schedule_id not in kept}
+    removed: dict[int, list[str]] = {}
+    for schedule_id in sorted(manager.store.schedules.living(list(gone), tenant=tenant)):
+        try:
+            manager.delete(schedule_id, now, tenant=tenant)
+        except NotFound:
+            continue  # another request was quicker
+        removed.setdefault(gone[schedule_id], []).append(schedule_id)
+    return removed
+
+
+def _series_draft(draft: ScheduleDraft, series: Series) -> ScheduleDraft:
+    return replace(draft, name=series.name, trigger={"rrule": series.recurrence}, timezone=series.timezone)
+
+
+def _series_id(prefix: str, item: CalendarItem, series: Series) -> str:
+    return _derived_id(prefix, item, item.uid or f"{item.name}\n{series.recurrence}", series.part)
+
+
+def _derived_id(prefix: str, item: CalendarItem, named: str, part: int) -> str:
+    digest = hashlib.sha256(f"{item.component}\n{named}\n{part}".encode()).hexdigest()
+    return f"{prefix}-{digest[:_ID_DIGITS]}"

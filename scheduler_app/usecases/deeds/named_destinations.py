@@ -1,0 +1,100 @@
+"""Checks that the destinations exist which schedules and messages name."""
+
+from collections.abc import Callable
+
+from scheduler_app.domain.action import Action
+from scheduler_app.domain.destination import Destination, destination_of
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.http_action import HttpAction, http_action
+from scheduler_app.domain.ids import SEPARATOR, tenant_of, whole_id
+from scheduler_app.domain.message import DEFAULT_MESSAGE_METHOD as MESSAGE_METHOD
+from scheduler_app.domain.message import Message
+from scheduler_app.domain.notification import Notifying
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.store import Store
+from scheduler_app.store.destinations import CorruptDestination
+
+#: Destinations by id, as they were read for one request; None: there is none of that id.
+KnownDestinations = dict[str, Destination | CorruptDestination | None]
+
+
+def check_named_destination(
+    store: Store, action: Action, known: KnownDestinations | None = None, *, default_method: str | None = None
+) -> None:
+    """Raises InvalidField where an action names a destination that there is not, or that refuses it. `known`
+    keeps what was read, for a request of many actions; `default_method` is as for `Destination.action`."""
+    own_id = destination_of(action)
+    if own_id is not None:
+        _check(store, "destination", http_action(action), {} if known is None else known, default_method)
+
+
+def check_notified_destinations(
+    store: Store, asking: Schedule | Message, *, tenant: str, known: KnownDestinations | None = None
+) -> None:
+    """Raises InvalidField where `on_success` or `on_failure` names a destination that there is not, or that
+    takes no notification. `known` as in `check_named`."""
+    known = {} if known is None else known
+    for field in Notifying:
+        name: str | None = getattr(asking, field.value)
+        if name is None:
+            continue
+        action = HttpAction(url="", destination=whole_id(tenant, name), method="")
+        try:
+            _check(store, field.value, action, known, MESSAGE_METHOD)
+        except InvalidField as error:
+            raise InvalidField(field.value, error.message) from None
+
+
+def _check(
+    store: Store, field: str, action: HttpAction, known: KnownDestinations, default_method: str | None
+) -> None:
+    own_id = str(action.destination)
+    if own_id not in known:
+        known[own_id] = store.destinations.get(own_id, tenant=tenant_of(own_id))
+    found = known[own_id]
+    name = own_id.rpartition(SEPARATOR)[2]
+    if found is None or _is_being_deleted(found):
+        raise InvalidField(
+            field, f"there is no destination {name}: create it by PUT /api/v1/destinations/{name}"
+        )
+    if isinstance(found, Destination):
+        found.action(action, default_method=default_method)
+
+
+def deleted_destination_finder(
+    store: Store, known: KnownDestinations
+) -> Callable[[Schedule | Message, str], str | None]:
+    """Reads those of `known` again that were there, after something that names them was written: whoever
+    deletes one marks it before it counts who names it, so that one of the two always sees the other.
+
+    Returns what tells of a schedule or message of a tenant which field names a destination that was deleted
+    meanwhile; None if none does.
+    """
+    gone = {
+        own_id
+        for own_id, found in known.items()
+        if found is not None
+        and (
+            (now := store.destinations.get(own_id, tenant=tenant_of(own_id))) is None
+            or _is_being_deleted(now)
+        )
+    }
+
+    def field(asking: Schedule | Message, tenant: str) -> str | None:
+        if not gone:
+            return None
+        if destination_of(asking.action) in gone:
+            return "destination"
+        told = {each.value: getattr(asking, each.value) for each in Notifying}
+        return next((field for field, name in told.items() if name and whole_id(tenant, name) in gone), None)
+
+    return field
+
+
+def destination_deleted_error(field: str) -> InvalidField:
+    """Why something that was just made is not there."""
+    return InvalidField(field, "names a destination that was deleted at this moment: give another one")
+
+
+def _is_being_deleted(found: Destination | CorruptDestination) -> bool:
+    return isinstance(found, Destination) and found.deleting

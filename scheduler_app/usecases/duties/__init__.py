@@ -1,0 +1,1 @@
+"""What beats do: expand, dispatch, recover, prune, inspect, backfill, notify."""

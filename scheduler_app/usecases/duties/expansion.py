@@ -1,0 +1,464 @@
+"""Expand: occurrences become events, or are recorded as missed where they are too late.
+
+Edits leave to beats what is owed of revisions that are over, up to the cuts that ended them: `OwedExpansion`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from scheduler_app.clock import monotonic
+from scheduler_app.config import EXPAND_LEASE_SECONDS
+from scheduler_app.domain import event
+from scheduler_app.domain.action import UNKNOWN_ORIGIN
+from scheduler_app.domain.errors import Conflict
+from scheduler_app.domain.event import Event, jittered
+from scheduler_app.domain.missed import MissedRange, MissedStep, missed_step
+from scheduler_app.domain.queues import FRESH_FOR
+from scheduler_app.domain.schedule import TICK, BeforeCut, OwedRange, Schedule, ScheduleState
+from scheduler_app.parallel import Parallel
+from scheduler_app.store import REJECTED, STORE_FAULTS, Store
+from scheduler_app.store.bulk_writes import write_isolated
+from scheduler_app.store.faults import of_one_document
+from scheduler_app.store.missed import MoveCursor
+from scheduler_app.store.schedules.cursors import ClaimedOwedRange, CursorAdvance, ReadySchedule
+from scheduler_app.store.schedules.documents import CorruptSchedule, report_set_aside
+from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.usecases.schedule_revisions import (
+    begin_revision,
+    cancel_late_inserts,
+    events_of,
+    insert_occurrences,
+)
+
+log = get_logger(__name__)
+
+#: How long a page counts, in seconds, before it leaves the rest to the next one. Three days of a rule that
+#: fires each second are less than half a second in all; rules that cost milliseconds for an occurrence have
+#: few.
+MISSED_SECONDS: Final = 0.2
+
+
+def deadline_after(seconds: float) -> Callable[[], bool]:
+    """Returns a function that tells whether that many seconds have passed since now."""
+    until = monotonic() + seconds
+    return lambda: monotonic() > until
+
+
+def advance_past(store: Store, step: MissedStep, token: str) -> MoveCursor:
+    """Moves a schedule's cursor past a step, and releases it."""
+    advance = CursorAdvance(
+        schedule_id=step.schedule_id,
+        next_run_at=step.following,
+        finishes_at=step.last if step.following is None else None,
+        checkpoint=step.checkpoint,
+    )
+    return lambda session: store.cursors.advance_within(session, advance, token)
+
+
+def settle_missed(store: Store, step: MissedStep, move: MoveCursor, now: datetime) -> bool:
+    """Writes a step; False when another beat was quicker. Raises what MongoDB rejects."""
+    fresh = store.missed.settle(step, move, now)
+    if fresh is None:
+        return False
+    if step.record is None:
+        for _, expiry in step.expired:
+            metrics.expired.labels(expiry.policy).inc()
+    elif step.expiry is not None:
+        metrics.expired.labels(step.expiry.policy).inc(fresh)
+        log.warning(
+            "schedule.missed",
+            message="A schedule has missed occurrences that are too late to be sent; a record tells of them",
+            schedule_id=step.schedule_id,
+            count=fresh,
+            first=step.record.first.isoformat(),
+            last=step.record.last.isoformat(),
+        )
+    return True
+
+
+SCHEDULES_A_PAGE = 1_000
+PARTS_AT_ONCE = 4
+#: Fewer schedules are one part.
+WORTH_PARTS = 50
+OCCURRENCES_A_SCHEDULE = 200
+OCCURRENCES_A_PAGE = 5_000
+#: An edit expands up to this many occurrences itself; where more are owed, all of them are left to beats.
+OCCURRENCES_AN_EDIT = 200
+#: While many schedules wait, each is expanded so far first: the next tick comes well before that time.
+NEXT_NEEDED = timedelta(seconds=60)
+#: Schedules with overdue occurrences get one in this many places of such a page.
+OWING_SHARE = 4
+
+#: A claim's token, and the schedules it won.
+Claimed = tuple[str, list[Schedule | CorruptSchedule]]
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandResult:
+    """The result of expanding one page of schedules."""
+
+    claimed: int
+    """Schedules that were claimed."""
+    unfit: int
+    """How many of them were released again, because the page had enough events already."""
+    events: tuple[Event, ...]
+    full: bool
+    """There may be more schedules to claim at once."""
+
+
+class Expansion:
+    """Turns occurrences of schedules into events, up to the timeframe ahead."""
+
+    def __init__(self, store: Store, *, timeframe_seconds: float) -> None:
+        self._store = store
+        self._timeframe = timedelta(seconds=timeframe_seconds)
+        self._parallel = Parallel(PARTS_AT_ONCE, worth=WORTH_PARTS, name="expand")
+        self._schedules_a_page = SCHEDULES_A_PAGE
+
+    def expand_page(self, now: datetime) -> ExpandResult:
+        """Claims the schedules whose events reach less than half of the timeframe ahead, and expands them up
+        to the whole timeframe.
+
+        While more schedules wait than fit into a page, each gets the events that it needs next before any is
+        expanded far ahead. Any number of beats may call it at once. Raises a STORE_FAULT, after which the
+        claims run out.
+        """
+        cursors, before = self._store.cursors, now + self._timeframe / 2
+        ready = cursors.ready_for_expansion(before, limit=self._schedules_a_page)
+        crowded = len(ready) == self._schedules_a_page
+        until = now + self._timeframe
+        if crowded and ready[0].next_run_at < now + NEXT_NEEDED / 2:
+            until = min(until, now + NEXT_NEEDED)
+            ready = self._needed_next(ready, now)
+
+        def claim(part: Sequence[str]) -> Claimed:
+            return cursors.claim_for_expansion(part, before, lease_seconds=EXPAND_LEASE_SECONDS)
+
+        page = self._fill_in_parts([each.id for each in ready], claim, now, until)
+        # "Full" counts candidates and not claims: another beat may have claimed half of the page, and both
+        # beats would wait for their next tick.
+        page = replace(page, full=page.full or crowded)
+        # A page holds a tenth as many schedules that fire each second as others. Each one claimed beyond that
+        # would cost two writes for nothing.
+        if page.unfit:
+            self._schedules_a_page = max(WORTH_PARTS, page.claimed - page.unfit)
+        else:
+            self._schedules_a_page = min(SCHEDULES_A_PAGE, self._schedules_a_page * 5 // 4)
+        return page
+
+    def expand_these(self, ids: Sequence[str], now: datetime, until: datetime) -> ExpandResult:
+        """Expands schedules that were just made or edited up to `until`, and leaves later occurrences to
+        beats. Leaves out schedules that a beat has claimed."""
+
+        def claim(part: Sequence[str]) -> Claimed:
+            return self._store.cursors.claim_these(part, lease_seconds=EXPAND_LEASE_SECONDS)
+
+        return self._fill_in_parts(ids, claim, now, until)
+
+    def _needed_next(self, ready: Sequence[ReadySchedule], now: datetime) -> list[ReadySchedule]:
+        """Chooses from a full page the schedules whose next occurrences fall due within moments, and a share
+        of those that are overdue: neither kind waits until all of the other is expanded."""
+        soon, stale = now + NEXT_NEEDED / 2, now - FRESH_FOR
+        owing = [each for each in ready if each.next_run_at < stale]
+        if not owing:
+            return [each for each in ready if each.next_run_at < soon]
+        limit = self._schedules_a_page
+        near = self._store.cursors.ready_for_expansion(soon, limit=limit, since=stale)
+        share = min(len(owing), max(limit // OWING_SHARE, limit - len(near)))
+        return near[: limit - share] + owing[:share]
+
+    def expand_up_to(self, schedule: Schedule, until: datetime) -> BeforeCut:
+        """Makes what the rule still owes up to and including `until`, before an edit replaces it.
+
+        Up to `OCCURRENCES_AN_EDIT` are made at once. More are left to beats, and the edit has to store the
+        range with its cut. No claim is needed: a beat that does the same inserts the same ids. Raises
+        Conflict while the edit before this one still waits for a callback in flight.
+        """
+        if schedule.state is not ScheduleState.ACTIVE:
+            return BeforeCut()
+        recurrence, start = schedule.recurrence(), schedule.next_run_at
+        if schedule.cut_pending:
+            cut = begin_revision(self._store, schedule, until)
+            if cut is None:
+                raise Conflict(
+                    "the change before this one waits for a callback in flight; try again in a few seconds"
+                )
+            start = recurrence.after(cut)
+        if start is None or start > until:
+            return BeforeCut()
+        instants = recurrence.between(start, until + TICK, limit=OCCURRENCES_AN_EDIT + 1)
+        if len(instants) > OCCURRENCES_AN_EDIT:
+            left = OwedRange(
+                schedule.revision,
+                schedule.trigger,
+                start,
+                until,
+                schedule.checkpoint,
+                schedule.calendar,
+                schedule.jitter_seconds,
+            )
+            return BeforeCut(left=left)
+        events = events_of(schedule, instants)
+        insert_occurrences(self._store, events, until)
+        return BeforeCut(tuple(events))
+
+    def finish_ended(self, now: datetime) -> int:
+        """Finishes the schedules whose last occurrence has passed."""
+        return self._store.cursors.finish_ended(now)
+
+    def _fill_in_parts(
+        self, ids: Sequence[str], claim: Callable[[Sequence[str]], Claimed], now: datetime, until: datetime
+    ) -> ExpandResult:
+        parts = self._parallel.of(ids)
+
+        def fill(part: Sequence[str]) -> ExpandResult:
+            token, claimed = claim(part)
+            return self._fill(claimed, token, now, until, limit=OCCURRENCES_A_PAGE // len(parts))
+
+        pages = self._parallel.each(fill, parts)
+        return ExpandResult(
+            claimed=sum(page.claimed for page in pages),
+            unfit=sum(page.unfit for page in pages),
+            events=tuple(event for page in pages for event in page.events),
+            full=any(page.full for page in pages),
+        )
+
+    def _fill(
+        self,
+        claimed: Sequence[Schedule | CorruptSchedule],
+        token: str,
+        now: datetime,
+        until: datetime,
+        *,
+        limit: int = OCCURRENCES_A_PAGE,
+    ) -> ExpandResult:
+        events: list[Event] = []
+        advances: list[CursorAdvance] = []
+        left_for_later: list[str] = []
+        unfit, missed, settled = 0, 0, False
+        had_time = deadline_after(MISSED_SECONDS)
+        for schedule in claimed:
+            if isinstance(schedule, CorruptSchedule) and schedule.readable_elsewhere:
+                left_for_later.append(schedule.schedule_id)  # to a beat of another release
+            elif isinstance(schedule, CorruptSchedule):
+                self._set_aside(schedule.schedule_id, token, schedule.reason, now)
+            elif len(events) + missed >= limit:
+                left_for_later.append(schedule.id)
+                unfit += 1
+            else:
+                try:
+                    filled = self._occurrences(schedule, now, until, had_time)
+                except STORE_FAULTS:
+                    raise
+                except Exception as error:  # one schedule's fault must not stop the others
+                    self._set_aside(schedule.id, token, f"{type(error).__name__}: {error}", now)
+                    continue
+                if filled is None:
+                    left_for_later.append(schedule.id)
+                    continue
+                if isinstance(filled, MissedStep):
+                    missed += filled.documents
+                    settled = self._settle(filled, token, now) or settled
+                    continue
+                instants, advance = filled
+                events += events_of(schedule, instants)
+                advances.append(advance)
+        # Events first, cursor second: a crash in between expands once more, onto the same ids.
+        refused = self._insert_sound(events, token, now)
+        advances = [advance for advance in advances if advance.schedule_id not in refused]
+        if self._store.cursors.advance(advances, token) < len(advances):
+            cancel_late_inserts(self._store, [advance.schedule_id for advance in advances], now)
+        if left_for_later:
+            self._store.cursors.release(left_for_later, token)
+        half = now + self._timeframe / 2
+        full = (
+            bool(settled)
+            or len(events) + missed >= limit
+            or any(advance.next_run_at and advance.next_run_at < half for advance in advances)
+        )
+        return ExpandResult(claimed=len(claimed), unfit=unfit, events=tuple(events), full=full)
+
+    def _occurrences(
+        self, schedule: Schedule, now: datetime, until: datetime, spent: Callable[[], bool]
+    ) -> tuple[list[datetime], CursorAdvance] | MissedStep | None:
+        """The occurrences to make up to `until` and the cursor after them, or a step for what was missed
+        before; None when the cut has to wait."""
+        recurrence = schedule.recurrence()
+        start = schedule.next_run_at
+        if schedule.cut_pending:
+            cut = begin_revision(self._store, schedule, now)
+            if cut is None:
+                return None
+            start = recurrence.after(cut)
+        if start is not None and schedule.lateness.judges:
+            origin, queue = schedule.action.isolation_key, schedule.queue
+            of = MissedRange(
+                *(schedule.id, schedule.revision, recurrence, start, schedule.lateness, origin, queue),
+                jitter_seconds=schedule.jitter_seconds,
+            )
+            if step := missed_step(of, now, spent):
+                return step
+        instants, following = (
+            recurrence.between_and_next(start, until, OCCURRENCES_A_SCHEDULE) if start else ([], None)
+        )
+        last = instants[-1] if instants else now
+        return instants, CursorAdvance(
+            schedule_id=schedule.id,
+            next_run_at=following,
+            finishes_at=last if following is None else None,
+            checkpoint=recurrence.checkpoint(last) if following is not None else None,
+        )
+
+    def _settle(self, step: MissedStep, token: str, now: datetime) -> bool:
+        """Whether what was missed is written, and the schedule released: the next page goes on with it."""
+        try:
+            if settle_missed(self._store, step, advance_past(self._store, step, token), now):
+                return True
+            self._store.cursors.release([step.schedule_id], token)
+        except REJECTED as error:
+            self._set_aside(step.schedule_id, token, f"what it missed cannot be stored: {error}", now)
+        return False
+
+    def _insert_sound(self, events: Sequence[Event], token: str, now: datetime) -> set[str]:
+        """Makes the events; sets schedules aside whose events MongoDB rejects, and returns their ids."""
+        try:
+            insert_occurrences(self._store, events, now)
+            return set()
+        except REJECTED:
+            return self._insert_apart(events, token, now)
+
+    def _insert_apart(self, events: Sequence[Event], token: str, now: datetime) -> set[str]:
+        of_each: dict[str, list[Event]] = {}
+        for made in events:
+            of_each.setdefault(made.schedule_id, []).append(made)
+        refused: set[str] = set()
+
+        def condemn(schedule_id: str, error: Exception) -> bool:
+            if of_one_document(error):
+                self._set_aside(schedule_id, token, f"its events cannot be stored: {error}", now)
+                refused.add(schedule_id)
+            return schedule_id in refused
+
+        def insert(ids: Sequence[str]) -> None:
+            insert_occurrences(self._store, [made for each in ids for made in of_each[each]], now)
+
+        write_isolated(list(of_each), insert, condemn)
+        return refused
+
+    def _set_aside(self, schedule_id: str, token: str, reason: str, now: datetime) -> None:
+        if self._store.cursors.set_aside(schedule_id, token, reason, now):
+            report_set_aside(schedule_id, reason)
+
+
+#: Small pages: what is due now is expanded and dispatched between them.
+OWING_SCHEDULES_A_PAGE = 5
+OWED_OCCURRENCES_A_PAGE = 1_000
+
+
+class OwedExpansion:
+    """Expands the ranges that edits left, whatever the schedule's state is by now. A deletion removes
+    them."""
+
+    def __init__(self, store: Store, *, occurrences_a_page: int = OWED_OCCURRENCES_A_PAGE) -> None:
+        self._store = store
+        self._occurrences_a_page = occurrences_a_page
+
+    def expand_page(self, now: datetime) -> bool:
+        """Claims the schedules that are furthest behind and expands a page of what they owe; True when there
+        is more.
+
+        Any number of beats may do it at once. Raises a STORE_FAULT, after which the claims run out.
+        """
+        ids = self._store.owed.waiting(limit=OWING_SCHEDULES_A_PAGE)
+        if not ids:
+            return False
+        token, claimed = self._store.owed.claim(ids, lease_seconds=EXPAND_LEASE_SECONDS)
+        limit = self._occurrences_a_page // max(1, len(claimed))
+        for each in claimed:
+            self._expand(each, token, now, limit)
+        # Ranges that this beat did not win belong to other beats, which go on with them.
+        return bool(claimed)
+
+    def _expand(self, claimed: ClaimedOwedRange, token: str, now: datetime, limit: int) -> None:
+        if claimed.range is None or claimed.created_at is None:
+            self._drop(claimed, token, claimed.reason, now)
+            return
+        try:
+            if step := self._missed(claimed, claimed.range, claimed.created_at, now):
+                settle_missed(self._store, step, self._past(claimed, claimed.range, step, token), now)
+                return
+            instants, remainder = _owed_occurrences(claimed.range, claimed.created_at, limit)
+        except Exception as error:  # one schedule's fault must not stop the others
+            self._drop(claimed, token, f"{type(error).__name__}: {error}", now)
+            return
+        schedule_id, revision = claimed.schedule_id, claimed.range.revision
+        # Events first, cursor second: a crash in between expands once more, onto the same ids.
+        events = [
+            event.scheduled(schedule_id, revision, instant, queue=claimed.queue) for instant in instants
+        ]
+        insert_occurrences(self._store, jittered(events, claimed.range.jitter_seconds), now)
+        if not self._store.owed.advance(schedule_id, token, remainder):
+            cancel_late_inserts(self._store, [schedule_id], now)
+        elif remainder is None:
+            log.info(
+                "schedule.made_up",
+                message="What a change had left to beats is made up",
+                schedule_id=schedule_id,
+                revision=revision,
+                until=claimed.range.until.isoformat(),
+            )
+
+    def _missed(
+        self, claimed: ClaimedOwedRange, owed: OwedRange, created_at: datetime, now: datetime
+    ) -> MissedStep | None:
+        if not claimed.lateness.judges:
+            return None
+        of = MissedRange(
+            claimed.schedule_id,
+            owed.revision,
+            owed.recurrence(created_at),
+            owed.next_run_at,
+            claimed.lateness,
+            UNKNOWN_ORIGIN,
+            claimed.queue,
+            owed.until + TICK,
+            owed.jitter_seconds,
+        )
+        return missed_step(of, now, deadline_after(MISSED_SECONDS))
+
+    def _past(self, claimed: ClaimedOwedRange, owed: OwedRange, step: MissedStep, token: str) -> MoveCursor:
+        left = None
+        if step.following is not None:
+            left = replace(owed, next_run_at=step.following, checkpoint=step.checkpoint)
+        return lambda session: self._store.owed.advance(claimed.schedule_id, token, left, session)
+
+    def _drop(self, claimed: ClaimedOwedRange, token: str, why: str, now: datetime) -> None:
+        lost = "occurrences that an earlier change had left to beats"
+        if claimed.range is not None:
+            lost = (
+                f"occurrences of revision {claimed.range.revision} from"
+                f" {claimed.range.next_run_at} to {claimed.range.until}"
+            )
+        reason = f"Not made: {lost}; {why}"
+        if self._store.owed.drop(claimed.schedule_id, token, reason, now):
+            metrics.set_aside.inc()
+            log.error(
+                "schedule.owed_dropped",
+                message="What a schedule owed from before a change cannot be expanded and is dropped",
+                schedule_id=claimed.schedule_id,
+                reason=reason,
+            )
+
+
+def _owed_occurrences(
+    owed: OwedRange, created_at: datetime, limit: int
+) -> tuple[list[datetime], OwedRange | None]:
+    """The next occurrences to make, and what is owed after them."""
+    recurrence = owed.recurrence(created_at)
+    instants, following = recurrence.between_and_next(owed.next_run_at, owed.until + TICK, limit)
+    if following is None or following > owed.until:
+        return instants, None
+    checkpoint = recurrence.checkpoint(instants[-1])
+    return instants, replace(owed, next_run_at=following, checkpoint=checkpoint)

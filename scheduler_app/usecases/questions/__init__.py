@@ -1,0 +1,1 @@
+"""What people ask: figures, calendars, forecasts, explanations, the backlog."""

@@ -1,0 +1,201 @@
+"""Forecast: what falls due when, before it comes."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from scheduler_app.clock import monotonic
+from scheduler_app.domain.blackout import MAX_WINDOWS, BlackoutOutlook, BlackoutOutlooks
+from scheduler_app.domain.destination import destination_of
+from scheduler_app.domain.errors import InvalidRecurrence
+from scheduler_app.domain.forecast import (
+    Buckets,
+    Cell,
+    Counts,
+    Forecast,
+    ForecastSource,
+    Withheld,
+    occurrences_by_bucket,
+)
+from scheduler_app.domain.http_action import destination_of_key
+from scheduler_app.domain.ids import schedule_of
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.stored_fields import EARLIEST
+from scheduler_app.store import Store
+from scheduler_app.store.forecasts import WaitingCount
+
+SCHEDULES_A_READ = 500
+#: Of more schedules, this many are drawn at random and stand for all.
+MAX_SCHEDULES = 20_000
+#: What the rules of schedules may take; those that are not evaluated by then are estimated by the others.
+MAX_SECONDS = 8.0
+#: Of more waiting events, a part of each bucket stands for all of it.
+MAX_EVENTS = 50_000
+MAX_COUNTED = 1_000_000
+MAX_OVERDUE = 100_000
+#: How far the clocks of two processes may differ; more than they ever do.
+CLOCKS_DIFFER = timedelta(seconds=5)
+
+
+@dataclass(frozen=True)
+class ForecastService:
+    store: Store
+    max_schedules: int = MAX_SCHEDULES
+    max_seconds: float = MAX_SECONDS
+    max_events: int = MAX_EVENTS
+
+    def forecast(self, buckets: Buckets, now: datetime, *, tenant: str) -> Forecast:
+        """What falls due in each bucket: by the rules of active schedules, and of events and messages that
+        wait. Raises a STORE_FAULT."""
+        made = Forecast(buckets)
+        outlooks = BlackoutOutlooks(self.store.blackouts.everybodys(now), buckets.start, buckets.end)
+        # Beats go on expanding while schedules and events are read, in this order. What became an event
+        # meanwhile is judged one by one by the cursor that was read; clocks differ by less than this.
+        since = now - CLOCKS_DIFFER
+        cursors = self._count_rules(made, outlooks, tenant)
+        if not outlooks:
+            self._count_waiting(made, since, tenant)
+        else:
+            self._count_each_waiting(made, outlooks, since, tenant)
+        self._count_made_meanwhile(made, outlooks, since, cursors, tenant)
+        if outlooks.left_out:
+            names = ", ".join(sorted(outlooks.left_out)[:5])
+            made.notes.append(f"Of the blackouts {names} the first {MAX_WINDOWS} windows are looked at.")
+        made.overdue = self.store.forecasts.count(EARLIEST, buckets.start, most=MAX_OVERDUE, tenant=tenant)
+        return made
+
+    def _count_rules(self, made: Forecast, outlooks: BlackoutOutlooks, tenant: str) -> dict[str, datetime]:
+        """Returns the first occurrence of each schedule that was counted by its rule."""
+        began, forecasts = monotonic(), self.store.forecasts
+        total, ids = forecasts.sample(self.max_schedules, tenant=tenant)
+        counts: Counter[Cell] = Counter()
+        withheld: Counter[Withheld] = Counter()
+        cursors: dict[str, datetime] = {}
+        done = unreadable = dense = 0
+        for first in range(0, len(ids), SCHEDULES_A_READ):
+            if first and monotonic() - began > self.max_seconds:
+                break
+            page = ids[first : first + SCHEDULES_A_READ]
+            found = forecasts.read(page, tenant=tenant)
+            done += len(page)
+            unreadable += len(page) - len(found)
+            for each in found:
+                try:
+                    if not isinstance(each, Schedule):
+                        raise InvalidRecurrence("RRULE", each.reason)
+                    found_of_it = occurrences_by_bucket(
+                        each, made.buckets, _outlook(outlooks, each), outlooks.begins
+                    )
+                except InvalidRecurrence:  # one schedule's fault is its own: the others are counted
+                    unreadable += 1
+                    continue
+                if each.next_run_at is not None:
+                    cursors[each.id] = each.next_run_at
+                dense += not found_of_it.exact
+                withheld += found_of_it.withheld
+                for bucket, count in found_of_it.sent.items():
+                    counts[Cell(bucket, each.action.isolation_key, ForecastSource.RULES)] += count
+        if done < total:
+            made.notes.append(f"{done} of {total} active schedules, chosen by chance, stand for all of them.")
+        if dense:
+            made.notes.append(f"{dense} schedules that fire very often are estimated.")
+        if unreadable:
+            made.notes.append(f"{unreadable} schedules cannot be read or evaluated, and are left out.")
+        times = total / done if done else 1.0
+        _add_counts(made, counts, times)
+        for became, count in withheld.items():
+            made.withheld[became] += round(count * times)
+        return cursors
+
+    def _count_waiting(self, made: Forecast, since: datetime, tenant: str) -> None:
+        forecasts, buckets = self.store.forecasts, made.buckets
+        rows, seen = forecasts.waiting(buckets, since, limit=self.max_events, tenant=tenant)
+        if seen < self.max_events:
+            _add_counts(made, _cells(rows), 1.0)
+            return
+        made.notes.append("Of the events that wait, a part of each bucket stands for all of it.")
+        limit = max(1, self.max_events // len(buckets))
+        most = max(limit, MAX_COUNTED // len(buckets))
+        for bucket in range(len(buckets)):
+            part = Buckets(buckets.since(bucket), buckets.until(bucket), buckets.width)
+            rows, seen = forecasts.waiting(part, since, limit=limit, tenant=tenant)
+            rows = [row._replace(bucket=bucket) for row in rows]
+            number = seen
+            if seen == limit:
+                number = forecasts.count(part.start, part.end, most=most, tenant=tenant)
+            _add_counts(made, _cells(rows), number / seen if seen else 1.0)
+
+    def _count_each_waiting(
+        self, made: Forecast, outlooks: BlackoutOutlooks, since: datetime, tenant: str
+    ) -> None:
+        """As `_count_waiting`, with what blackouts make of each."""
+        until, limit = made.buckets.end, self.max_events
+        found = self.store.forecasts.each_waiting(outlooks.begins, until, since, limit=limit, tenant=tenant)
+        if len(found) == limit:
+            made.notes.append("Of the events that wait there are too many to look at blackouts for each.")
+            self._count_waiting(made, since, tenant)
+            return
+        own = {schedule_of(each.id) for each in found} - {""}
+        facts = self.store.kill_switches.judged_by(list(own)) if own else {}
+        for each in found:
+            schedule_id = schedule_of(each.id)
+            tags, destination = facts.get(schedule_id) or ((), destination_of_key(each.receiver))
+            source = ForecastSource.MESSAGES if each.is_message else ForecastSource.EVENTS
+            outlook = outlooks.of(tenant, schedule_id, tags, destination)
+            _add_schedule(made, outlook, each.occurs_at, each.due_at, each.receiver, source)
+
+    def _count_made_meanwhile(
+        self,
+        made: Forecast,
+        outlooks: BlackoutOutlooks,
+        since: datetime,
+        cursors: dict[str, datetime],
+        tenant: str,
+    ) -> None:
+        limit, buckets = self.max_events, made.buckets
+        found = self.store.forecasts.made_since(since, buckets, limit=limit, tenant=tenant)
+        if len(found) == limit:
+            made.notes.append("More occurrences became events meanwhile than the forecast reads.")
+        own = {each.schedule_id for each in found} if outlooks else ()
+        facts = self.store.kill_switches.judged_by(list(own)) if own else {}
+        for each in found:
+            cursor = cursors.get(each.schedule_id)
+            if cursor is None or each.run_time < cursor:
+                tags, destination = facts.get(each.schedule_id, ((), None))
+                outlook = outlooks.of(tenant, each.schedule_id, tags, destination) if outlooks else None
+                _add_schedule(made, outlook, each.run_time, each.due_at, each.receiver, ForecastSource.EVENTS)
+
+
+def _outlook(outlooks: BlackoutOutlooks, schedule: Schedule) -> BlackoutOutlook | None:
+    if not outlooks:
+        return None
+    destination = destination_of(schedule.action)
+    return outlooks.of(schedule.tenant, schedule.id, schedule.tags, destination)
+
+
+def _add_schedule(
+    made: Forecast,
+    outlook: BlackoutOutlook | None,
+    run_time: datetime | None,
+    due_at: datetime,
+    receiver: str,
+    source: str,
+) -> None:
+    counts = Counts(made.buckets, outlook)
+    counts.add(run_time, due_at)
+    for bucket in counts.sent:
+        made.cells[Cell(bucket, receiver, source)] += 1
+    made.withheld += counts.withheld
+
+
+def _cells(rows: list[WaitingCount]) -> Counter[Cell]:
+    counts: Counter[Cell] = Counter()
+    for row in rows:
+        source = ForecastSource.MESSAGES if row.messages else ForecastSource.EVENTS
+        counts[Cell(row.bucket, row.receiver, source)] += row.number
+    return counts
+
+
+def _add_counts(made: Forecast, counts: Counter[Cell], times: float) -> None:
+    for cell, count in counts.items():
+        made.cells[cell] += count if times == 1.0 else round(count * times)

@@ -1,0 +1,192 @@
+"""Claimed batches: they wait here until they are due, and then their schedules and destinations are read, for
+as long as MongoDB does not answer.
+"""
+
+import heapq
+import itertools
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple, TypeVar
+
+from scheduler_app.domain.destination import Destination, destination_of
+from scheduler_app.domain.event import Event, Kind
+from scheduler_app.domain.message import Message
+from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store.destinations import CorruptDestination
+from scheduler_app.store.schedules.documents import CorruptSchedule
+from scheduler_app.telemetry import get_logger
+from scheduler_app.worker.capacity import WorkerStopping
+from scheduler_app.worker.lease import Lease
+
+#: The schedules of a batch by their ids, without those that are gone.
+Schedules = Mapping[str, Schedule | CorruptSchedule]
+#: The destinations that a batch needs by their ids, without those that are gone.
+Destinations = Mapping[str, Destination | CorruptDestination]
+
+
+class ClaimedBatch(NamedTuple):
+    """The events that one claim won, soonest first, and its lease."""
+
+    events: Sequence[Event]
+    lease: Lease
+
+
+def is_withdrawn(event: Event, schedule: Schedule) -> bool:
+    """Whether an edit, a pause or a deletion of its schedule withdrew the event."""
+    if event.revision < schedule.first_revision:
+        return True
+    if event.kind in (Kind.MANUAL, Kind.BACKFILL):
+        return schedule.state is ScheduleState.DELETED
+    if event.lost_leases and schedule.state is not ScheduleState.DELETED:
+        # A lost worker may have sent it; the revision after an edit makes no other event for this instant.
+        return schedule.state is ScheduleState.PAUSED and event.run_time > schedule.revised_at
+    return schedule.voids(event.revision, event.run_time)
+
+
+#: The clock may be corrected while a batch waits: a thread looks at it at least this often.
+LOOK_SECONDS = 1.0
+
+
+class WaitingBatches:
+    """A queue of batches by the time of their first event. Threads share it."""
+
+    def __init__(self, *, now: Callable[[], datetime]) -> None:
+        """`now` is the clock, in UTC."""
+        self._now = now
+        self._waiting: list[tuple[datetime, int, ClaimedBatch]] = []
+        self._order = itertools.count()
+        lock = threading.Lock()
+        # One thread waits for the time of the next batch, the others for their turn to do so: if all of them
+        # waited for that instant, each event would wake them all.
+        self._changed = threading.Condition(lock)
+        self._turn = threading.Condition(lock)
+        self._is_waited_for = False
+        self._giving_back = False
+        self._ended = False
+
+    @property
+    def giving_back(self) -> bool:
+        """Whether `give_back` was called."""
+        return self._giving_back
+
+    def put(self, batch: ClaimedBatch) -> None:
+        with self._changed:
+            heapq.heappush(self._waiting, (batch.events[0].due_at, next(self._order), batch))
+            self._changed.notify()
+
+    def take_out(self, event_ids: Collection[str]) -> list[tuple[Event, Lease]]:
+        """Takes those of the events out that wait here."""
+        with self._changed:
+            found = [
+                (event, batch.lease)
+                for _, _, batch in self._waiting
+                for event in batch.events
+                if event.id in event_ids
+            ]
+            kept = [
+                (at, order, batch._replace(events=left))
+                for at, order, batch in self._waiting
+                if (left := [event for event in batch.events if event.id not in event_ids])
+            ]
+            heapq.heapify(kept)
+            self._waiting = kept
+        return found
+
+    def give_back(self) -> None:
+        """Makes every batch due at once, also those that are put later."""
+        with self._changed:
+            self._giving_back = True
+            self._wake_all()
+
+    def stop(self) -> None:
+        """Lets every `next` return None, also those that wait."""
+        with self._changed:
+            self._ended = True
+            self._wake_all()
+
+    def next(self) -> ClaimedBatch | None:
+        """Waits for a batch that is due and takes it out; None after `stop`."""
+        with self._changed:
+            while not self._ended:
+                if self._waiting and self._is_due():
+                    self._turn.notify()
+                    return heapq.heappop(self._waiting)[2]
+                if self._is_waited_for:
+                    self._turn.wait()
+                else:
+                    self._is_waited_for = True
+                    self._changed.wait(self._seconds_to_next())
+                    self._is_waited_for = False
+        return None
+
+    def _wake_all(self) -> None:
+        self._changed.notify_all()
+        self._turn.notify_all()
+
+    def _is_due(self) -> bool:
+        return self._giving_back or self._waiting[0][0] <= self._now()
+
+    def _seconds_to_next(self) -> float | None:
+        if not self._waiting:
+            return None
+        return min(LOOK_SECONDS, max(0.0, (self._waiting[0][0] - self._now()).total_seconds()))
+
+
+log = get_logger(__name__)
+
+Answer = TypeVar("Answer")
+
+BACKOFF_SECONDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+
+
+class StoreRetry:
+    """Threads share it."""
+
+    def __init__(self) -> None:
+        self._ending = threading.Event()
+
+    def stop(self) -> None:
+        """From now on a question that MongoDB does not answer at once is given up."""
+        self._ending.set()
+
+    def until_answered(self, ask: Callable[[], Answer]) -> Answer:
+        """What `ask` returns, as soon as it raises no STORE_FAULT. Raises Stopping after `stop`."""
+        for pause in itertools.chain(BACKOFF_SECONDS, itertools.repeat(BACKOFF_SECONDS[-1])):
+            try:
+                return ask()
+            except STORE_FAULTS as error:
+                log.warning(
+                    "deliver.delayed",
+                    message="MongoDB does not give what claimed events need; the worker asks again",
+                    retry_in_seconds=pause,
+                    error=str(error)[:300],
+                )
+            if self._ending.wait(pause):
+                raise WorkerStopping
+        raise AssertionError("unreachable")
+
+
+class BatchReader:
+    """Threads share it."""
+
+    def __init__(self, store: Store, retrying: StoreRetry) -> None:
+        self._store = store
+        self._retrying = retrying
+
+    def schedules(self, events: Sequence[Event]) -> Schedules:
+        """The schedules of the events; a claim brings messages whole. Raises Stopping."""
+        ids = list({event.schedule_id for event in events if event.kind is not Kind.MESSAGE})
+        if not ids:
+            return {}
+        return self._retrying.until_answered(lambda: self._store.schedules.for_delivery(ids))
+
+    def destinations(self, events: Sequence[Event], schedules: Schedules) -> Destinations:
+        """The destinations that the schedules and messages name; most name none. Raises Stopping."""
+        found = [each.action for each in schedules.values() if isinstance(each, Schedule)]
+        found += [event.message.action for event in events if isinstance(event.message, Message)]
+        ids = list({own_id for action in found if (own_id := destination_of(action))})
+        if not ids:
+            return {}
+        return self._retrying.until_answered(lambda: self._store.destinations.for_delivery(ids))
