@@ -513,12 +513,18 @@ def codes_of_reasons() -> set[str]:
     found: set[str] = set()
     files = [
         *(ROOT / "scheduler_app" / "domain").rglob("*.py"),
-        *(ROOT / "scheduler_app" / "usecases").glob("*.py"),
+        *(ROOT / "scheduler_app" / "usecases").rglob("*.py"),
     ]
     for path in files:
-        if path.stem == "causes":
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        tree = ast.parse(path.read_text())
+        # These functions say why an instant does fire.
+        causes = {
+            node
+            for function in tree.body
+            if isinstance(function, ast.FunctionDef) and "cause" in function.name
+            for node in ast.walk(function)
+        }
+        for node in set(ast.walk(tree)) - causes:
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Reason":
                 first = node.args[0]
                 if isinstance(first, ast.Constant):

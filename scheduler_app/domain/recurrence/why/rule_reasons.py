@@ -64,9 +64,9 @@ def causes_of(of: RecurrenceSet, second: int, *, last: bool, steps: StepBudget) 
     for rule in of.rules:
         shifted: set[int] = set()
         if next(rule.instants(second, steps, shifted), None) == second:
-            yield _of_rule(rule, second, second in shifted)
+            yield _cause_in_rule(rule, second, second in shifted)
     if second in of.dates:
-        yield _of_date(of, second, last=last)
+        yield _cause_in_dates(of, second, last=last)
 
 
 def moved_by_calendar(observed: Observance, source: int) -> Reason:
@@ -86,13 +86,13 @@ def closed_on(observed: Observance, local: int) -> str:
     return f"the calendar {observed.name} is closed on {day_in_words(local)}{named}"
 
 
-def _of_rule(rule: RuleOfSet, second: int, shifted: bool) -> Reason:
+def _cause_in_rule(rule: RuleOfSet, second: int, shifted: bool) -> Reason:
     bound = rule.bound if isinstance(rule, CountedRule) else rule
     text, endless = rule_text(bound), bound.endless
     if not isinstance(endless, CalendarRule):
         local = second + endless.zone.offset(second)
         return Reason("RRULE", f"{text} reaches {on_the_clock(local)} in elapsed time.", text)
-    found = _clock_change(endless.zone, second, shifted, last=endless.last_in_overlap)
+    found = _cause_in_clock_change(endless.zone, second, shifted, last=endless.last_in_overlap)
     local = second + endless.zone.offset(second)
     if found is not None:
         return Reason(found.code, found.message, text)
@@ -109,8 +109,8 @@ def _of_rule(rule: RuleOfSet, second: int, shifted: bool) -> Reason:
     return Reason("RRULE", f"{text} names {on_the_clock(local)}{counted}.", text)
 
 
-def _of_date(of: RecurrenceSet, second: int, *, last: bool) -> Reason:
-    found = _clock_change(of.zone, second, second in of.shifted_dates, last=last)
+def _cause_in_dates(of: RecurrenceSet, second: int, *, last: bool) -> Reason:
+    found = _cause_in_clock_change(of.zone, second, second in of.shifted_dates, last=last)
     if found is not None:
         return found
     local = on_the_clock(second + of.zone.offset(second))
@@ -121,7 +121,7 @@ def _of_date(of: RecurrenceSet, second: int, *, last: bool) -> Reason:
     )
 
 
-def _clock_change(zone: Zone, second: int, shifted: bool, *, last: bool) -> Reason | None:
+def _cause_in_clock_change(zone: Zone, second: int, shifted: bool, *, last: bool) -> Reason | None:
     """What a clock change did to a wall-clock time that fires at a UTC second."""
     local = second + zone.offset(second)
     if shifted:
