@@ -140,7 +140,7 @@ def read_overlap(row: Mapping[str, Any]) -> OverlapFields:
     if (value := row.get("queue_limit")) is not None:
         found["queue_limit"] = whole(value, "queue_limit", least=1, most=MAX_QUEUE_LIMIT)
     if (value := row.get("completion")) is not None:
-        found["completion"] = cast(Completion, one_of(value, "event", _COMPLETIONS))
+        found["completion"] = cast(Completion, one_of(value, "completion", _COMPLETIONS))
     if (value := row.get("completion_timeout_seconds")) is not None:
         found["completion_timeout_seconds"] = number(
             value,

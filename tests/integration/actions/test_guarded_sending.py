@@ -134,7 +134,7 @@ def test_libcurl_itself_knows_no_scheme_but_http(
     url: str, listener: socket.socket, sender: Sender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Were the check of the URL ever passed by, the door would still be shut.
-    monkeypatch.setattr(sender, "checked_url", lambda request: request.url)
+    monkeypatch.setattr(sender_module, "checked_url", lambda request: request.url)
     answer = send_one(sender, url.format(port=listener.getsockname()[1]))
     assert answer.status is None
     assert answer.snippet == ""

@@ -73,7 +73,7 @@ def test_many_who_ask_at_once_have_it_made_once(
         made.append(path)
         return complete_specification(document)
 
-    monkeypatch.setattr("scheduler_app.api.routes.documentation.completed", noted)
+    monkeypatch.setattr("scheduler_app.api.routes.documentation.complete_specification", noted)
     with closing(serve(app, settings).store), ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: app.test_client().get(path).data, range(8)))
     assert len(set(answers)) == 1
