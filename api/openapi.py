@@ -1,7 +1,8 @@
 """The OpenAPI specification: its settings, and what all operations share.
 
-Routes describe themselves. `complete_specification` adds the problems that an operation may be refused with, which follow
-from what it takes, and the headers that many operations share. Errors of /tasks have a form of their own.
+Routes describe themselves. `complete_specification` adds the problems that an operation may be refused
+with, which follow from what it takes, and the headers that many operations share. Errors of /tasks have a
+form of their own.
 """
 
 from collections.abc import Iterator
