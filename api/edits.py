@@ -16,7 +16,7 @@ from marshmallow import ValidationError, fields
 from scheduler_app.api import request_limits
 from scheduler_app.api.json_types import View
 from scheduler_app.api.problems import HttpProblem, of_validation
-from scheduler_app.api.services import services, tenant
+from scheduler_app.api.services import Services, services, tenant
 from scheduler_app.api.wire.field_types import Headers
 from scheduler_app.api.wire.schedule import ScheduleInput, schedule_shown
 from scheduler_app.api.wire.schedule_fields import EDIT_FIELDS
@@ -25,8 +25,7 @@ from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.masking import split_query
 from scheduler_app.domain.schedule import MAX_EDIT_NOTE, EditRecord, Schedule
 from scheduler_app.domain.triggers import BY_NAME
-from scheduler_app.store import REJECTED, STORE_FAULTS, Store
-from scheduler_app.store.edits import Edits
+from scheduler_app.store.faults import REJECTED, STORE_FAULTS
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.deeds.creation import Preconditions
 from scheduler_app.usecases.schedule_revisions import OnEdit
@@ -92,7 +91,7 @@ log = get_logger(__name__)
 NOTE_HEADER = "X-Scheduler-Note"
 
 
-def edit_recorder(store: Store) -> OnEdit:
+def edit_recorder(made: Services) -> OnEdit:
     """What notes each edit of a schedule. An edit that cannot be noted has been made all the same."""
 
     def note(
@@ -101,7 +100,7 @@ def edit_recorder(store: Store) -> OnEdit:
         was, will = _fields(before, now), _fields(after, now)
         differ = {name for name in was.keys() | will.keys() if was.get(name) != will.get(name)}
         record = EditRecord(
-            id=Edits.new_id(),
+            id=made.edits.new_id(),
             schedule_id=schedule_id,
             at=now,
             what=what,
@@ -113,7 +112,7 @@ def edit_recorder(store: Store) -> OnEdit:
             secrets_changed=_secrets_changed(before, after, differ),
         )
         try:
-            store.edits.add(record)
+            made.edits.add(record)
         except (*STORE_FAULTS, *REJECTED) as error:
             log.warning(
                 "edit.unnoted",
@@ -168,7 +167,7 @@ _INPUT = ScheduleInput()
 def revert(schedule_id: str, edit_id: str, version: int | None = None) -> Schedule:
     """Raises NotFound, Conflict, InvalidField, StaleVersion, and Problem where a value is no longer valid."""
     made = services()
-    edit = made.store.edits.get(edit_id, schedule_id, tenant=tenant())
+    edit = made.edits.get(edit_id, schedule_id, tenant=tenant())
     if edit is None:
         raise NotFound(f"there is no edit {edit_id[:64]} of {schedule_id}")
     if not edit.before and not edit.after:

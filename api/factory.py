@@ -89,13 +89,13 @@ def serve(app: Flask, settings: Settings) -> Assembly:
     Raises SystemExit where they cannot be used."""
     with starting():
         made = _assembled(settings)
-    made = replace(made, manager=replace(made.manager, on_edit=edits.edit_recorder(made.store)))
+    made = replace(made, manager=replace(made.manager, on_edit=edits.edit_recorder(made)))
     app.extensions["scheduler"] = made
     app.extensions["turns"] = request_limits.Turns()
     app.extensions["wrong_keys"] = auth.WrongKeys()
     if not settings.api_keys:
         log.warning("api.open", message="API_KEYS is not set: every program on this host may use the API")
-    if not made.store.secret_box.encrypts:
+    if not made.secret_box.encrypts:
         log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
     return made
 

@@ -13,7 +13,7 @@ from flask import Flask, Response, g, request
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import is_dry_run, real_services, tenant
 from scheduler_app.domain.masking import MASK
-from scheduler_app.store import STORE_FAULTS
+from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.store.idempotency import Answered, Begun, KeyReused
 from scheduler_app.telemetry import get_logger
 from scheduler_app.webserver.api_paths import aliased
@@ -57,7 +57,7 @@ def _begin() -> Response | None:
         raise HttpProblem(422, f"{HEADER}: {field['detail']}", [field])
     if request.endpoint in CHANGE_NOTHING or is_dry_run():
         return None
-    found = real_services().store.idempotency.begin(g.owner, key, _digest(), tenant=tenant())
+    found = real_services().idempotency.begin(g.owner, key, _digest(), tenant=tenant())
     if isinstance(found, Begun):
         g.begun = found
         return None
@@ -89,7 +89,7 @@ def _finish(response: Response) -> Response:
     begun: Begun | None = g.get("begun")
     if begun is None:
         return response
-    records = real_services().store.idempotency
+    records = real_services().idempotency
     try:
         if response.status_code >= 500:
             records.release(begun)

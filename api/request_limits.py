@@ -23,7 +23,7 @@ from flask import Flask, current_app, g, request
 from scheduler_app.api.auth import PAGES, SAFE_METHODS
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import real_services
-from scheduler_app.store import answers_within
+from scheduler_app.store.mongo import answers_within
 from scheduler_app.webserver.api_paths import PREFIX
 from scheduler_app.webserver.limits import MAX_BODY_BYTES, max_body_bytes
 
@@ -105,7 +105,7 @@ def _begin_time_limit() -> None:
 def _check_mongo() -> None:
     if "time_limit" not in g or _is_for_one_resource():
         return
-    real_services().store.mongo.hello()
+    real_services().check_mongo()
     _end_time_limit(None)
     if _is_page() or request.method in READS:
         _set_time_limit(MUCH_SECONDS)

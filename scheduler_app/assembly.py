@@ -22,7 +22,12 @@ from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store import STORE_FAULTS, Processes, SecretBox, Store
+from scheduler_app.store.access_tokens import Sessions
+from scheduler_app.store.edits import Edits
+from scheduler_app.store.events.figures import EventFigures, NewestEvents
+from scheduler_app.store.events.lists import EventLists
+from scheduler_app.store.idempotency import Idempotency
 from scheduler_app.usecases.deeds.calendars import CalendarService
 from scheduler_app.usecases.deeds.creation import Creation
 from scheduler_app.usecases.deeds.destinations import DestinationService
@@ -41,6 +46,7 @@ from scheduler_app.usecases.questions.backlog import BacklogService
 from scheduler_app.usecases.questions.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.questions.figures import RecentFigures
 from scheduler_app.usecases.questions.forecast import ForecastService
+from scheduler_app.usecases.questions.schedules import ScheduleQuestions
 from scheduler_app.usecases.schedule_revisions import ignore_edit
 from scheduler_app.usecases.stops import BlackoutService, HeldEvents, KillSwitchNotice, KillSwitchService
 
@@ -51,8 +57,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Assembly:
     """The parts of one process, which its threads share. Each process uses what its role needs: the API
-    `creation`, `manager`, `events`, `completions`, `messages`, `destinations`, `calendars` and
-    `calendar_feeds`; a beat the duties from `expansion` to `notifications`; a worker `pipeline()`."""
+    what people do and ask, and hands `store` on to questions that are functions; a beat the duties from
+    `expansion` to `notifications`; a worker `pipeline()`."""
 
     settings: Settings
     store: Store
@@ -60,6 +66,7 @@ class Assembly:
     guard: Guard
     creation: Creation
     manager: ScheduleService
+    schedules: ScheduleQuestions
     events: EventService
     completions: CompletionService
     messages: MessageService
@@ -86,6 +93,15 @@ class Assembly:
     inspection: Inspection
     recent_figures: RecentFigures
     notifications: Notifications
+    # What reads or keeps one thing, and needs no use case around it.
+    edits: Edits
+    event_lists: EventLists
+    event_figures: EventFigures
+    newest_events: NewestEvents
+    processes: Processes
+    sessions: Sessions
+    idempotency: Idempotency
+    secret_box: SecretBox
     make_limiter: Callable[[], Limiter | None]
     """Makes what counts for destinations, with a connection of its own."""
     faults: tuple[type[Exception], ...]
@@ -94,6 +110,10 @@ class Assembly:
     @staticmethod
     def now() -> datetime:
         return clock.now()
+
+    def check_mongo(self) -> None:
+        """Raises a STORE_FAULT when MongoDB does not answer."""
+        self.store.mongo.hello()
 
     def heartbeat(
         self,
@@ -212,6 +232,7 @@ def assemble(settings: Settings, app: Application, *, limiter_seconds: float = 2
             store, prompt.expand_and_dispatch, settings.worker_max_retries, check_action, new_secret
         ),
         manager=manager,
+        schedules=ScheduleQuestions(store),
         events=EventService(store, prompt.dispatch_urgently),
         completions=CompletionService(store, prompt.dispatch_urgently, failure_pausing.judge),
         messages=MessageService(
@@ -251,6 +272,14 @@ def assemble(settings: Settings, app: Application, *, limiter_seconds: float = 2
         inspection=Inspection(store),
         recent_figures=RecentFigures(store),
         notifications=notifications,
+        edits=store.edits,
+        event_lists=store.event_lists,
+        event_figures=store.event_figures,
+        newest_events=store.newest_events,
+        processes=store.processes,
+        sessions=store.sessions,
+        idempotency=store.idempotency,
+        secret_box=store.secret_box,
         make_limiter=lambda: app.broker.limiter(settings),
         faults=faults,
     )

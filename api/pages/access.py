@@ -56,7 +56,7 @@ def register(app: Flask, settings: Settings) -> None:
             return None
         token = _cookie(_SESSION)
         if digests:
-            owner = real_services().store.sessions.key_of(token, digests) if token else None
+            owner = real_services().sessions.key_of(token, digests) if token else None
             if owner is None and request.endpoint not in OPEN_ENDPOINTS:
                 return _to_sign_in()
             if owner is not None:

@@ -92,8 +92,8 @@ def refused_filter(problem: HttpProblem) -> str:
 
 @takes_query(DeadLettersQuery, otherwise=refused_filter)
 def dead_letters(query: Loaded) -> str:
-    store = services().store
-    found = store.event_lists.dead_letter_causes(
+    made = services()
+    found = made.event_lists.dead_letter_causes(
         tenant=tenant(),
         most=MOST_READ,
         since=query.get("since"),
@@ -120,9 +120,9 @@ def dead_letters(query: Loaded) -> str:
 def _tags(causes: Sequence[CauseOfSome]) -> list[list[str]]:
     """The tags of each cause's schedules, the most frequent first."""
     ids = dict.fromkeys(each for cause in causes for each in cause.schedules[:MOST_TAGGED])
-    facts = services().store.kill_switches.judged_by(list(ids)) if ids else {}
+    tags = services().schedules.tags(ids)
     counts = [
-        Counter(tag for each in cause.schedules[:MOST_TAGGED] for tag in facts.get(each, ((), None))[0])
+        Counter(tag for each in cause.schedules[:MOST_TAGGED] for tag in tags.get(each, ()))
         for cause in causes
     ]
     return [[tag for tag, _ in each.most_common(MOST_TAGS)] for each in counts]
@@ -172,7 +172,7 @@ def dismiss_cause(form: Loaded) -> AnyResponse | str:
 @takes_query(CauseFilter)
 def export_cause(query: Loaded) -> Response:
     """The dead letters of a cause, one JSON object a line, as the API shows them."""
-    lists, schema = services().store.event_lists, EventOutput()
+    lists, schema = services().event_lists, EventOutput()
 
     def lines() -> Iterator[str]:
         left, after = MOST_EXPORTED, None

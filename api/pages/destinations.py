@@ -67,14 +67,13 @@ def register_destinations(blueprint: Blueprint) -> None:
 @takes_query(DestinationsQuery)
 def destinations(query: Loaded) -> str:
     made = services()
-    found = made.store.destinations.page(PageRequest(limit=ROWS, after=query.get("cursor")), tenant=tenant())
+    found = made.destinations.page(PageRequest(limit=ROWS, after=query.get("cursor")), tenant=tenant())
     rows: list[View] = []
     for each in found.rows:
         view = destination_shown(each)
         if isinstance(each, Destination):
             flow = made.destinations.flow(each)
-            in_flight = flow.in_flight if flow else None
-            waiting = made.store.destinations.waiting(each.id, in_flight=in_flight, tenant=tenant())
+            waiting = made.destinations.waiting(each, flow)
             view["waiting"] = waiting
             view["flow"] = flow_shown(flow, waiting, made.now()) if flow else None
         rows.append(view)

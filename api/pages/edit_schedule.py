@@ -53,7 +53,7 @@ def register_new_schedule(blueprint: Blueprint) -> None:
 
 @takes_query(NoFields)
 def new_schedule(_: Loaded) -> str:
-    once = services().store.schedules.new_id(tenant=tenant())
+    once = services().creation.new_seed(tenant=tenant())
     return _new_form({"once": once, "timezone": "UTC"})
 
 
@@ -136,7 +136,7 @@ def _preview(text: str, form: Loaded, now: datetime) -> Loaded:
     """Of the text of the field "When", beside the form's others. Raises ValidationError, InvalidField."""
     given: View = {"limit": COMPARED_OCCURRENCES, **trigger_fields(text)}
     given |= {name: form[name] for name in ("timezone", "calendar") if name in form}
-    return unsaved_preview_shown(_PREVIEW.load(given), services().store, now, tenant=tenant())
+    return unsaved_preview_shown(_PREVIEW.load(given), services().calendars, now, tenant=tenant())
 
 
 def _picks(form: Loaded, preview: Loaded, now: datetime) -> Fields | None:

@@ -60,7 +60,7 @@ def refused_filter(problem: HttpProblem) -> str:
 @takes_query(EventFilter, otherwise=refused_filter)
 def events(query: Loaded) -> str:
     asked = replace(window(query), seconds=LOOK_SECONDS)
-    found = services().store.event_lists.page(
+    found = services().event_lists.page(
         asked,
         tenant=tenant(),
         schedule_id=query.get("schedule_id"),
@@ -80,16 +80,16 @@ def events(query: Loaded) -> str:
 def event(query: Loaded, event_id: str) -> str:
     made = services()
     found = made.events.get(event_id, tenant=tenant())
-    schedule = made.store.schedules.for_delivery([found.schedule_id]).get(found.schedule_id)
+    schedule = made.schedules.even_deleted([found.schedule_id]).get(found.schedule_id)
     return render_template(
         "event.html",
         event=found,
-        names={schedule.id: schedule.name} if isinstance(schedule, Schedule) else {},
+        names={schedule.id: schedule.name} if schedule else {},
         life=STATE_DESCRIPTIONS[found.state],
         living=found.state in LIVING,
         cancellable=found.state not in NOT_CANCELLABLE,
         steps=steps(found),
-        curl=_curl(found, schedule) if isinstance(schedule, Schedule) else None,
+        curl=_curl(found, schedule) if schedule else None,
         message=_message(found),
         done=query.get("done"),
     )
@@ -113,7 +113,7 @@ def _message(found: EventRecord) -> View | None:
     """What a message delivers, as the API shows it; None of an event of a schedule."""
     if found.kind is not Kind.MESSAGE:
         return None
-    record = services().store.messages.get(found.id, tenant=tenant())
+    record = services().messages.find(found.id, tenant=tenant())
     return message_shown(record) if record else None
 
 

@@ -12,7 +12,6 @@ from math import log10
 
 from scheduler_app.api.services import services
 from scheduler_app.domain.local_time import local_in
-from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.events.events import EventRecord
 
 _NAME = re.compile(r"`([^`]*)`")
@@ -100,9 +99,7 @@ def names_of(events: Iterable[EventRecord]) -> dict[str, str]:
 
 def names_of_ids(schedule_ids: Iterable[str]) -> dict[str, str]:
     """The same of schedules' ids."""
-    ids = set(schedule_ids) - {""}
-    found = services().store.schedules.for_delivery(sorted(ids)) if ids else {}
-    return {each.id: each.name for each in found.values() if isinstance(each, Schedule)}
+    return {each.id: each.name for each in services().schedules.even_deleted(set(schedule_ids)).values()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from scheduler_app.api.json_types import View
 from scheduler_app.api.pages import formatting
 from scheduler_app.api.services import services, tenant
 from scheduler_app.domain.kill_switch import KillSwitch
-from scheduler_app.store import STORE_FAULTS
+from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.store.kill_switches import CorruptKillSwitch
 
 #: Everything from this host, nothing inline. Pico's arrows and ticks are `data:` images in its stylesheet.

@@ -63,18 +63,19 @@ def _places(wanted: str) -> list[tuple[str, str]]:
     ]
     if not wanted:
         return pages
-    store = services().store
-    page = store.schedules.page(PageRequest(limit=MOST, seconds=LOOK_SECONDS), tenant=tenant(), text=wanted)
+    found = services().schedules.search(
+        wanted, PageRequest(limit=MOST, seconds=LOOK_SECONDS), tenant=tenant()
+    )
     schedules = [
         (each.name, url_for(f"{PAGES}.schedule", schedule_id=each.id))
-        for each in page.rows
+        for each in found.by_name.rows
         if isinstance(each, Schedule)
     ]
-    if store.schedules.exists(wanted, tenant=tenant()):
+    if found.is_schedule:
         schedules.append((wanted, url_for(f"{PAGES}.schedule", schedule_id=wanted)))
-    if store.events.get(wanted, tenant=tenant()):
+    if found.is_event:
         schedules.append((f"Event {wanted}", url_for(f"{PAGES}.event", event_id=wanted)))
-    if page.next is not None:
+    if found.by_name.next is not None:
         # There may be more than fit here, or were found in time.
         everything = url_for(f"{PAGES}.schedules", text=wanted)
         schedules.append((f"All schedules with “{wanted}” in their names", everything))

@@ -145,7 +145,7 @@ def refused_filter(problem: HttpProblem) -> str:
 
 @takes_query(MessageFilter, otherwise=refused_filter)
 def messages(query: Loaded) -> str:
-    found = services().store.messages.page(
+    found = services().messages.page(
         replace(window(query), seconds=LOOK_SECONDS),
         tenant=tenant(),
         event_name=query.get("event_name"),
@@ -180,7 +180,7 @@ def register_new_message(blueprint: Blueprint) -> None:
 
 @takes_query(NoFields)
 def new_message(_: Loaded) -> str:
-    once = services().store.schedules.new_id(tenant=tenant())
+    once = services().creation.new_seed(tenant=tenant())
     return _form({"once": once, "timezone": "UTC"})
 
 
@@ -241,7 +241,7 @@ def _made_before(form: Loaded, seed: str | None) -> MessageRecord | None:
     """The message that the same form has made: a browser may send it twice."""
     if seed is None or form.get("id"):
         return None
-    return services().store.messages.get(message_event_id(seed, tenant=tenant()), tenant=tenant())
+    return services().messages.find(message_event_id(seed, tenant=tenant()), tenant=tenant())
 
 
 def _to(record: MessageRecord) -> Response:

@@ -43,14 +43,14 @@ LONGEST_HISTORY = timedelta(days=36_500)
 def history(schedule_id: str, query: Loaded, now: datetime) -> View:
     """What `history.html` shows of a schedule, within `since` and `until` of the query where they are given;
     a time without an offset is one of UTC."""
-    store, since, until = services().store, _in_utc(query.get("since")), _in_utc(query.get("until"))
-    outcomes = store.event_figures.of_schedule(
+    made, since, until = services(), _in_utc(query.get("since")), _in_utc(query.get("until"))
+    outcomes = made.event_figures.of_schedule(
         schedule_id, since or now - LONGEST_HISTORY, until or now, tenant=tenant(), most=DOTS
     )
     newest, oldest = (outcomes[0].run_time, outcomes[-1].run_time) if outcomes else (now, now)
     begin, end = since or oldest, until or newest
     window = PageRequest(limit=ROWS, after=query.get("cursor"), since=since, until=until)
-    found = store.event_lists.page(window, tenant=tenant(), schedule_id=schedule_id, states=FINAL)
+    found = made.event_lists.page(window, tenant=tenant(), schedule_id=schedule_id, states=FINAL)
     chosen = {
         name: _written(moment) for name, moment in (("from", since), ("to", until)) if moment is not None
     }
@@ -118,7 +118,7 @@ def register(blueprint: Blueprint) -> None:
 @takes_query(ScheduleQuery)
 def schedule(query: Loaded, schedule_id: str) -> str:
     made = services()
-    now, lists = made.now(), made.store.event_lists
+    now, lists = made.now(), made.event_lists
     found = made.manager.get(schedule_id, tenant=tenant())
     view = schedule_shown(found, now)
     pending = lists.page(
@@ -132,7 +132,9 @@ def schedule(query: Loaded, schedule_id: str) -> str:
     try:
         jitter = Jitter(found.jitter_seconds, found.id)
         preview = preview_shown(found.trigger, found.calendar, found.recurrence(), now, asked, jitter)
-        note_blackouts(cast("list[dict[str, Any]]", preview["occurrences"]), found, made.store, now)
+        note_blackouts(
+            cast("list[dict[str, Any]]", preview["occurrences"]), found, made.blackouts.everybodys(now)
+        )
     except InvalidRecurrence:
         preview = {"occurrences": []}  # the reason is among the warnings of the view
     return render_template(
@@ -144,7 +146,7 @@ def schedule(query: Loaded, schedule_id: str) -> str:
         curl=curl(view),
         done=query.get("done"),
         **history(schedule_id, query, now),
-        edits=made.store.edits.page(PageRequest(limit=EDITS), schedule_id, tenant=tenant()).rows,
+        edits=made.edits.page(PageRequest(limit=EDITS), schedule_id, tenant=tenant()).rows,
         display_timezone=query.get("display_timezone", ""),
         wrong_zone=wrong_zone,
         asked=query.get("why", ""),

@@ -86,13 +86,13 @@ def schedules(query: Loaded) -> str:
     made = services()
     filters = {name: query[name] for name in FILTERS if name in query}
     window = PageRequest(limit=ROWS, after=query.get("cursor"), seconds=LOOK_SECONDS)
-    found = made.store.schedules.page(window, tenant=tenant(), order=query["order"], **_which(filters))
+    found = made.schedules.page(window, tenant=tenant(), order=query["order"], **_which(filters))
     now = made.now()
     ids = [each.id for each in found.rows if isinstance(each, Schedule)]
     return render_template(
         "schedules.html",
         rows=[schedule_shown(each, now) for each in found.rows],
-        bars=made.store.event_figures.last_of_each(ids, now, tenant=tenant(), most=OUTCOMES),
+        bars=made.event_figures.last_of_each(ids, now, tenant=tenant(), most=OUTCOMES),
         filters=filters,
         states=STATES,
         outcomes=LAST_OUTCOMES,
@@ -135,15 +135,15 @@ def change_selected(form: Loaded) -> Response | str:
 
 def _change_all(form: Loaded) -> Response | str:
     """Does it to a page of all that the filter finds, and offers to go on; asks first, with their number."""
-    store, verb = services().store, form["verb"]
+    schedules, verb = services().schedules, form["verb"]
     filters = {name: form[name] for name in FILTERS if name in form}
     if "confirmed" not in form:
-        count, more = store.schedules.count(tenant=tenant(), most=MOST_COUNTED, **_which(filters))
+        count, more = schedules.count(tenant=tenant(), most=MOST_COUNTED, **_which(filters))
         return render_template(
             "confirm_all.html", count=count, more=more, filters=filters, form=form, done=VERBS[verb]
         )
     window = PageRequest(limit=FILTER_PAGE, after=form.get("cursor"))
-    page = store.schedules.page(window, tenant=tenant(), **_which(filters))
+    page = schedules.page(window, tenant=tenant(), **_which(filters))
     end, done, refused = monotonic() + FILTER_SECONDS, 0, list[tuple[str, str]]()
     following = page.next
     for each in page.rows:

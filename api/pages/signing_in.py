@@ -50,14 +50,14 @@ def begin_session(form: Loaded) -> Response | tuple[str, int]:
         page = render_template("sign_in.html", next=form.get("next", ""), refused=True)
         return page, 401
     # The token is new, whatever cookie the browser sent: a session fixed by an attacker is never used.
-    token = made.store.sessions.open(key.digest)
+    token = made.sessions.open(key.digest)
     log.info("sign_in.done", message="A person signed in", address=request.remote_addr or "")
     return keep_session(redirect(_own_path(form.get("next", "")), 303), token)
 
 
 @takes_form(SignOutForm)
 def sign_out(form: Loaded) -> Response:
-    sessions = real_services().store.sessions
+    sessions = real_services().sessions
     if g.session_token:
         sessions.close(g.session_token)
         if "everywhere" in form:

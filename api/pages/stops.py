@@ -153,7 +153,7 @@ def _page(
     return render_template(
         "stops.html",
         switches=made.kill_switches.that_are_on(tenant=tenant()),
-        blackouts=[blackout_shown(each, now) for each in made.store.blackouts.of(now, tenant=tenant())],
+        blackouts=[blackout_shown(each, now) for each in made.blackouts.of(now, tenant=tenant())],
         values=values,
         errors=errors,
         others=[text for name in sorted(errors.keys() - _SHOWN) for text in errors[name]],

@@ -35,11 +35,11 @@ from scheduler_app.api.wire.schedule import schedule_exported
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.ics import Series
-from scheduler_app.store import Schedules
 from scheduler_app.store.paging import PageRequest
 from scheduler_app.store.schedules.documents import CorruptSchedule
 from scheduler_app.usecases.deeds.ics_import import ImportedItem, ImportRequest, SeriesImport, import_calendar
 from scheduler_app.usecases.deeds.schedules import BulkAction, edit_page
+from scheduler_app.usecases.questions.schedules import ScheduleQuestions
 
 CREATED = 201
 #: An answer names this many wrong fields of all its items together, and counts the others.
@@ -141,7 +141,7 @@ def _edited(verb: BulkAction, done: str, given: Loaded) -> View:
         make_dry_run()
     made, window = services(), PageRequest(limit=given["limit"], after=given.get("cursor"))
     which = {name: given[name] for name in EditFilter.FILTERS if name in given}
-    found = made.store.schedules.page(window, tenant=tenant(), **which)
+    found = made.schedules.page(window, tenant=tenant(), **which)
     hops = request_limits.request_hops()
     pause: Loaded = {name: given[name] for name in ("note", "until") if name in given}
     page = edit_page(made.manager, verb, found, made.now(), tenant=tenant(), hops=hops, pause=pause)
@@ -180,15 +180,15 @@ export_blueprint = ApiBlueprint(
 @export_blueprint.response(200, LINES, content_type=NDJSON)
 def export_schedules(query: Loaded) -> Response:
     """Export schedules as NDJSON, however many there are"""
-    pages = _pages(services().store.schedules, query)
+    pages = _pages(services().schedules, query)
     # The first page is read here: if MongoDB does not answer, the status can still say so.
     begun = chain([next(pages)], pages)
-    now, secret_box = services().now(), services().store.secret_box
+    now, secret_box = services().now(), services().secret_box
     lines = (_line(schedule_exported(schedule, now, secret_box)) for schedule in chain.from_iterable(begun))
     return Response(_pieces(lines), mimetype=NDJSON)
 
 
-def _pages(schedules: Schedules, query: Loaded) -> Iterator[list[Schedule | CorruptSchedule]]:
+def _pages(schedules: ScheduleQuestions, query: Loaded) -> Iterator[list[Schedule | CorruptSchedule]]:
     """Pages of schedules. A single cursor of MongoDB would not survive a slow client or a failover."""
     window: PageRequest | None = PageRequest(limit=A_PAGE)
     while window is not None:

@@ -61,7 +61,7 @@ Tagged = tuple[View, Headers]
 def list_calendars(query: Loaded) -> View:
     """List calendars, newest first"""
     asked = window(query)
-    found = services().store.calendars.page(asked, tenant=tenant())
+    found = services().calendars.page(asked, tenant=tenant())
     rows = [calendar_shown(each) for each in found.rows]
     return listed("calendars", rows, asked, found)
 
@@ -129,7 +129,7 @@ def _checked(name: str) -> str:
 
 
 def _tagged(named: NamedCalendar) -> Tagged:
-    calendars = services().store.calendars
+    calendars = services().calendars
     view = calendar_shown(named) | {
         "warnings": list(named.warnings(services().now())),
         "used_by": calendars.users(named.name, tenant=tenant()),
@@ -147,7 +147,7 @@ def _version_wanted(name: str) -> int | None:
     """The version that If-Match asks for; None when it asks for nothing. Raises StaleVersion."""
     if "If-Match" not in request.headers:
         return None
-    there = services().store.calendars.get(name, tenant=tenant())
+    there = services().calendars.find(name, tenant=tenant())
     if request.if_match.star_tag:
         if there is None:
             raise StaleVersion(f"If-Match asks for a calendar {name}, and there is none")

@@ -44,7 +44,7 @@ _VERSION = re.compile(r"(\d{1,15})(-[0-9a-f]{8})?\Z")
 def list_destinations(query: Loaded) -> View:
     """List destinations, newest first"""
     asked = window(query)
-    found = services().store.destinations.page(asked, tenant=tenant())
+    found = services().destinations.page(asked, tenant=tenant())
     return listed("destinations", map(destination_shown, found.rows), asked, found)
 
 
@@ -57,7 +57,7 @@ def get_destination(name: str) -> Tagged | Response:
     flow = services().destinations.flow(found)
     if flow is not None:
         # It moves without a change of the destination: what was read before is not the same.
-        waiting = services().store.destinations.waiting(found.id, in_flight=flow.in_flight, tenant=tenant())
+        waiting = services().destinations.waiting(found, flow)
         return view | {"flow": flow_shown(flow, waiting, services().now())}, headers
     return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
 

@@ -34,7 +34,7 @@ blueprint = ApiBlueprint(
 def list_events(query: Loaded) -> View:
     """List events, newest run time first"""
     asked = window(query)
-    found = services().store.event_lists.page(
+    found = services().event_lists.page(
         asked,
         tenant=tenant(),
         schedule_id=query.get("schedule_id"),

@@ -96,7 +96,7 @@ def _outcome(made: ScheduleMessageResult | Refusal) -> View | HttpProblem:
 def list_messages(query: Loaded) -> View:
     """List messages, the soonest first"""
     asked = window(query)
-    found = services().store.messages.page(
+    found = services().messages.page(
         asked,
         tenant=tenant(),
         event_name=query.get("event_name"),

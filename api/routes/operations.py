@@ -6,7 +6,7 @@ The metrics are the counters of the API's processes, and gauges of the whole sys
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 
@@ -25,8 +25,9 @@ from scheduler_app.api.services import Services, services, tenant
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.http_action import METHODS
 from scheduler_app.health.ready import check_ready
-from scheduler_app.health.work import named_queues, unserved
-from scheduler_app.store import STORE_FAULTS, within
+from scheduler_app.health.work import MOST_DEAD_LETTERS, MOST_SCHEDULES, system_figures
+from scheduler_app.store.faults import STORE_FAULTS
+from scheduler_app.store.mongo import within
 from scheduler_app.telemetry.metrics import Role, own_registry, requests
 
 
@@ -57,9 +58,28 @@ def _checks(made: Services) -> dict[str, View]:
 
 #: Prometheus drops a scrape that lasts too long; a gauge that takes longer than this is left out of it.
 ANSWER_SECONDS = 1.5
-#: Counting stops here, so that a scrape costs some 50 ms however many there are.
-MOST_DEAD_LETTERS = 10_000
-MOST_SCHEDULES = 100_000
+#: The gauges of `system_figures`: their names, meanings and labels.
+GAUGES = {
+    "processes": ("scheduler_nodes", "Processes that reported lately", "role"),
+    "events": ("scheduler_events", "Events in each living state", "state"),
+    "oldest_due": (
+        "scheduler_oldest_due_timestamp_seconds",
+        "When the longest-waiting event is or was due, Unix time; 0 when none waits",
+        "",
+    ),
+    "unserved_queues": (
+        "scheduler_queue_unserved",
+        "1 for a queue that events are in and no worker serves",
+        "queue",
+    ),
+    "kill_switches": ("scheduler_kill_switches", "Kill switches that are on", ""),
+    "dead_letters": (
+        "scheduler_dead_letters",
+        f"Events in error, which a redrive sends again; {MOST_DEAD_LETTERS} at most",
+        "",
+    ),
+    "schedules": ("scheduler_schedules", f"Schedules in each state; {MOST_SCHEDULES} at most", "state"),
+}
 #: The label of requests to no route, and of methods that HTTP does not define.
 OTHER = "other"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -78,61 +98,19 @@ class Fleet(Collector):
         read: list[Metric] = []
         # Collected before they are given on: what gives them on must not count for the time that MongoDB has.
         with suppress(*STORE_FAULTS), within(ANSWER_SECONDS):
-            for family in self._stored():
-                read.append(family)  # noqa: PERF402  (what was read before a fault is kept)
+            for figure, numbers in system_figures(self._made.store, tenant=tenant()):
+                read.append(_gauge(*GAUGES[figure], numbers))  # what was read before a fault is kept
         yield from read
         with suppress(*publisher.unavailable):
             length = wait(started + ANSWER_SECONDS - monotonic())
-            yield _gauge("scheduler_queue_length", "Messages that no worker has taken", length)
-
-    def _stored(self) -> Iterator[Metric]:
-        """Each family as it is read: where the time ends, those before it stay. The processes come first:
-        alarms that wake somebody need them."""
-        store = self._made.store
-        nodes = GaugeMetricFamily("scheduler_nodes", "Processes that reported lately", labels=["role"])
-        processes = store.processes.alive()
-        alive = [process.role for process in processes]
-        for role in sorted({*alive, "api", "beat", "worker"}):
-            nodes.add_metric([role], alive.count(role))
-        yield nodes
-        events = GaugeMetricFamily("scheduler_events", "Events in each living state", labels=["state"])
-        for state, count in store.events.living_by_state().items():
-            events.add_metric([state], count)
-        yield events
-        oldest = store.events.oldest_due()
-        yield _gauge(
-            "scheduler_oldest_due_timestamp_seconds",
-            "When the longest-waiting event is or was due, Unix time; 0 when none waits",
-            oldest.timestamp() if oldest else 0.0,
-        )
-        served = GaugeMetricFamily(
-            "scheduler_queue_unserved",
-            "1 for a queue that events are in and no worker serves",
-            labels=["queue"],
-        )
-        for queue, nobody in unserved(processes, named_queues(store)).items():
-            served.add_metric([queue], float(nobody))
-        yield served
-        yield _gauge(
-            "scheduler_kill_switches",
-            "Kill switches that are on",
-            len(store.kill_switches.everybodys().targets),
-        )
-        yield _gauge(
-            "scheduler_dead_letters",
-            f"Events in error, which a redrive sends again; {MOST_DEAD_LETTERS} at most",
-            store.events.dead_letters(tenant=tenant(), most=MOST_DEAD_LETTERS),
-        )
-        schedules = GaugeMetricFamily(
-            "scheduler_schedules", f"Schedules in each state; {MOST_SCHEDULES} at most", labels=["state"]
-        )
-        for state, count in store.schedules.count_by_state(tenant=tenant(), most=MOST_SCHEDULES).items():
-            schedules.add_metric([state], count)
-        yield schedules
+            yield _gauge("scheduler_queue_length", "Messages that no worker has taken", "", {"": length})
 
 
-def _gauge(name: str, about: str, value: float) -> Metric:
-    return GaugeMetricFamily(name, about, value=value)
+def _gauge(name: str, about: str, label: str, numbers: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(name, about, labels=[label] if label else [])
+    for value, number in numbers.items():
+        family.add_metric([value] if label else [], number)
+    return family
 
 
 def _counted() -> CollectorRegistry:

@@ -32,7 +32,7 @@ preview_blueprint = ApiBlueprint(
 def preview_rule(given: Loaded) -> View:
     """Show the next occurrences of a trigger that is not saved"""
     made = services()
-    return unsaved_preview_shown(given, made.store, made.now(), tenant=tenant())
+    return unsaved_preview_shown(given, made.calendars, made.now(), tenant=tenant())
 
 
 @preview_blueprint.route("/<schedule:schedule_id>/preview", methods=["GET"])
@@ -45,7 +45,9 @@ def preview_schedule(query: Loaded, schedule_id: str) -> View:
     after = query.get("after", now)
     jitter = Jitter(schedule.jitter_seconds, schedule.id)
     view = preview_shown(schedule.trigger, schedule.calendar, schedule.recurrence(), after, query, jitter)
-    note_blackouts(cast("list[dict[str, Any]]", view["occurrences"]), schedule, services().store, now)
+    note_blackouts(
+        cast("list[dict[str, Any]]", view["occurrences"]), schedule, services().blackouts.everybodys(now)
+    )
     return view
 
 

@@ -33,7 +33,6 @@ from scheduler_app.api.wire import (
     window,
 )
 from scheduler_app.api.wire.schedule import edit_shown, event_shown, schedule_shown
-from scheduler_app.domain.errors import NotFound
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
@@ -75,7 +74,7 @@ def create_schedule(given: tuple[str | None, ScheduleDraft]) -> Tagged:
 def list_schedules(query: Loaded) -> View:
     """List schedules, newest first"""
     asked, now = window(query), services().now()
-    found = services().store.schedules.page(asked, tenant=tenant(), **query)
+    found = services().schedules.page(asked, tenant=tenant(), **query)
     return listed("schedules", (schedule_shown(schedule, now) for schedule in found.rows), asked, found)
 
 
@@ -200,8 +199,8 @@ def _events(
     narrowing: EventListFilter = NO_FILTER,
     soonest_first: bool = False,
 ) -> View:
-    store, asked = services().store, window(query)
-    found = store.event_lists.page(
+    made, asked = services(), window(query)
+    found = made.event_lists.page(
         asked,
         tenant=tenant(),
         schedule_id=schedule_id,
@@ -209,8 +208,8 @@ def _events(
         narrowing=narrowing,
         soonest_first=soonest_first,
     )
-    if not found.rows and not store.schedules.exists(schedule_id, tenant=tenant()):
-        raise NotFound(f"there is no schedule {schedule_id}")
+    if not found.rows:
+        made.schedules.check_known(schedule_id, tenant=tenant())
     return listed("events", map(event_shown, found.rows), asked, found)
 
 
@@ -224,10 +223,10 @@ edits_blueprint = ApiBlueprint(
 @edits_blueprint.response(200, EditPage)
 def list_edits(query: Loaded, schedule_id: str) -> View:
     """List who edited a schedule, when, and what; also a deleted one"""
-    store, asked = services().store, window(query)
-    found = store.edits.page(asked, schedule_id, tenant=tenant())
-    if not found.rows and not store.schedules.exists(schedule_id, tenant=tenant()):
-        raise NotFound(f"there is no schedule {schedule_id}")
+    made, asked = services(), window(query)
+    found = made.edits.page(asked, schedule_id, tenant=tenant())
+    if not found.rows:
+        made.schedules.check_known(schedule_id, tenant=tenant())
     edits = list(map(edit_shown, found.rows))
     return listed("edits", edits, asked, found)
 

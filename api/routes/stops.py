@@ -73,7 +73,7 @@ blackouts_blueprint = ApiBlueprint(
 def list_blackouts() -> View:
     """List the blackouts, by name"""
     now = services().now()
-    found = services().store.blackouts.of(now, tenant=tenant())
+    found = services().blackouts.of(now, tenant=tenant())
     return {"blackouts": [blackout_shown(each, now) for each in found]}
 
 

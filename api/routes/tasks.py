@@ -287,7 +287,7 @@ def _found(query: Loaded, fits: Callable[[View], bool]) -> Tasks:
     after: Position | None = query.get("cursor")
     for _ in range(MAX_PAGES):
         # No more than there is room for: what a page shows beyond it would be in no answer.
-        page = services().store.schedules.page(
+        page = services().schedules.page(
             PageRequest(limit=limit - len(found), after=after),
             tenant=tenant(),
             tag=TAG,
@@ -311,9 +311,7 @@ def _next(after: Position) -> str:
 
 
 def _shown(schedules: Sequence[Any]) -> list[View]:
-    states = services().store.newest_events.states(
-        [each.id for each in schedules], STATUS_STATES, tenant=tenant()
-    )
+    states = services().newest_events.states([each.id for each in schedules], STATUS_STATES, tenant=tenant())
     return [task_shown(each, states.get(each.id, [])) for each in schedules]
 
 

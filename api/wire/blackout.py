@@ -18,12 +18,19 @@ from scheduler_app.api.wire.field_types import (
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.api.wire.schedule_fields import OUTPUT_FIELDS, PREVIEW_FIELDS
-from scheduler_app.domain.blackout import KINDS, LEAST_DURATION, MAX_DURATION, POLICIES, Blackout, end_of
+from scheduler_app.domain.blackout import (
+    KINDS,
+    LEAST_DURATION,
+    MAX_DURATION,
+    POLICIES,
+    Blackout,
+    Blackouts,
+    end_of,
+)
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.schedule import MAX_NOTE, Schedule
 from scheduler_app.json_boolean import JsonBoolean
-from scheduler_app.store import Store
 from scheduler_app.store.blackouts import CorruptBlackout
 from scheduler_app.usecases.stops import blackout_cover
 
@@ -156,11 +163,8 @@ def _window(blackout: Blackout, now: datetime) -> View:
     return view | {"is_on": begins == now, "window": window}
 
 
-def note_blackouts(
-    occurrences: Sequence[dict[str, Any]], schedule: Schedule, store: Store, now: datetime
-) -> None:
+def note_blackouts(occurrences: Sequence[dict[str, Any]], schedule: Schedule, known: Blackouts) -> None:
     """Adds to each occurrence of a preview the blackout that it falls into."""
-    known = store.blackouts.everybodys(now)
     for each in occurrences if known else ():
         cover = blackout_cover(known, schedule, each.get("due_at", each["run_time"]))
         if cover is not None:

@@ -24,9 +24,8 @@ from scheduler_app.domain.recurrence import AnyRecurrence, Occurrence, Reason, R
 from scheduler_app.domain.schedule import TICK
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.triggers import FIELDS, Trigger, new_trigger
-from scheduler_app.store import Store
 from scheduler_app.store.events.events import EventRecord
-from scheduler_app.usecases.deeds.calendars import with_calendar
+from scheduler_app.usecases.deeds.calendars import CalendarService
 
 
 class Jitter(NamedTuple):
@@ -209,14 +208,14 @@ class PreviewOutput(OutputSchema):
 END = datetime(9999, 12, 31, tzinfo=UTC)
 
 
-def unsaved_preview_shown(given: Loaded, store: Store, now: datetime, *, tenant: str) -> View:
+def unsaved_preview_shown(given: Loaded, calendars: CalendarService, now: datetime, *, tenant: str) -> View:
     """The fields of PreviewOutput for a trigger that is not saved. `given` is what PreviewInput has loaded,
     and is used up; the trigger is given at `now` unless it says otherwise. Raises InvalidField."""
     at: datetime = given.pop("at", None) or now
     query = {name: given.pop(name) for name in PreviewQuery().fields if name in given}
     written = {name: given.pop(name) for name in FIELDS if name in given}
     jitter = Jitter(given.pop("jitter_seconds", 0.0), _whole_id(given.pop("id", None), tenant))
-    draft = with_calendar(ScheduleDraft(**given), store, tenant=tenant)
+    draft = calendars.named_in(ScheduleDraft(**given), tenant=tenant)
     trigger = new_trigger(written, draft.context(None, None, at))
     calendar, recurrence = draft.observed(None, trigger), trigger.recurrence(at)
     observing = recurrence if calendar is None else calendar.observed_by(recurrence)

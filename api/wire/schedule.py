@@ -34,7 +34,7 @@ from scheduler_app.domain.local_time import local_in
 from scheduler_app.domain.schedule import MAX_NAME, EditRecord, Schedule, ScheduleState
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
-from scheduler_app.store import SecretBox
+from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.events import EventRecord
 from scheduler_app.store.schedules.documents import CorruptSchedule
 

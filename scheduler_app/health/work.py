@@ -4,7 +4,7 @@ The queue of callbacks by its length, queues that nobody serves, dead letters, f
 without a future.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from scheduler_app.domain.queues import CALLBACKS
@@ -42,6 +42,30 @@ def unserved(nodes: Sequence[ProcessRecord], named: Sequence[str]) -> dict[str, 
     """For each queue whether no worker takes its messages; `named` are those beside CALLBACKS."""
     served = {queue for node in nodes if node.role == "worker" and node.consuming for queue in node.queues}
     return {queue: queue not in served for queue in (CALLBACKS, *named)}
+
+
+#: Counting stops here, so that the figures cost some 50 ms however many there are.
+MOST_DEAD_LETTERS = 10_000
+MOST_SCHEDULES = 100_000
+
+
+def system_figures(store: Store, *, tenant: str) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """How much there is of everything: each figure by its name, with its numbers by what it is divided into;
+    a figure that is one number has it under the empty text.
+
+    Each is read when it is asked for: where the time ends, those before it stay. The processes come first:
+    alarms that wake somebody need them. Raises a STORE_FAULT.
+    """
+    processes = store.processes.alive()
+    roles = [process.role for process in processes]
+    yield "processes", {role: roles.count(role) for role in sorted({*roles, "api", "beat", "worker"})}
+    yield "events", store.events.living_by_state()
+    oldest = store.events.oldest_due()
+    yield "oldest_due", {"": oldest.timestamp() if oldest else 0.0}
+    yield "unserved_queues", unserved(processes, named_queues(store))
+    yield "kill_switches", {"": len(store.kill_switches.everybodys().targets)}
+    yield "dead_letters", {"": store.events.dead_letters(tenant=tenant, most=MOST_DEAD_LETTERS)}
+    yield "schedules", store.schedules.count_by_state(tenant=tenant, most=MOST_SCHEDULES)
 
 
 def check_queues(nodes: Sequence[ProcessRecord] | None, named: Sequence[str] = ()) -> Check:

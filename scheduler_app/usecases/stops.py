@@ -291,7 +291,7 @@ class BlackoutService:
         as it is. Raises Conflict where there are too many, and InvalidField where it would never end together
         with others of the same target."""
         tenant = blackout.target.tenant
-        known = self.store.blackouts.of(now, tenant=tenant)
+        known = self.of(now, tenant=tenant)
         there = next((each for each in known if each.name == blackout.name), None)
         if isinstance(there, Blackout) and there.says_the_same(blackout):
             return there, "unchanged"
@@ -306,9 +306,17 @@ class BlackoutService:
         log.info("blackout.set", message="A blackout was set", blackout=blackout.name)
         return blackout, "created" if created else "changed"
 
+    def of(self, now: datetime, *, tenant: str) -> list[Blackout | CorruptBlackout]:
+        """The tenant's, by name."""
+        return self.store.blackouts.of(now, tenant=tenant)
+
+    def everybodys(self, now: datetime) -> Blackouts:
+        """Those that may cover an event now or later."""
+        return self.store.blackouts.everybodys(now)
+
     def get(self, name: str, now: datetime, *, tenant: str) -> Blackout | CorruptBlackout:
         """Raises NotFound."""
-        for each in self.store.blackouts.of(now, tenant=tenant):
+        for each in self.of(now, tenant=tenant):
             if each.name == name:
                 return each
         raise NotFound(f"there is no blackout {name}")

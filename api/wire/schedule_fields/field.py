@@ -13,7 +13,7 @@ from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.recurrence import AnyRecurrence, Recurrence
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.triggers import Trigger, Value
-from scheduler_app.store import SecretBox
+from scheduler_app.store.encryption import SecretBox
 
 AnyField = Field[Any]
 

@@ -12,7 +12,7 @@ from scheduler_app.domain.not_given import NotGiven
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
 from scheduler_app.store.calendars import MOST_COUNTED, CorruptCalendar
-from scheduler_app.store.paging import PageRequest
+from scheduler_app.store.paging import Page, PageRequest
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -28,9 +28,25 @@ class CalendarService:
 
     store: Store
 
+    def page(self, window: PageRequest, *, tenant: str) -> Page[NamedCalendar | CorruptCalendar]:
+        """The tenant's calendars, newest first."""
+        return self.store.calendars.page(window, tenant=tenant)
+
+    def users(self, name: str, *, tenant: str) -> int:
+        """How many schedules observe the calendar, `MOST_COUNTED` at most."""
+        return self.store.calendars.users(name, tenant=tenant)
+
+    def left(self, named: NamedCalendar) -> int:
+        """How many schedules still have to be made anew after the last change, `MOST_COUNTED` at most."""
+        return self.store.calendars.left(named)
+
+    def find(self, name: str, *, tenant: str) -> NamedCalendar | CorruptCalendar | None:
+        """As it is stored."""
+        return self.store.calendars.get(name, tenant=tenant)
+
     def get(self, name: str, *, tenant: str) -> NamedCalendar:
         """Raises NotFound, and Conflict for one whose document can no longer be read."""
-        found = self.store.calendars.get(name, tenant=tenant)
+        found = self.find(name, tenant=tenant)
         if found is None:
             raise NotFound(f"there is no calendar {name[:64]}")
         if isinstance(found, CorruptCalendar):
@@ -39,6 +55,10 @@ class CalendarService:
                 " delete the calendar and create it again"
             )
         return found
+
+    def named_in(self, draft: ScheduleDraft, *, tenant: str) -> ScheduleDraft:
+        """The draft with the calendar that it names. Raises InvalidField when there is none of that name."""
+        return with_calendar(draft, self.store, tenant=tenant)
 
     def put(
         self,
@@ -54,7 +74,7 @@ class CalendarService:
         only where there is none. Nothing is written where nothing changes. Raises StaleVersion, Conflict, and
         InvalidField for a name that nothing new may have."""
         for _ in range(TRIES):
-            old = self.store.calendars.get(name, tenant=tenant)
+            old = self.find(name, tenant=tenant)
             if old is None:
                 if version is not None:
                     raise StaleVersion(f"If-Match asks for a calendar {name}, and there is none")
@@ -91,12 +111,12 @@ class CalendarService:
         """From now on no request finds the calendar; `Retention` removes it when no request can be about to
         write a schedule that observes it, and none was written. Raises NotFound, StaleVersion, and Conflict
         while schedules observe it."""
-        there = self.store.calendars.get(name, tenant=tenant)
+        there = self.find(name, tenant=tenant)
         if there is None:
             raise NotFound(f"there is no calendar {name[:64]}")
         if isinstance(there, NamedCalendar) and version not in (None, there.version):
             raise StaleVersion(f"the calendar is at version {there.version}, not {version}")
-        users = self.store.calendars.users(name, tenant=tenant)
+        users = self.users(name, tenant=tenant)
         if users:
             counted = f"{users} or more" if users == MOST_COUNTED else str(users)
             schedules = "1 schedule observes" if users == 1 else f"{counted} schedules observe"

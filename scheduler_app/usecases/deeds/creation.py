@@ -50,6 +50,10 @@ class Creation:
     check_action: Callable[[Action], None]
     new_secret: Callable[[], str]
 
+    def new_seed(self, *, tenant: str) -> str:
+        """A fresh seed for a request that a person may send twice; ids made of them rise with time."""
+        return self.store.schedules.new_id(tenant=tenant)
+
     def create(
         self,
         draft: ScheduleDraft,

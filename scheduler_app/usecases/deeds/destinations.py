@@ -15,11 +15,12 @@ from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleV
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.flow_control import FlowState, Limiter
 from scheduler_app.domain.http_action import HttpAction, http_action
-from scheduler_app.domain.ids import SEPARATOR, check_new_name, whole_id
+from scheduler_app.domain.ids import SEPARATOR, check_new_name, tenant_of, whole_id
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
 from scheduler_app.store.destinations import CorruptDestination
+from scheduler_app.store.paging import Page, PageRequest
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.deeds.creation import Preconditions
 
@@ -59,6 +60,10 @@ class DestinationService:
     tests: threading.BoundedSemaphore = field(
         default_factory=lambda: threading.BoundedSemaphore(TESTS_AT_ONCE)
     )
+
+    def page(self, window: PageRequest, *, tenant: str) -> Page[Destination | CorruptDestination]:
+        """The tenant's destinations, newest first."""
+        return self.store.destinations.page(window, tenant=tenant)
 
     def get(self, name: str, *, tenant: str) -> Destination:
         """Raises NotFound, and Conflict for one whose document cannot be read."""
@@ -171,6 +176,13 @@ class DestinationService:
                 "flow.unknown", message="The limits of destinations cannot be read", error=str(error)[:300]
             )
             return None
+
+    def waiting(self, destination: Destination, flow: FlowState | None) -> int:
+        """How many events and messages wait for the destination; `flow` is how it is at this moment."""
+        in_flight = flow.in_flight if flow else None
+        return self.store.destinations.waiting(
+            destination.id, in_flight=in_flight, tenant=tenant_of(destination.id)
+        )
 
     def test(self, name: str, now: datetime, *, tenant: str) -> DestinationTestResult:
         """Sends one request as a schedule's would be sent, at once and outside of the limits. Raises

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.action import Action
@@ -23,6 +23,7 @@ from scheduler_app.domain.message import DEFAULT_MESSAGE_METHOD, Message, Messag
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
 from scheduler_app.store.messages import MessageRecord
+from scheduler_app.store.paging import Page, PageRequest
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.deeds.events import cancel_claimed
 from scheduler_app.usecases.deeds.named_destinations import (
@@ -184,7 +185,7 @@ class MessageService:
         later = event.due_at > now
         if later and not self.quota.take(tenant, 1, now):
             # Messages that an earlier try made are in the answer all the same.
-            there = self.store.messages.get(event.id, tenant=tenant)
+            there = self.find(event.id, tenant=tenant)
             if there is None:
                 raise self._no_room()
             return _existing_result(event, there)
@@ -192,7 +193,7 @@ class MessageService:
         if record is None:
             if later:
                 self.quota.give_back(tenant, 1)
-            there = self.store.messages.get(event.id, tenant=tenant)
+            there = self.find(event.id, tenant=tenant)
             return _existing_result(event, there)
         for error in self._undone([event], request.known, tenant).values():
             raise error
@@ -288,6 +289,14 @@ class MessageService:
             " cancel some, wait until some are delivered, or ask an operator for more"
         )
 
+    def page(self, window: PageRequest, *, tenant: str, **choice: Any) -> Page[MessageRecord]:
+        """The messages that match, as `Messages.page` of the store has them."""
+        return self.store.messages.page(window, tenant=tenant, **choice)
+
+    def find(self, event_id: str, *, tenant: str) -> MessageRecord | None:
+        """The message that the event is."""
+        return self.store.messages.get(event_id, tenant=tenant)
+
     def get(self, message_id: str, *, tenant: str) -> MessageRecord:
         """Raises NotFound."""
         return self._get(message_event_id(message_id, tenant=tenant), tenant)
@@ -322,7 +331,7 @@ class MessageService:
         return record
 
     def _get(self, event_id: str, tenant: str) -> MessageRecord:
-        record = self.store.messages.get(event_id, tenant=tenant)
+        record = self.find(event_id, tenant=tenant)
         if record is None:
             raise NotFound(
                 f"there is no message {message_id_of(event_id)[:128]}; it may be beyond the retention"

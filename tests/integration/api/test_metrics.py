@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from scheduler_app.api.routes import operations
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Redis
+from scheduler_app.health import work
 from scheduler_app.store import Store
 from tests.builders import event
 from tests.fail_points import MongodWithFailPoints
@@ -77,7 +78,7 @@ def test_open_dead_letters_and_schedules_by_state_are_gauges(
 def test_what_is_counted_of_the_store_is_bounded(
     client: FlaskClient, store: Store, now: datetime, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(operations, "MOST_DEAD_LETTERS", 3)
+    monkeypatch.setattr(work, "MOST_DEAD_LETTERS", 3)
     made = [event(now, f"s{number}") for number in range(5)]
     store.events.insert(made, now, "made")
     end(store, now, made)

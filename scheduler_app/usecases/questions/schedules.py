@@ -1,0 +1,60 @@
+"""What people ask about schedules: lists of them, their names and tags, and which of them a word means."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_app.domain.errors import NotFound
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.store import Store
+from scheduler_app.store.paging import Page, PageRequest
+from scheduler_app.store.schedules.documents import CorruptSchedule
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What a word may mean: schedules with it in their names, or the id of a schedule or an event."""
+
+    by_name: Page[Schedule | CorruptSchedule]
+    is_schedule: bool
+    is_event: bool
+
+
+@dataclass(frozen=True)
+class ScheduleQuestions:
+    """What people ask about the schedules of a tenant. A schedule that can be changed is read by
+    `ScheduleService.get`."""
+
+    store: Store
+
+    def page(self, window: PageRequest, *, tenant: str, **choice: Any) -> Page[Schedule | CorruptSchedule]:
+        """The schedules that match, as `Schedules.page` of the store has them."""
+        return self.store.schedules.page(window, tenant=tenant, **choice)
+
+    def count(self, *, tenant: str, most: int, **choice: Any) -> tuple[int, bool]:
+        """How many `page` would find, and whether there may be more than `most`."""
+        return self.store.schedules.count(tenant=tenant, most=most, **choice)
+
+    def check_known(self, schedule_id: str, *, tenant: str) -> None:
+        """Raises NotFound where there is no such schedule, and was none."""
+        if not self.store.schedules.exists(schedule_id, tenant=tenant):
+            raise NotFound(f"there is no schedule {schedule_id}")
+
+    def even_deleted(self, ids: Collection[str]) -> dict[str, Schedule]:
+        """Schedules by id, deleted ones included; none where the document is gone or corrupt."""
+        wanted = sorted(set(ids) - {""})
+        found = self.store.schedules.for_delivery(wanted) if wanted else {}
+        return {each.id: each for each in found.values() if isinstance(each, Schedule)}
+
+    def tags(self, ids: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+        """The tags of schedules by id, deleted ones included."""
+        facts = self.store.kill_switches.judged_by(list(ids)) if ids else {}
+        return {schedule_id: tags for schedule_id, (tags, _) in facts.items()}
+
+    def search(self, word: str, window: PageRequest, *, tenant: str) -> SearchResult:
+        """Looks for what a person may mean by `word`."""
+        return SearchResult(
+            self.store.schedules.page(window, tenant=tenant, text=word),
+            self.store.schedules.exists(word, tenant=tenant),
+            self.store.events.get(word, tenant=tenant) is not None,
+        )
