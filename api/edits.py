@@ -16,7 +16,7 @@ from marshmallow import ValidationError, fields
 from scheduler_app.api import request_limits
 from scheduler_app.api.json_types import View
 from scheduler_app.api.problems import HttpProblem, of_validation
-from scheduler_app.api.services import Services, services, tenant
+from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.field_types import Headers
 from scheduler_app.api.wire.schedule import ScheduleInput, schedule_shown
 from scheduler_app.api.wire.schedule_fields import EDIT_FIELDS
@@ -25,6 +25,7 @@ from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.masking import split_query
 from scheduler_app.domain.schedule import MAX_EDIT_NOTE, EditRecord, Schedule
 from scheduler_app.domain.triggers import BY_NAME
+from scheduler_app.store.edits import Edits
 from scheduler_app.store.faults import REJECTED, STORE_FAULTS
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.deeds.creation import Preconditions
@@ -91,7 +92,7 @@ log = get_logger(__name__)
 NOTE_HEADER = "X-Scheduler-Note"
 
 
-def edit_recorder(made: Services) -> OnEdit:
+def edit_recorder(edits: Edits) -> OnEdit:
     """What notes each edit of a schedule. An edit that cannot be noted has been made all the same."""
 
     def note(
@@ -100,7 +101,7 @@ def edit_recorder(made: Services) -> OnEdit:
         was, will = _fields(before, now), _fields(after, now)
         differ = {name for name in was.keys() | will.keys() if was.get(name) != will.get(name)}
         record = EditRecord(
-            id=made.edits.new_id(),
+            id=edits.new_id(),
             schedule_id=schedule_id,
             at=now,
             what=what,
@@ -112,7 +113,7 @@ def edit_recorder(made: Services) -> OnEdit:
             secrets_changed=_secrets_changed(before, after, differ),
         )
         try:
-            made.edits.add(record)
+            edits.add(record)
         except (*STORE_FAULTS, *REJECTED) as error:
             log.warning(
                 "edit.unnoted",

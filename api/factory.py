@@ -1,7 +1,5 @@
 """The application factory, and the specification without a running application, for the manual."""
 
-from dataclasses import replace
-
 from flask import Flask
 
 from scheduler_app.api import (
@@ -89,7 +87,6 @@ def serve(app: Flask, settings: Settings) -> Assembly:
     Raises SystemExit where they cannot be used."""
     with starting():
         made = _assembled(settings)
-    made = replace(made, manager=replace(made.manager, on_edit=edits.edit_recorder(made)))
     app.extensions["scheduler"] = made
     app.extensions["turns"] = request_limits.Turns()
     app.extensions["wrong_keys"] = auth.WrongKeys()
@@ -102,7 +99,7 @@ def serve(app: Flask, settings: Settings) -> Assembly:
 
 def _assembled(settings: Settings) -> Assembly:
     app_of_broker = make_app(settings, answer_seconds=BROKER_SECONDS)
-    return assemble(settings, app_of_broker, limiter_seconds=BROKER_SECONDS)
+    return assemble(settings, app_of_broker, limiter_seconds=BROKER_SECONDS, on_edit=edits.edit_recorder)
 
 
 def specification(settings: Settings) -> Node:

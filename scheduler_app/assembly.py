@@ -17,6 +17,7 @@ from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
+from scheduler_app.domain.calendar_feed import new_token
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.masking import MASK
@@ -47,7 +48,7 @@ from scheduler_app.usecases.questions.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.questions.figures import RecentFigures
 from scheduler_app.usecases.questions.forecast import ForecastService
 from scheduler_app.usecases.questions.schedules import ScheduleQuestions
-from scheduler_app.usecases.schedule_revisions import ignore_edit
+from scheduler_app.usecases.schedule_revisions import ExpandUntil, OnEdit, ignore_edit
 from scheduler_app.usecases.stops import BlackoutService, HeldEvents, KillSwitchNotice, KillSwitchService
 
 if TYPE_CHECKING:
@@ -55,15 +56,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Assembly:
-    """The parts of one process, which its threads share. Each process uses what its role needs: the API
-    what people do and ask, and hands `store` on to questions that are functions; a beat the duties from
-    `expansion` to `notifications`; a worker `pipeline()`."""
+class Effects:
+    """What people's deeds do beside writing into their store."""
 
-    settings: Settings
+    expand_until: ExpandUntil
+    expand_and_dispatch: Callable[[Sequence[Schedule], datetime], None]
+    dispatch_soon: Callable[[Sequence[Event], datetime], None]
+    dispatch_urgently: Callable[[Sequence[Event], datetime], None]
+    attempt: Callable[[Event, Schedule, datetime], Verdict] | None
+    new_secret: Callable[[], str]
+    new_token: Callable[[str], tuple[str, str]]
+    judges_failures: bool
+    on_edit: Callable[[Edits], OnEdit]
+
+
+@dataclass(frozen=True)
+class Services:
+    """What people do, and what asks nothing but the store that they write to. Those of a dry run are made
+    by the same code over a store that judges writes and makes none."""
+
     store: Store
-    publisher: CeleryPublisher
-    guard: Guard
     creation: Creation
     manager: ScheduleService
     schedules: ScheduleQuestions
@@ -73,9 +85,24 @@ class Assembly:
     destinations: DestinationService
     calendars: CalendarService
     calendar_feeds: CalendarFeedService
-    forecasts: ForecastService
     backfills: BackfillService
     backlog: BacklogService
+    blackouts: BlackoutService
+    kill_switches: KillSwitchService
+    notifications: Notifications
+    failure_pausing: FailurePausing
+
+
+@dataclass(frozen=True)
+class Assembly(Services):
+    """The parts of one process, which its threads share. Each process uses what its role needs: the API
+    what people do and ask, and hands `store` on to questions that are functions; a beat the duties from
+    `expansion` to `inspection`; a worker `pipeline()`."""
+
+    settings: Settings
+    publisher: CeleryPublisher
+    guard: Guard
+    forecasts: ForecastService
     backfill_duty: BackfillDuty
     expansion: Expansion
     owed_expansion: OwedExpansion
@@ -83,16 +110,12 @@ class Assembly:
     recovery: Recovery
     completion_timeouts: CompletionTimeouts
     resumption: Resumption
-    failure_pausing: FailurePausing
-    blackouts: BlackoutService
-    kill_switches: KillSwitchService
     kill_switch_notice: KillSwitchNotice
     held_events: HeldEvents
     rezoning: Rezoning
     recalendaring: Recalendaring
     inspection: Inspection
     recent_figures: RecentFigures
-    notifications: Notifications
     # What reads or keeps one thing, and needs no use case around it.
     edits: Edits
     event_lists: EventLists
@@ -102,6 +125,7 @@ class Assembly:
     sessions: Sessions
     idempotency: Idempotency
     secret_box: SecretBox
+    services_over: Callable[[Store, Effects], Services]
     make_limiter: Callable[[], Limiter | None]
     """Makes what counts for destinations, with a connection of its own."""
     faults: tuple[type[Exception], ...]
@@ -151,51 +175,19 @@ class Assembly:
     def dry_run(self) -> "Assembly":
         """Returns the same for one request that must change nothing: the store judges writes and makes none,
         no secret is generated, nothing is expanded or dispatched."""
-        store = self.store.dry_run()
-        creation = replace(
-            self.creation, store=store, expand_and_dispatch=_do_nothing, new_secret=_masked_secret
-        )
-        manager = replace(
-            self.manager,
-            store=store,
-            expand_until=lambda schedule, until: None,
-            expand_and_dispatch=_do_nothing,
-            dispatch=_do_nothing,
-            new_secret=_masked_secret,
-            on_edit=ignore_edit,
-        )
-        events = replace(self.events, store=store, dispatch=_do_nothing)
-        messages = replace(
-            self.messages,
-            store=store,
-            dispatch=_do_nothing,
-            new_secret=_masked_secret,
-            quota=MessageQuota(store, self.messages.quota.most),
-        )
-        destinations = replace(self.destinations, store=store, attempt=None, new_secret=_masked_secret)
-        return replace(
-            self,
-            store=store,
-            creation=creation,
-            manager=manager,
-            events=events,
-            completions=replace(
-                self.completions, store=store, dispatch=_do_nothing, judge_failures=_judges_no_failures
-            ),
-            messages=messages,
-            destinations=destinations,
-            blackouts=BlackoutService(store),
-            backfills=BackfillService(store),
-            backlog=BacklogService(store),
-            kill_switches=KillSwitchService(store),
-            calendars=CalendarService(store),
-            calendar_feeds=CalendarFeedService(store, new_token=lambda feed_id: (MASK, "")),
-        )
+        return replace(self, **vars(self.services_over(self.store.dry_run(), _NO_EFFECTS)))
 
 
-def assemble(settings: Settings, app: Application, *, limiter_seconds: float = 2.0) -> Assembly:
+def assemble(
+    settings: Settings,
+    app: Application,
+    *,
+    limiter_seconds: float = 2.0,
+    on_edit: Callable[[Edits], OnEdit] = lambda edits: ignore_edit,
+) -> Assembly:
     """Puts a process together; `app` is the Celery application made for the same settings. What has to know
-    the limits of destinations waits `limiter_seconds` for an answer.
+    the limits of destinations waits `limiter_seconds` for an answer. `on_edit` makes what notes the edits
+    that people make.
 
     Raises InvalidField for an unusable SECRETS_KEY, InvalidSetting for an unusable MONGO_URI.
     """
@@ -213,65 +205,97 @@ def assemble(settings: Settings, app: Application, *, limiter_seconds: float = 2
         is_away=publisher.is_away,
     )
     check_action = _checker(settings)
-    manager = ScheduleService(
-        store=store,
-        expand_until=prompt.expand_until,
-        expand_and_dispatch=prompt.expand_and_dispatch,
-        dispatch=prompt.dispatch_urgently,
-        check_action=check_action,
-        new_secret=new_secret,
+
+    def services_over(store: Store, effects: Effects) -> Services:
+        manager = ScheduleService(
+            store,
+            effects.expand_until,
+            effects.expand_and_dispatch,
+            effects.dispatch_urgently,
+            check_action,
+            effects.new_secret,
+            effects.on_edit(store.edits),
+        )
+        notifications = Notifications(store, effects.dispatch_soon, settings.worker_max_retries)
+        # The log of edits is of what people did, and not of what the scheduler paused by itself.
+        failure_pausing = FailurePausing(
+            store, replace(manager, on_edit=ignore_edit), tell=notifications.paused
+        )
+        return Services(
+            store=store,
+            creation=Creation(
+                store,
+                effects.expand_and_dispatch,
+                settings.worker_max_retries,
+                check_action,
+                effects.new_secret,
+            ),
+            manager=manager,
+            schedules=ScheduleQuestions(store),
+            events=EventService(store, effects.dispatch_urgently),
+            completions=CompletionService(
+                store,
+                effects.dispatch_urgently,
+                failure_pausing.judge if effects.judges_failures else _judges_no_failures,
+            ),
+            messages=MessageService(
+                store,
+                effects.dispatch_soon,
+                settings.worker_max_retries,
+                check_action,
+                effects.new_secret,
+                MessageQuota(store, settings.max_messages),
+            ),
+            destinations=DestinationService(
+                store,
+                check_action=check_action,
+                new_secret=effects.new_secret,
+                attempt=effects.attempt,
+                limiter=limiter,
+            ),
+            calendars=CalendarService(store),
+            calendar_feeds=CalendarFeedService(store, effects.new_token),
+            backfills=BackfillService(store),
+            backlog=BacklogService(store),
+            blackouts=BlackoutService(store),
+            kill_switches=KillSwitchService(store),
+            notifications=notifications,
+            failure_pausing=failure_pausing,
+        )
+
+    services = services_over(
+        store,
+        Effects(
+            expand_until=prompt.expand_until,
+            expand_and_dispatch=prompt.expand_and_dispatch,
+            dispatch_soon=prompt.dispatch_soon,
+            dispatch_urgently=prompt.dispatch_urgently,
+            attempt=_attempter(settings),
+            new_secret=new_secret,
+            new_token=new_token,
+            judges_failures=True,
+            on_edit=on_edit,
+        ),
     )
-    notifications = Notifications(store, prompt.dispatch_soon, settings.worker_max_retries)
-    failure_pausing = FailurePausing(store, manager, tell=notifications.paused)
     return Assembly(
+        **vars(services),
         settings=settings,
-        store=store,
         publisher=publisher,
         guard=guard_of(settings),
-        creation=Creation(
-            store, prompt.expand_and_dispatch, settings.worker_max_retries, check_action, new_secret
-        ),
-        manager=manager,
-        schedules=ScheduleQuestions(store),
-        events=EventService(store, prompt.dispatch_urgently),
-        completions=CompletionService(store, prompt.dispatch_urgently, failure_pausing.judge),
-        messages=MessageService(
-            store,
-            prompt.dispatch_soon,
-            settings.worker_max_retries,
-            check_action,
-            new_secret,
-            MessageQuota(store, settings.max_messages),
-        ),
-        destinations=DestinationService(
-            store,
-            check_action=check_action,
-            new_secret=new_secret,
-            attempt=_attempter(settings),
-            limiter=limiter,
-        ),
-        calendars=CalendarService(store),
-        calendar_feeds=CalendarFeedService(store),
         forecasts=ForecastService(store),
-        backfills=BackfillService(store),
-        backlog=BacklogService(store),
         backfill_duty=BackfillDuty(store, ahead_seconds=settings.horizon_seconds),
         expansion=expansion,
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,
         recovery=Recovery(store),
-        completion_timeouts=CompletionTimeouts(store, failure_pausing.judge),
+        completion_timeouts=CompletionTimeouts(store, services.failure_pausing.judge),
         resumption=Resumption(store),
-        blackouts=BlackoutService(store),
-        failure_pausing=failure_pausing,
-        kill_switches=KillSwitchService(store),
         kill_switch_notice=KillSwitchNotice(store),
         held_events=HeldEvents(store),
         rezoning=Rezoning(store),
         recalendaring=Recalendaring(store),
         inspection=Inspection(store),
         recent_figures=RecentFigures(store),
-        notifications=notifications,
         edits=store.edits,
         event_lists=store.event_lists,
         event_figures=store.event_figures,
@@ -280,6 +304,7 @@ def assemble(settings: Settings, app: Application, *, limiter_seconds: float = 2
         sessions=store.sessions,
         idempotency=store.idempotency,
         secret_box=store.secret_box,
+        services_over=services_over,
         make_limiter=lambda: app.broker.limiter(settings),
         faults=faults,
     )
@@ -320,6 +345,14 @@ def _judges_no_failures(schedule_id: str, now: datetime) -> bool:
     return False
 
 
-def _masked_secret() -> str:
-    """Takes the place of a new signing secret in a dry run."""
-    return MASK
+_NO_EFFECTS = Effects(
+    expand_until=lambda schedule, until: None,
+    expand_and_dispatch=_do_nothing,
+    dispatch_soon=_do_nothing,
+    dispatch_urgently=_do_nothing,
+    attempt=None,
+    new_secret=lambda: MASK,
+    new_token=lambda feed_id: (MASK, ""),
+    judges_failures=False,
+    on_edit=lambda edits: ignore_edit,
+)

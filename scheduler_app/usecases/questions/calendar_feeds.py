@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from scheduler_app.domain.calendar_feed import CalendarFeed, feed_of, new_token
+from scheduler_app.domain.calendar_feed import CalendarFeed, feed_of
 from scheduler_app.domain.errors import Conflict, InvalidRecurrence, NotFound
 from scheduler_app.domain.event import UNSENT, Kind
 from scheduler_app.domain.recurrence import AnyRecurrence, Once, Recurrence
@@ -43,7 +43,7 @@ class CalendarFeedService:
     """Makes, lists and deletes feeds, and writes calendars."""
 
     store: Store
-    new_token: Callable[[str], tuple[str, str]] = new_token
+    new_token: Callable[[str], tuple[str, str]]
     """See `domain.calendar_feed`; a dry run makes none."""
 
     def create(self, name: str, tag: str | None, now: datetime, *, tenant: str) -> tuple[CalendarFeed, str]:
