@@ -1,0 +1,168 @@
+"""How an operation, described once, becomes a method of both clients.
+
+The description is a function that returns a request as a value. `operation` and `listing` make a method of
+it: in a `SyncClient` one that sends the request and returns its result, in an `AsyncClient` one that is
+awaited. Type checkers and editors see the function's arguments, and the result of the client at hand.
+"""
+
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from functools import cache, update_wrapper
+from inspect import signature
+from types import MethodType, NoneType
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, get_args, overload
+
+from scheduler_app.client.calls import Call, Listing, Steps
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Function = Callable[..., Any]
+
+
+class Sender(Protocol):
+    """Sends calls; `lines` yields the lines of an answer as they come."""
+
+    def send(self, call: Call[T], /) -> T: ...
+    def lines(self, call: Call[Any], /) -> Iterator[str]: ...
+
+
+class AsyncSender(Protocol):
+    """The same for asyncio."""
+
+    async def send(self, call: Call[T], /) -> T: ...
+    def lines(self, call: Call[Any], /) -> AsyncIterator[str]: ...
+
+
+class SyncClient:
+    """Something with operations whose methods wait for the results."""
+
+    def __init__(self, http: Sender) -> None:
+        self._http = http
+
+    def _result(self, request: Call[T] | Steps[T]) -> T:
+        if isinstance(request, Call):
+            return self._http.send(request)
+        try:
+            call = next(request)
+            while True:
+                call = request.send(self._http.send(call))
+        except StopIteration as end:
+            return cast(T, end.value)
+
+    def _rows(self, request: Listing[T] | Call[T]) -> Iterator[T]:
+        if isinstance(request, Call):
+            yield from map(request.read, map(json.loads, self._http.lines(request)))
+            return
+        cursor: str | None = None
+        while True:
+            rows, cursor = self._http.send(request.page(cursor))
+            yield from rows
+            if not cursor:
+                return
+
+
+class AsyncClient:
+    """Something with operations whose methods are awaited."""
+
+    def __init__(self, http: AsyncSender) -> None:
+        self._http = http
+
+    async def _result(self, request: Call[T] | Steps[T]) -> T:
+        if isinstance(request, Call):
+            return await self._http.send(request)
+        try:
+            call = next(request)
+            while True:
+                call = request.send(await self._http.send(call))
+        except StopIteration as end:
+            return cast(T, end.value)
+
+    async def _rows(self, request: Listing[T] | Call[T]) -> AsyncIterator[T]:
+        if isinstance(request, Call):
+            async for line in self._http.lines(request):
+                yield request.read(json.loads(line))
+            return
+        cursor: str | None = None
+        while True:
+            rows, cursor = await self._http.send(request.page(cursor))
+            for row in rows:
+                yield row
+            if not cursor:
+                return
+
+
+class operation(Generic[P, T]):
+    """Makes a method that sends the function's call, or its steps one after the other, and returns the
+    result."""
+
+    def __init__(self, request: Callable[Concatenate[Any, P], Call[T] | Steps[T]]) -> None:
+        self._request = request
+
+    @overload
+    def __get__(self, client: SyncClient, owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, client: AsyncClient, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    @overload
+    def __get__(self, client: None, owner: type) -> Function: ...
+    def __get__(self, client: Any, owner: type) -> Function:
+        method = (_awaited if issubclass(owner, AsyncClient) else _sent)(self._request)
+        return method if client is None else MethodType(method, client)
+
+
+class listing(Generic[P, T]):
+    """Makes a method that yields the rows of what the function returns: a listing, whose pages are requested
+    as needed, or one call whose answer has a row in each line."""
+
+    def __init__(self, request: Callable[Concatenate[Any, P], Listing[T] | Call[T]]) -> None:
+        self._request = request
+
+    @overload
+    def __get__(self, client: SyncClient, owner: type) -> Callable[P, Iterator[T]]: ...
+    @overload
+    def __get__(self, client: AsyncClient, owner: type) -> Callable[P, AsyncIterator[T]]: ...
+    @overload
+    def __get__(self, client: None, owner: type) -> Function: ...
+    def __get__(self, client: Any, owner: type) -> Function:
+        method = _yielding(AsyncIterator if issubclass(owner, AsyncClient) else Iterator, self._request)
+        return method if client is None else MethodType(method, client)
+
+
+# The functions behind the methods, one for each client: made when they are first used.
+
+
+@cache
+def _sent(request: Function) -> Function:
+    def method(client: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return client._result(request(client, *args, **kwargs))
+
+    return _described(method, request, _result_of(request))
+
+
+@cache
+def _awaited(request: Function) -> Function:
+    async def method(client: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return await client._result(request(client, *args, **kwargs))
+
+    return _described(method, request, _result_of(request))
+
+
+@cache
+def _yielding(iterator: Any, request: Function) -> Function:
+    def method(client: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return client._rows(request(client, *args, **kwargs))
+
+    return _described(method, request, iterator[_result_of(request)])
+
+
+def _result_of(request: Function) -> Any:
+    """The type that its request is a request for."""
+    found = get_args(request.__annotations__["return"])[-1]
+    return None if found is NoneType else found
+
+
+def _described(method: Function, request: Function, returns: Any) -> Function:
+    """Gives `method` the name, the text and the arguments of `request`: what `help` shows."""
+    update_wrapper(method, request)
+    method.__annotations__ = {**request.__annotations__, "return": returns}
+    method.__signature__ = signature(request).replace(return_annotation=returns)  # type: ignore[attr-defined]
+    return method
