@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import httpx
 
 from scheduler_app.client.calls import Call
-from scheduler_app.client.operation import AsyncClient
+from scheduler_app.client.methods import AsyncClient
 from scheduler_app.client.operations import SchedulerOperations
 from scheduler_app.client.tries import Reply, Tries, no_address, refusal, unreachable
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from scheduler_app.client import calls
 from scheduler_app.client.calls import Call, Listing, path_of
-from scheduler_app.client.operation import AsyncClient, SyncClient, listing, operation
+from scheduler_app.client.methods import AsyncClient, SyncClient, listing, operation
 from scheduler_app.client.record import Record
 
 

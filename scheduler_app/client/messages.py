@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypedDict, Unpack
 
 from scheduler_app.client import calls
 from scheduler_app.client.calls import Call, Listing, path_of
-from scheduler_app.client.operation import AsyncClient, SyncClient, listing, operation
+from scheduler_app.client.methods import AsyncClient, SyncClient, listing, operation
 from scheduler_app.client.record import Json
 from scheduler_app.client.results import Message, MessageResult
 

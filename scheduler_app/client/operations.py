@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from scheduler_app.client import calls
 from scheduler_app.client.calls import Call, Listing, Progress, Steps, instants, path_of, without_none
-from scheduler_app.client.operation import listing, operation
+from scheduler_app.client.methods import listing, operation
 from scheduler_app.client.record import Json
 from scheduler_app.client.results import (
     Backfill,

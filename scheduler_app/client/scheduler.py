@@ -10,7 +10,7 @@ from requests.auth import AuthBase
 
 from scheduler_app.client.calls import Call
 from scheduler_app.client.errors import SchedulerError
-from scheduler_app.client.operation import SyncClient
+from scheduler_app.client.methods import SyncClient
 from scheduler_app.client.operations import SchedulerOperations
 from scheduler_app.client.tries import Reply, Tries, no_address, refusal, unreachable
 

@@ -54,7 +54,7 @@ def results_of(scheduler: Scheduler) -> None:
     """Read by the type checker alone, like the next one."""
     assert_type(scheduler.get("s"), Schedule)
     assert_type(scheduler.find("s"), Schedule | None)
-    assert_type(scheduler.cancel("s"), None)  # type: ignore[func-returns-value]
+    assert_type(scheduler.cancel("s"), None)
     assert_type(scheduler.history("s"), Iterator[Event])
     assert_type(scheduler.pause_many(all=True), EditResult)
     assert_type(scheduler.destinations.put("d", url="https://example.com"), Destination)

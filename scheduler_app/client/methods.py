@@ -127,7 +127,7 @@ class listing(Generic[P, T]):
         return method if client is None else MethodType(method, client)
 
 
-# The functions behind the methods, one for each client: made when they are first used.
+# The functions behind the methods, one for each client: each is made when it is first used.
 
 
 @cache
@@ -135,7 +135,7 @@ def _sent(request: Function) -> Function:
     def method(client: Any, /, *args: Any, **kwargs: Any) -> Any:
         return client._result(request(client, *args, **kwargs))
 
-    return _described(method, request, _result_of(request))
+    return _described(method, request)
 
 
 @cache
@@ -143,7 +143,7 @@ def _awaited(request: Function) -> Function:
     async def method(client: Any, /, *args: Any, **kwargs: Any) -> Any:
         return await client._result(request(client, *args, **kwargs))
 
-    return _described(method, request, _result_of(request))
+    return _described(method, request)
 
 
 @cache
@@ -151,18 +151,15 @@ def _yielding(iterator: Any, request: Function) -> Function:
     def method(client: Any, /, *args: Any, **kwargs: Any) -> Any:
         return client._rows(request(client, *args, **kwargs))
 
-    return _described(method, request, iterator[_result_of(request)])
+    return _described(method, request, iterator)
 
 
-def _result_of(request: Function) -> Any:
-    """The type that its request is a request for."""
-    found = get_args(request.__annotations__["return"])[-1]
-    return None if found is NoneType else found
-
-
-def _described(method: Function, request: Function, returns: Any) -> Function:
-    """Gives `method` the name, the text and the arguments of `request`: what `help` shows."""
+def _described(method: Function, request: Function, iterator: Any = None) -> Function:
+    """Gives `method` the name, the text and the arguments of `request`, and as its result what the request is
+    for: `help` and `inspect` show them."""
     update_wrapper(method, request)
+    result = get_args(request.__annotations__["return"])[-1]
+    returns = iterator[result] if iterator else None if result is NoneType else result
     method.__annotations__ = {**request.__annotations__, "return": returns}
     method.__signature__ = signature(request).replace(return_annotation=returns)  # type: ignore[attr-defined]
     return method
