@@ -7,9 +7,9 @@ awaited. Type checkers and editors see the function's arguments, and the result 
 
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from functools import cache, update_wrapper
+from functools import update_wrapper
 from inspect import signature
-from types import MethodType, NoneType
+from types import NoneType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, get_args, overload
 
 from scheduler_app.client.calls import Call, Listing, Steps
@@ -39,6 +39,10 @@ class SyncClient:
     def __init__(self, http: Sender) -> None:
         self._http = http
 
+    def __init_subclass__(cls) -> None:
+        for name, each in _operations(cls):
+            setattr(cls, name, each.sync_method())
+
     def _result(self, request: Call[T] | Steps[T]) -> T:
         if isinstance(request, Call):
             return self._http.send(request)
@@ -66,6 +70,10 @@ class AsyncClient:
 
     def __init__(self, http: AsyncSender) -> None:
         self._http = http
+
+    def __init_subclass__(cls) -> None:
+        for name, each in _operations(cls):
+            setattr(cls, name, each.async_method())
 
     async def _result(self, request: Call[T] | Steps[T]) -> T:
         if isinstance(request, Call):
@@ -98,15 +106,27 @@ class operation(Generic[P, T]):
     def __init__(self, request: Callable[Concatenate[Any, P], Call[T] | Steps[T]]) -> None:
         self._request = request
 
+    def sync_method(self) -> Function:
+        def method(client: Any, /, *args: Any, **kwargs: Any) -> Any:
+            return client._result(self._request(client, *args, **kwargs))
+
+        return _described(method, self._request)
+
+    def async_method(self) -> Function:
+        async def method(client: Any, /, *args: Any, **kwargs: Any) -> Any:
+            return await client._result(self._request(client, *args, **kwargs))
+
+        return _described(method, self._request)
+
+    # For type checkers: clients have functions of their own.
     @overload
     def __get__(self, client: SyncClient, owner: type) -> Callable[P, T]: ...
     @overload
     def __get__(self, client: AsyncClient, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
     @overload
     def __get__(self, client: None, owner: type) -> Function: ...
-    def __get__(self, client: Any, owner: type) -> Function:
-        method = (_awaited if issubclass(owner, AsyncClient) else _sent)(self._request)
-        return method if client is None else MethodType(method, client)
+    def __get__(self, client: object, owner: type) -> Any:
+        return self._request
 
 
 class listing(Generic[P, T]):
@@ -116,42 +136,30 @@ class listing(Generic[P, T]):
     def __init__(self, request: Callable[Concatenate[Any, P], Listing[T] | Call[T]]) -> None:
         self._request = request
 
+    def sync_method(self, iterator: Any = Iterator) -> Function:
+        def method(client: Any, /, *args: Any, **kwargs: Any) -> Any:
+            return client._rows(self._request(client, *args, **kwargs))
+
+        return _described(method, self._request, iterator)
+
+    def async_method(self) -> Function:
+        return self.sync_method(AsyncIterator)
+
+    # For type checkers, as above.
     @overload
     def __get__(self, client: SyncClient, owner: type) -> Callable[P, Iterator[T]]: ...
     @overload
     def __get__(self, client: AsyncClient, owner: type) -> Callable[P, AsyncIterator[T]]: ...
     @overload
     def __get__(self, client: None, owner: type) -> Function: ...
-    def __get__(self, client: Any, owner: type) -> Function:
-        method = _yielding(AsyncIterator if issubclass(owner, AsyncClient) else Iterator, self._request)
-        return method if client is None else MethodType(method, client)
+    def __get__(self, client: object, owner: type) -> Any:
+        return self._request
 
 
-# The functions behind the methods, one for each client: each is made when it is first used.
-
-
-@cache
-def _sent(request: Function) -> Function:
-    def method(client: Any, /, *args: Any, **kwargs: Any) -> Any:
-        return client._result(request(client, *args, **kwargs))
-
-    return _described(method, request)
-
-
-@cache
-def _awaited(request: Function) -> Function:
-    async def method(client: Any, /, *args: Any, **kwargs: Any) -> Any:
-        return await client._result(request(client, *args, **kwargs))
-
-    return _described(method, request)
-
-
-@cache
-def _yielding(iterator: Any, request: Function) -> Function:
-    def method(client: Any, /, *args: Any, **kwargs: Any) -> Any:
-        return client._rows(request(client, *args, **kwargs))
-
-    return _described(method, request, iterator)
+def _operations(client: type) -> Iterator[tuple[str, operation[Any, Any] | listing[Any, Any]]]:
+    """Those that the bases of a client describe, with their names."""
+    described = (row for base in client.__bases__ for row in vars(base).items())
+    return ((name, each) for name, each in described if isinstance(each, operation | listing))
 
 
 def _described(method: Function, request: Function, iterator: Any = None) -> Function:

@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from types import NoneType
 from typing import assert_type, get_origin, get_type_hints
+from unittest.mock import AsyncMock, create_autospec
 
 import pytest
 
@@ -48,6 +49,14 @@ def test_both_clients_have_the_same_methods_with_the_same_arguments_and_results(
         assert shown == (None if result is NoneType else result), name
         assert method.__doc__ == twin.__doc__, name
         assert method.__doc__ or name.startswith("__"), name
+
+
+def test_programs_can_replace_a_client_in_their_tests() -> None:
+    scheduler, twin = (create_autospec(each, instance=True) for each in (Scheduler, AsyncScheduler))
+    scheduler.get("s")
+    with pytest.raises(TypeError, match="missing a required argument"):
+        scheduler.get()
+    assert isinstance(twin.get, AsyncMock)
 
 
 def results_of(scheduler: Scheduler) -> None:
