@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .client_fields import client_fields, client_values
+from .client_fields import client_fields
 from .command_line import command_line
 from .http_api import api_page, file_schema
 
@@ -24,7 +24,6 @@ def generated(root: Path = ROOT) -> dict[Path, str]:
         root / "docs" / "cli.md": command_line(),
         api: api_page(api.read_text()),
         root / "scheduler_app" / "client" / "schedule_fields.py": client_fields(),
-        root / "scheduler_app" / "client" / "schedule_values.py": client_values(),
         root / "scheduler_app" / "cli" / "apply" / "schema.json": file_schema(),
     }
 

@@ -1,6 +1,6 @@
-"""The client's keyword arguments, a module of TypedDicts, and the attributes of its schedules, a Record.
+"""The client's keyword arguments, as TypedDicts, and the attributes of its schedules, as a Record.
 
-Both are made from the API's table of a schedule's fields.
+They are made from the API's table of a schedule's fields.
 
 The client imports nothing of the rest of the package, so it gets a copy.
 """
@@ -33,7 +33,7 @@ TYPES: tuple[tuple[type[AnyField], str], ...] = (
 PARAMETERS = ("callback_url", "name")
 #: ruff's line length, and the length of the pieces of a longer text.
 LINE_LENGTH = 110
-WIDTH = 96
+WIDTH = 99
 
 #: A type for each of the wire's in answers, the special ones before those that they are made of.
 ATTRIBUTE_TYPES: tuple[tuple[type[AnyField], str], ...] = (
@@ -45,48 +45,18 @@ ATTRIBUTE_TYPES: tuple[tuple[type[AnyField], str], ...] = (
     *((kind, python) for kind, python in TYPES if kind not in (Headers, StatusCodes, Instant, fields.List)),
 )
 
-HEAD = '''"""The fields of a schedule as the API takes them, each with its type and its meaning.
+HEAD = '''"""The fields of a schedule, each with its meaning: as the API takes them, and as it shows them.
 
 Generated from the API's table of fields by `make docs`: do not edit it.
 """
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Literal, TypedDict
-
-'''
-
-
-VALUES_HEAD = '''"""The attributes of a schedule, each with its meaning.
-
-Generated from the API's table of fields by `make docs`: do not edit it.
-"""
-
-from collections.abc import Mapping
-from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
 from scheduler_app.client.record import Record
 
-
-class ScheduleValues(Record):
-    """What an answer says about a schedule; None is what does not apply to it."""
 '''
-
-
-def client_values() -> str:
-    """The text of `scheduler_app/client/schedule_values.py`."""
-    rows = [row for row in SCHEDULE_FIELDS if row.output is not None]
-    lines = [VALUES_HEAD]
-    for row in sorted(rows, key=lambda row: not _is_required(row)):
-        python = next(python for kind, python in ATTRIBUTE_TYPES if isinstance(row.output, kind))
-        lines += [f"    #: {line}" for line in wrap(row.meaning, WIDTH)]
-        lines.append(f"    {row.name}: {python}{'' if _is_required(row) else ' | None = None'}")
-    return "\n".join([*lines, ""])
-
-
-def _is_required(row: ScheduleField) -> bool:
-    return row.output is not None and row.output.required
 
 
 def client_fields() -> str:
@@ -98,9 +68,7 @@ def client_fields() -> str:
     return "\n".join(
         [
             f"{HEAD}#: The fields of which a new schedule has exactly one.",
-            "TRIGGERS = (",
-            *(f'    "{name}",' for name in BY_NAME),
-            ")\n\n",
+            f"TRIGGERS = ({', '.join(map(_quoted, BY_NAME))})\n\n",
             _typed_dict("TriggerFields", "TypedDict, total=False", "When a schedule fires.", trigger),
             _typed_dict(
                 "NewScheduleFields",
@@ -108,20 +76,45 @@ def client_fields() -> str:
                 "What a new schedule may have beside its name and the URL to call.",
                 others,
             ),
-            _typed_dict("ScheduleFields", "NewScheduleFields, total=False", "Every field.", named).rstrip(),
+            _typed_dict("ScheduleFields", "NewScheduleFields, total=False", "Every field.", named),
+            *_values(),
             "",
         ]
     )
 
 
+def _values() -> list[str]:
+    rows = [row for row in SCHEDULE_FIELDS if row.output is not None]
+    about = "What an answer says about a schedule; None is what does not apply to it."
+    lines = ["class ScheduleValues(Record):", f'    """{about}"""\n']
+    for row in sorted(rows, key=lambda row: not _is_required(row)):
+        python = next(python for kind, python in ATTRIBUTE_TYPES if isinstance(row.output, kind))
+        lines += [f"    #: {line}" for line in wrap(row.meaning, WIDTH)]
+        lines.append(f"    {row.name}: {python}{'' if _is_required(row) else ' | None = None'}")
+    return lines
+
+
+def _is_required(row: ScheduleField) -> bool:
+    return row.output is not None and row.output.required
+
+
 def _typed_dict(name: str, bases: str, about: str, rows: Iterable[ScheduleField]) -> str:
     lines = [f"class {name}({bases}):", f'    """{about}"""\n']
     for row in rows:
-        lines += [f"    {row.name}: Annotated[", f"        {_type(row)},"]
-        parts = _lines(row.meaning)
-        lines += [f"        {_quoted(part)}{'' if part is not parts[-1] else ','}" for part in parts]
-        lines.append("    ]")
+        lines += _typed_field(row.name, _type(row), row.meaning)
     return "\n".join(lines) + "\n\n"
+
+
+def _typed_field(name: str, python: str, meaning: str) -> list[str]:
+    """A field as the formatter writes it: in one line, in three, or with a line for each of its parts."""
+    within = f"{python}, {_quoted(meaning)}"
+    if len(line := f"    {name}: Annotated[{within}]") <= LINE_LENGTH:
+        return [line]
+    if len(line := f"        {within}") <= LINE_LENGTH:
+        return [f"    {name}: Annotated[", line, "    ]"]
+    *parts, last = map(_quoted, _lines(meaning))
+    lines = [f"{python},", *parts, f"{last},"]
+    return [f"    {name}: Annotated[", *(f"        {line}" for line in lines), "    ]"]
 
 
 def _lines(text: str) -> list[str]:

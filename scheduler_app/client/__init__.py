@@ -8,14 +8,16 @@
 `AsyncScheduler` is its twin for asyncio, over `httpx`: the extra `async`.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from scheduler_app.client.errors import SchedulerError
-from scheduler_app.client.import_results import ImportedItem, ImportResult
 from scheduler_app.client.record import Json, Record
 from scheduler_app.client.results import (
     Answer,
     Attempt,
+    Backfill,
+    Backlog,
     BulkResult,
     Destination,
     DestinationTest,
@@ -23,12 +25,19 @@ from scheduler_app.client.results import (
     Event,
     Explanation,
     Flow,
+    Forecast,
+    ForecastBucket,
+    ForecastReceiver,
+    ImportedItem,
+    ImportResult,
     KillSwitch,
     Message,
     MessageResult,
     Move,
     MovedSchedule,
     Occurrence,
+    OwedOfSchedule,
+    OwedToReceiver,
     Preview,
     Reason,
     Schedule,
@@ -37,20 +46,11 @@ from scheduler_app.client.results import (
 )
 from scheduler_app.client.schedule_fields import TRIGGERS, ScheduleFields, TriggerFields
 from scheduler_app.client.scheduler import Scheduler
-from scheduler_app.client.waves import (
-    Backfill,
-    Backlog,
-    Forecast,
-    ForecastBucket,
-    ForecastReceiver,
-    OwedOfSchedule,
-    OwedToReceiver,
-)
 
 if TYPE_CHECKING:
     from scheduler_app.client.async_scheduler import AsyncScheduler
-    from scheduler_app.client.destination_operations import DestinationFields
-    from scheduler_app.client.message_operations import MessageFields
+    from scheduler_app.client.destinations import DestinationFields
+    from scheduler_app.client.messages import MessageFields
 
 __all__ = [
     "TRIGGERS",
@@ -95,26 +95,21 @@ __all__ = [
 ]
 
 
+#: Modules that are imported when their names are asked for: httpx is there for those who need it, and the
+#: fields are for type checkers.
+_LAZY = {
+    "AsyncScheduler": "async_scheduler",
+    "DestinationFields": "destinations",
+    "MessageFields": "messages",
+}
+
+
 def __getattr__(name: str) -> Any:
-    # On demand: httpx is there for those who need it, and the others are for type checkers.
-    if name == "AsyncScheduler":
-        return _async_scheduler()
-    if name == "DestinationFields":
-        from scheduler_app.client.destination_operations import DestinationFields
-
-        return DestinationFields
-    if name == "MessageFields":
-        from scheduler_app.client.message_operations import MessageFields
-
-        return MessageFields
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def _async_scheduler() -> "type[AsyncScheduler]":
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        from scheduler_app.client.async_scheduler import AsyncScheduler
+        return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
     except ModuleNotFoundError as error:
         if error.name != "httpx":
             raise
         raise ImportError("AsyncScheduler needs httpx: pip install 'rrule-scheduler[async]'") from None
-    return AsyncScheduler

@@ -1,39 +1,49 @@
-"""Calendars: named sets of closed days. `async_calendars` is the twin of this module."""
+"""Calendars: named sets of closed days."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from scheduler_app.client import calendar_operations as operations
-from scheduler_app.client.calls import Listing
-from scheduler_app.client.http import Http
+from scheduler_app.client import calls
+from scheduler_app.client.calls import Call, Listing, path_of
+from scheduler_app.client.methods import AsyncClient, SyncClient, listing, operation
 from scheduler_app.client.record import Record
 
 
-class Calendars:
-    """`Scheduler.calendars`. Every method raises SchedulerError."""
+class CalendarOperations:
+    """Every method raises SchedulerError."""
 
-    def __init__(self, http: Http, rows: Callable[[Listing[Record]], Iterator[Record]]) -> None:
-        """`rows` asks for the pages of a listing."""
-        self._http = http
-        self._rows = rows
-
-    def put(self, name: str, calendar: Mapping[str, Any], *, dry_run: bool = False) -> Record:
+    @operation
+    def put(self, name: str, calendar: Mapping[str, Any], *, dry_run: bool = False) -> Call[Record]:
         """Creates a calendar of the given fields (those of the API), or replaces the whole of one; `result`
         is `created`, `changed` or `unchanged`. `dry_run` changes nothing."""
-        return self._http.send(operations.put_calendar(name, calendar, dry_run))
+        return calls.put(path_of("calendars", name), Record.of, calendar, dry_run=dry_run)
 
-    def get(self, name: str) -> Record:
-        return self._http.send(operations.get_calendar(name))
+    @operation
+    def get(self, name: str) -> Call[Record]:
+        """Returns the calendar."""
+        return calls.get(path_of("calendars", name), Record.of)
 
-    def list(self) -> Iterator[Record]:
+    @listing
+    def list(self) -> Listing[Record]:
         """Yields the calendars, newest first."""
-        return self._rows(operations.list_calendars())
+        return Listing("/api/v1/calendars", "calendars", Record.of)
 
-    def days(self, name: str, first: date | str, last: date | str) -> Sequence[Record]:
+    @operation
+    def days(self, name: str, first: date | str, last: date | str) -> Call[Sequence[Record]]:
         """The closed days from `first` to `last`: `date`, `name`, and `kind`, `holiday` or `weekend`."""
-        return self._http.send(operations.days(name, first, last))
+        query = {"from": str(first), "to": str(last)}
+        return calls.get(path_of("calendars", name, "days"), calls.each(Record.of, "days"), query)
 
-    def delete(self, name: str) -> None:
+    @operation
+    def delete(self, name: str) -> Call[None]:
         """Deletes a calendar that no schedule observes."""
-        self._http.send(operations.delete_calendar(name))
+        return calls.delete(path_of("calendars", name))
+
+
+class Calendars(CalendarOperations, SyncClient):
+    """`Scheduler.calendars`."""
+
+
+class AsyncCalendars(CalendarOperations, AsyncClient):
+    """`AsyncScheduler.calendars`."""

@@ -1,11 +1,12 @@
-"""Requests as values, before they are sent, and pages of them: what both clients have in common."""
+"""Requests as values, before they are sent, and what they are made of: what both clients have in common."""
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from scheduler_app.client.record import Json
 from scheduler_app.client.results import EditResult
@@ -33,7 +34,9 @@ class Call(Generic[T]):
     idempotency_key: str | None = None
     #: A receiver's own credential, for the event whose callback carried it.
     completion_token: str | None = field(default=None, repr=False)
-    #: The first try, whose answer was lost, has deleted it.
+    #: `read` is given {} for a 404: because nothing there is a result.
+    accept_404: bool = False
+    #: The same after a retry: the first try, whose answer was lost, has deleted it.
     accept_404_after_retry: bool = False
 
     @property
@@ -55,9 +58,18 @@ class Call(Generic[T]):
         return headers | ({"Idempotency-Key": self.idempotency_key} if self.idempotency_key else {})
 
 
+#: Calls of which each follows from the answers before, and the result of them all.
+Steps = Generator[Call[Any], Any, T]
+
+
 def get(path: str, read: Callable[[Json], T], query: Json | None = None) -> Call[T]:
     """Asks for an object; filters of `query` that are None are left out."""
     return Call("GET", path, read, without_none(query or {}))
+
+
+def find(path: str, read: Callable[[Json], T]) -> Call[T | None]:
+    """As `get`, but None when there is nothing at `path`."""
+    return Call("GET", path, lambda answer: read(answer) if answer else None, accept_404=True)
 
 
 def post(
@@ -67,19 +79,15 @@ def post(
     *,
     key: str | None = None,
     dry_run: bool = False,
+    token: str | None = None,
 ) -> Call[T]:
     """Does something once; `key` is the Idempotency-Key, a new one by default."""
-    return Call("POST", path, read, _dry(dry_run), body or {}, key or os.urandom(16).hex())
+    return Call("POST", path, read, _dry(dry_run), body or {}, key or os.urandom(16).hex(), token)
 
 
-def put(path: str, read: Callable[[Json], T], body: Json, *, dry_run: bool = False) -> Call[T]:
+def put(path: str, read: Callable[[Json], T], body: Mapping[str, Any], *, dry_run: bool = False) -> Call[T]:
     """Changes or creates what is at `path`."""
-    return Call("PUT", path, read, _dry(dry_run), body)
-
-
-def patch(path: str, read: Callable[[Json], T], body: Json) -> Call[T]:
-    """Changes some fields of what is at `path`."""
-    return Call("PATCH", path, read, body=body)
+    return Call("PUT", path, read, _dry(dry_run), dict(body))
 
 
 def delete(path: str) -> Call[None]:
@@ -87,12 +95,9 @@ def delete(path: str) -> Call[None]:
     return Call("DELETE", path, lambda _: None, accept_404_after_retry=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
-    """Some rows of a list, and where the next page begins."""
-
-    rows: tuple[T, ...]
-    next_cursor: str | None
+def each(read: Callable[[Json], T], rows: str) -> Callable[[Json], tuple[T, ...]]:
+    """Reads all of the list `rows` of an answer."""
+    return lambda answer: tuple(map(read, answer[rows]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,55 +109,69 @@ class Listing(Generic[T]):
     read: Callable[[Json], T]
     filters: Json = field(default_factory=dict)
 
-    def page(self, cursor: str | None) -> Call[Page[T]]:
-        """Asks for the page at `cursor`, the first one for None."""
+    def page(self, cursor: str | None) -> Call[tuple[tuple[T, ...], str | None]]:
+        """Asks for the rows at `cursor`, the first ones for None, and for where the next page begins."""
         return get(self.path, self._page, self.filters | {"limit": _A_PAGE, "cursor": cursor})
 
-    def _page(self, answer: Json) -> Page[T]:
-        return Page(tuple(map(self.read, answer[self.rows])), answer.get("next_cursor"))
+    def _page(self, answer: Json) -> tuple[tuple[T, ...], str | None]:
+        return each(self.read, self.rows)(answer), answer.get("next_cursor")
 
 
-class EditOfMany:
+def edit_of_many(path: str, done: str, which: Json, progress: Progress | None) -> Steps[EditResult]:
     """An edit that is made page by page; `done` is the name of its count in the answers."""
 
-    def __init__(self, path: str, done: str, which: Json) -> None:
-        self._path, self._done = path, done
-        self._body = without_none(which) | {"limit": _A_PAGE}
-        self._count = self._omitted = 0
-        self._skipped: list[Json] = []
-        self._ended = False
+    def read(answer: Json) -> EditResult:
+        return EditResult.of(answer | {"count": answer[done]}, as_json=answer)
 
-    def calls(self) -> Iterator[Call[None]]:
-        """Yields the next call once the one before has been answered."""
-        while not self._ended:
-            yield post(self._path, self._add, self._body)
-
-    @property
-    def count(self) -> int:
-        """How many were edited so far."""
-        return self._count
-
-    def result(self) -> EditResult:
-        """Of all pages together."""
-        answer: Json = {self._done: self._count, "skipped": self._skipped}
-        if self._omitted:
-            answer["skipped_omitted"] = self._omitted
-        return EditResult.of(answer | {"count": self._count}, as_json=answer)
-
-    def _add(self, page: Json) -> None:
-        self._count += page[self._done]
-        room = _SKIPPED - len(self._skipped)
-        self._skipped += page["skipped"][:room]
-        self._omitted += len(page["skipped"][room:]) + page.get("skipped_omitted", 0)
+    body = without_none(which) | {"limit": _A_PAGE}
+    skipped: list[Json] = []
+    count = omitted = 0
+    while True:
+        page: EditResult = yield post(path, read, body)
+        count += page.count
+        if progress is not None:
+            progress(count)
+        room = _SKIPPED - len(skipped)
+        skipped += page.get("skipped", [])[:room]
+        omitted += len(page.skipped[room:]) + page.skipped_omitted
         cursor = page.get("next_cursor")
-        self._ended = not cursor
-        self._body = self._body | {"cursor": cursor}
-        if page.get("last_due_at"):
-            # A page without events has none: the rate counts on from the one before.
-            self._body["start_at"] = page["last_due_at"]
+        if not cursor:
+            more = {"skipped_omitted": omitted} if omitted else {}
+            return read({done: count, "skipped": skipped, **more})
+        # A page without events has no `last_due_at`: the rate counts on from the one before.
+        body = body | {"cursor": cursor} | without_none({"start_at": page.get("last_due_at")})
 
 
-def without_none(values: Json) -> Json:
+def path_of(collection: str, name: str, rest: str = "") -> str:
+    """The path of what has this id or name, or of something below it. HTTP clients and proxies take `.` and
+    `..` for steps in the path, also quoted: these two names are quoted twice."""
+    quoted = "%252E" * len(name) if name in (".", "..") else quote(name, safe="")
+    return f"/api/v1/{collection}/{quoted}" + (f"/{rest}" if rest else "")
+
+
+def wire_values(fields: Mapping[str, object]) -> Json:
+    """Fields as JSON has them: datetimes as text. Raises ValueError for one without an offset, unless the
+    fields name the `timezone` that it is local to."""
+    as_text = datetime.isoformat if "timezone" in fields else as_instant
+    return {name: as_text(value) if isinstance(value, datetime) else value for name, value in fields.items()}
+
+
+def instants(given: Mapping[str, datetime | str | None]) -> Json:
+    """Those that are given, as the API takes them. Raises ValueError for a datetime without an offset."""
+    return {name: as_instant(value) for name, value in given.items() if value is not None}
+
+
+def as_instant(value: datetime | str) -> str:
+    """The instant as the API takes it; text stays what it is. Raises ValueError for a datetime without an
+    offset."""
+    if not isinstance(value, datetime):
+        return str(value)
+    if value.tzinfo is None:
+        raise ValueError("an instant needs an offset: datetime(…, tzinfo=UTC)")
+    return value.astimezone(UTC).isoformat()
+
+
+def without_none(values: Mapping[str, Any]) -> Json:
     """The values that are given."""
     return {name: value for name, value in values.items() if value is not None}
 

@@ -1,25 +1,42 @@
-"""Messages: one-off deliveries without a schedule. `async_messages` is the twin of this module."""
+"""Messages: one-off deliveries without a schedule."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Unpack
+from typing import Annotated, Any, TypedDict, Unpack
 
-from scheduler_app.client import message_operations as operations
-from scheduler_app.client.calls import Listing
-from scheduler_app.client.errors import SchedulerError
-from scheduler_app.client.http import Http
-from scheduler_app.client.message_operations import MessageFields
+from scheduler_app.client import calls
+from scheduler_app.client.calls import Call, Listing, path_of
+from scheduler_app.client.methods import AsyncClient, SyncClient, listing, operation
+from scheduler_app.client.record import Json
 from scheduler_app.client.results import Message, MessageResult
 
 
-class Messages:
-    """`Scheduler.messages`. Every method raises SchedulerError."""
+class MessageFields(TypedDict, total=False):
+    """How a message is delivered: the fields that it has as a schedule has them."""
 
-    def __init__(self, http: Http, rows: Callable[[Listing[Message]], Iterator[Message]]) -> None:
-        """`rows` asks for the pages of a listing."""
-        self._http = http
-        self._rows = rows
+    path: Annotated[str, "The path and query below the destination's URL"]
+    method: Annotated[str, "The HTTP method, in capital letters; the destination's, or POST, unless given"]
+    headers: Annotated[Mapping[str, str], "Header names and values"]
+    queue: Annotated[str, "Which workers deliver it: those started with `-Q` and this name"]
+    max_retries: Annotated[int, "How many attempts may follow the first one"]
+    retry_backoff_seconds: Annotated[float, "The delay before the first retry"]
+    retry_backoff_max_seconds: Annotated[float, "The longest delay before a retry"]
+    retry_codes: Annotated[Sequence[int | str], "The statuses after which an attempt is retried"]
+    timeout_seconds: Annotated[float, "How long the whole answer may take"]
+    success_codes: Annotated[Sequence[int | str], "The statuses that complete the message"]
+    expire_after_seconds: Annotated[
+        float, "How long after it was due the message is given up, its retries included"
+    ]
+    on_success: Annotated[str, "The name of a destination that is told when the message was delivered"]
+    on_failure: Annotated[str, "The name of a destination that is told when it ended in error"]
+    signing: Annotated[bool, "Whether the callback is signed"]
 
+
+class MessageOperations:
+    """Every method raises SchedulerError."""
+
+    @operation
     def schedule(
         self,
         callback_url: str | None = None,
@@ -33,40 +50,43 @@ class Messages:
         metadata: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
         **fields: Unpack[MessageFields],
-    ) -> Message:
+    ) -> Call[Message]:
         """Schedules a message to `callback_url`, or to the named `destination` and a `path` below it.
 
         `at` is an aware datetime, a delay, or None for at once. `payload` is sent as JSON, `body` as it is. A
         known `id` with the same content returns that message, and raises SchedulerError with the status 409
         for other content. Raises ValueError for a datetime without an offset.
         """
-        own = {"id": id, "event_name": event_name, "metadata": metadata}
-        return self._http.send(
-            operations.schedule(
-                callback_url, destination, at, payload, body, {**own, **fields}, idempotency_key
-            )
-        )
+        own = {"callback_url": callback_url, "destination": destination, "payload": payload}
+        own |= {"id": id, "event_name": event_name, "metadata": metadata}
+        if isinstance(body, bytes):
+            own["body_base64"] = b64encode(body).decode()
+        else:
+            own["body"] = body
+        given = calls.without_none({**own, **fields}) | _timing(at)
+        return calls.post("/api/v1/messages", Message.of, given, key=idempotency_key)
 
+    @operation
     def schedule_many(
         self, messages: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None
-    ) -> Sequence[MessageResult]:
+    ) -> Call[Sequence[MessageResult]]:
         """Up to 1,000 messages in one request, in the API's own fields; the results, in the same order, have
         `status` 201 or 200 and an `id`, or another status and a `problem`."""
-        return self._http.send(operations.schedule_many(messages, idempotency_key))
+        body = {"messages": [dict(each) for each in messages]}
+        read = calls.each(MessageResult.of, "results")
+        return calls.post("/api/v1/messages/bulk", read, body, key=idempotency_key)
 
-    def get(self, message_id: str) -> Message:
+    @operation
+    def get(self, message_id: str) -> Call[Message]:
         """Returns the message with its history."""
-        return self._http.send(operations.get_message(message_id))
+        return calls.get(path_of("messages", message_id), Message.of)
 
-    def find(self, message_id: str) -> Message | None:
+    @operation
+    def find(self, message_id: str) -> Call[Message | None]:
         """As `get`, but None when there is no such message."""
-        try:
-            return self.get(message_id)
-        except SchedulerError as error:
-            if error.status == 404:
-                return None
-            raise
+        return calls.find(path_of("messages", message_id), Message.of)
 
+    @listing
     def list(
         self,
         *,
@@ -75,15 +95,33 @@ class Messages:
         after: datetime | str | None = None,
         before: datetime | str | None = None,
         state: str | None = None,
-    ) -> Iterator[Message]:
+    ) -> Listing[Message]:
         """Yields the messages matching every given filter, the soonest first; `after` is included, `before`
         not. `state` may be several: "ready_queue,retrying"."""
-        return self._rows(operations.list_messages(event_name, destination, after, before, state))
+        filters = {"event_name": event_name, "destination": destination, "state": state}
+        filters |= calls.instants({"after": after, "before": before})
+        return Listing("/api/v1/messages", "messages", Message.of, filters)
 
-    def cancel(self, message_id: str) -> Message:
+    @operation
+    def cancel(self, message_id: str) -> Call[Message]:
         """Cancels a message; raises SchedulerError with the status 409 once it is in flight or delivered."""
-        return self._http.send(operations.cancel(message_id))
+        return calls.post(path_of("messages", message_id, "cancel"), Message.of)
 
-    def reschedule(self, message_id: str, at: datetime | timedelta) -> Message:
+    @operation
+    def reschedule(self, message_id: str, at: datetime | timedelta) -> Call[Message]:
         """Moves a message to another time, where `cancel` could cancel it."""
-        return self._http.send(operations.reschedule(message_id, at))
+        return calls.post(path_of("messages", message_id, "reschedule"), Message.of, _timing(at))
+
+
+class Messages(MessageOperations, SyncClient):
+    """`Scheduler.messages`."""
+
+
+class AsyncMessages(MessageOperations, AsyncClient):
+    """`AsyncScheduler.messages`."""
+
+
+def _timing(at: datetime | timedelta | None) -> Json:
+    if isinstance(at, timedelta):
+        return {"delay_seconds": at.total_seconds()}
+    return calls.instants({"scheduled_at": at})

@@ -22,7 +22,7 @@ _EXAMPLE = "http://127.0.0.1:8080"
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, whichever library has read it; the names of headers are in lower case."""
+    """An answer, whichever library has read it; headers are found whatever their case."""
 
     status: int
     reason: str
@@ -39,32 +39,27 @@ class Tries(Generic[T]):
         self._until = math.inf if give_up_seconds is None else time.monotonic() + give_up_seconds
         self._made = 0
 
-    def delay_after_failure(self) -> float | None:
-        """The seconds until the next try after one without an answer; None if that was the last one."""
+    def delay_after(self, reply: Reply | None) -> float | None:
+        """The seconds until the next try after this answer, or after none; None if there is no next try."""
         self._made += 1
-        return self._delay(None)
-
-    def delay_after(self, reply: Reply) -> float | None:
-        """The seconds until the next try; None if `reply` is what is returned."""
-        self._made += 1
-        return self._delay(reply.headers.get("retry-after")) if _is_transient(reply) else None
-
-    def _delay(self, retry_after: str | None) -> float | None:
-        delay = _delay(self._made, retry_after)
+        if reply and not _is_transient(reply):
+            return None
+        delay = _delay(self._made, reply.headers.get("retry-after") if reply else None)
         return None if self._made > self._retries or time.monotonic() + delay > self._until else delay
 
     def result(self, reply: Reply) -> T:
         """What the last answer means. Raises SchedulerError for a refusal, and for what is no answer of the
         API."""
-        if self._call.accept_404_after_retry and self._made > 1 and reply.status == 404:
-            return self._call.read({})
+        call = self._call
+        if reply.status == 404 and (call.accept_404 or (call.accept_404_after_retry and self._made > 1)):
+            return call.read({})
         if not 200 <= reply.status < 300:
             raise refusal(reply)
         content = _json(reply)
         if not isinstance(content, dict):
             raise _not_of_the_api(reply)
         try:
-            return self._call.read(content)
+            return call.read(content)
         except (KeyError, TypeError) as error:
             raise SchedulerError(f"not an answer of the API: it lacks {error}", status=reply.status) from None
 

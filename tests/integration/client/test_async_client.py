@@ -1,24 +1,16 @@
 """The client for asyncio: it is the twin of the other one, against the same API."""
 
 import asyncio
-import inspect
 import json
-import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar, get_origin, get_type_hints
+from typing import Any, TypeVar
 
 import pytest
 
-from scheduler_app.client import AsyncScheduler, Event, Schedule, Scheduler, SchedulerError, calls, tries
-from scheduler_app.client.async_calendars import AsyncCalendars
-from scheduler_app.client.async_destinations import AsyncDestinations
-from scheduler_app.client.async_messages import AsyncMessages
-from scheduler_app.client.calendars import Calendars
-from scheduler_app.client.destinations import Destinations
-from scheduler_app.client.messages import Messages
+from scheduler_app.client import AsyncScheduler, Event, Schedule, SchedulerError, calls, tries
 from scheduler_app.domain.masking import MASK
 from tests.integration.actions.receiver import Behaviour, Receiver, Seen, hangs, says, writes
 from tests.integration.client.conftest import KEY
@@ -48,39 +40,6 @@ def run(url: str) -> Run:
 
 async def all_of(rows: AsyncIterator[T]) -> list[T]:
     return [row async for row in rows]
-
-
-def methods(kind: type) -> dict[str, Callable[..., object]]:
-    found = inspect.getmembers(kind, inspect.isfunction)
-    return {name.replace("__a", "__"): each for name, each in found if not re.match(r"_[a-z]", name)}
-
-
-TWINS = [
-    (AsyncScheduler, Scheduler),
-    (AsyncMessages, Messages),
-    (AsyncDestinations, Destinations),
-    (AsyncCalendars, Calendars),
-]
-
-
-@pytest.mark.parametrize("twins", TWINS)
-def test_both_clients_have_the_same_methods_with_the_same_arguments_and_results(
-    twins: tuple[type, type],
-) -> None:
-    own, theirs = map(methods, twins)
-    assert own.keys() == theirs.keys()
-    for name, method in theirs.items():
-        if name == "__init__" and Scheduler not in twins:
-            continue  # each is made by its own scheduler
-        twin = own[name]
-        assert inspect.signature(twin).parameters == inspect.signature(method).parameters, name
-        result, twin_result = (get_type_hints(each).get("return") for each in (method, twin))
-        if get_origin(result) is Iterator:
-            assert get_origin(twin_result) is AsyncIterator, name
-            assert twin_result.__args__ == result.__args__, name  # type: ignore[union-attr]
-        else:
-            assert twin_result == result, name
-            assert inspect.iscoroutinefunction(twin) or name == "__init__", name
 
 
 def test_a_schedule_is_made_found_listed_and_cancelled(run: Run, tag: str) -> None:
