@@ -62,13 +62,18 @@ class _Threads(task.ThreadedTaskDispatcher):  # type: ignore[misc]
         readiness.set_thread_count(2)  # it asks MongoDB
         self._probes = {"/health": liveness, "/healthz": liveness, "/readyz": readiness}
 
-    def add_task(self, task: "_Channel") -> None:
+    def add_task(self, task: "Channel") -> None:
         request = task.requests[0]
         probe = self._probes.get("/health" if request.error else request.path)
         if probe is not None:
             probe.add_task(task)
         else:
             super().add_task(task)
+
+    def stop(self) -> None:
+        """Takes no more requests, and does not wait for what is being answered."""
+        for each in (self, *self._probes.values()):
+            each.set_thread_count(0)
 
     def change_count(self, count: int) -> None:
         with self._lock:
@@ -130,7 +135,7 @@ class _Problem(task.ErrorTask):  # type: ignore[misc]
         self.write(body)
 
 
-class _Channel(channel.HTTPChannel):  # type: ignore[misc]
+class Channel(channel.HTTPChannel):  # type: ignore[misc]
     """One client's connection."""
 
     task_class, error_task_class, parser_class = _Answer, _Problem, RequestParser
@@ -217,7 +222,7 @@ class _Channel(channel.HTTPChannel):  # type: ignore[misc]
             self._flush_exception(self._flush_some_if_lockable if self.requests else self._flush_some)
         if self.will_close:
             self.handle_close()
-        elif self.close_when_flushed and not self.total_outbufs_len:
+        elif self.connected and self.close_when_flushed and not self.total_outbufs_len:
             # Closed at once, it would be reset where the client still sends, who would not see the answer.
             self.close_when_flushed, self._lingers = False, True
             self.socket.shutdown(socket.SHUT_WR)
@@ -248,7 +253,7 @@ class _Channel(channel.HTTPChannel):  # type: ignore[misc]
 class _Server(server.BaseWSGIServer):  # type: ignore[misc]
     """Accepts connections from one of gunicorn's sockets."""
 
-    channel_class = _Channel
+    channel_class = Channel
 
     def __init__(self, worker: "WaitressWorker", listener: socket.socket) -> None:
         self.worker = worker
@@ -289,7 +294,8 @@ class WaitressWorker(Worker):  # type: ignore[misc]
         if cfg.is_ssl:
             raise SystemExit("scheduler: the API speaks no TLS by itself; put a TLS proxy in front of it")
 
-    def init_process(self) -> None:
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         # Clients that go away while they are answered, and requests that wait for a thread, are no news.
         logging.getLogger("waitress").setLevel(logging.WARNING)
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
@@ -300,20 +306,18 @@ class WaitressWorker(Worker):  # type: ignore[misc]
         self.adj = _Adjustments(backlog=self.cfg.backlog)
         self.adj.gunicorn = self.cfg
         self.map: dict[int, Any] = {}
-        self.channels: dict[int, _Channel] = {}
+        self.channels: dict[int, Channel] = {}
         self.closed: Counter[str] = Counter()
         self.next_sweep = self.next_log = 0.0
-        super().init_process()
 
     def load_wsgi(self) -> None:
         with without_garbage_collection():
             super().load_wsgi()
 
     def run(self) -> None:
-        self.threads = _Threads(self.cfg.threads)
-        self.servers = [_Server(self, listener.sock) for listener in self.sockets]
+        self.begin()
         while self.alive and self.ppid == os.getppid():
-            self._turn(_SWEEP_SECONDS)
+            self.turn(_SWEEP_SECONDS)
         # It answers the requests that have begun, for graceful_timeout seconds at most.
         self._accept(False)
         began = now = time.monotonic()
@@ -321,62 +325,26 @@ class WaitressWorker(Worker):  # type: ignore[misc]
             if now >= began + limits.STOPPING_IDLE_SECONDS:
                 for each in self._in_phases("idle", "header", "linger"):
                     each.handle_close()
-            self._turn(0.1)
+            self.turn(0.1)
             now = time.monotonic()
+        self.threads.stop()
 
-    def is_last_request(self) -> bool:
-        """Whether a connection ends with the answer that begins now; called by threads."""
-        self.nr += 1
-        if self.nr >= self.max_requests and self.alive:
-            self.log.info("Restarting the worker after max_requests")
-            self.alive = False
-        return not (self.alive and self.cfg.keepalive)
+    def begin(self) -> None:
+        """Starts the threads, and accepts connections."""
+        self.threads = _Threads(self.cfg.threads)
+        self.servers = [_Server(self, listener.sock) for listener in self.sockets]
 
-    def admit(self, newest: _Channel) -> None:
-        """Makes room for a new connection, or refuses it."""
-        if len(self.channels) > self.most and not self.make_room(newest):
-            self.closed["refused"] += 1
-            newest.refuse(503, "the server is full; try again")
-
-    def make_room(self, newest: _Channel | None = None) -> bool:
-        """Closes a connection; returns False where all are being answered. An honest client sends its request
-        at once, so it is not the slowest."""
-        return self._close_slowest(newest, "idle", "header", "body", "answer", "linger")
-
-    def free_memory(self, spared: _Channel | None = None) -> None:
-        """Closes those that hold a good part of it while all connections together hold too much."""
-        while sum(each.held_bytes for each in self.channels.values()) > limits.MAX_BUFFERED_BYTES:
-            if not self._close_slowest(spared, "body", "answer", held_bytes=limits.SLOW_BYTES):
-                return
-
-    def _close_slowest(self, spared: _Channel | None, *phases: Phase, held_bytes: int = 0) -> bool:
-        """Closes the connection whose client has made no progress for the longest time, if there is one."""
-        found = [each for each in self._in_phases(*phases) if each.held_bytes >= held_bytes]
-        now = time.monotonic()
-        for each in found:
-            each.observe(now)
-        slowest = min((each for each in found if each is not spared), key=lambda it: it.since, default=None)
-        if slowest is not None:
-            self.closed["evicted"] += slowest.phase != "idle"
-            slowest.handle_close()
-        return slowest is not None
-
-    def _in_phases(self, *phases: Phase) -> list[_Channel]:
-        return [each for each in self.channels.values() if each.phase in phases]
-
-    def _accept(self, wanted: bool) -> None:
-        for each in self.servers:
-            each.accepting = wanted
-
-    def _turn(self, seconds: float) -> None:
+    def turn(self, seconds: float) -> None:
+        """Reads and writes what can be read and written, after having waited for it so long at most."""
         self.notify()
         wasyncore.poll2(seconds, self.map)
         now = time.monotonic()
         if now >= self.next_sweep:
             self.next_sweep = now + _SWEEP_SECONDS
-            self._sweep(now)
+            self.sweep(now)
 
-    def _sweep(self, now: float) -> None:
+    def sweep(self, now: float) -> None:
+        """Ends what is too slow; called every half a second."""
         self._accept(self.alive)
         for each in list(self.channels.values()):
             if each.is_too_slow(now, self.slow_seconds, self.cfg.keepalive):
@@ -395,3 +363,47 @@ class WaitressWorker(Worker):  # type: ignore[misc]
                 **+self.closed,
             )
             self.closed.clear()
+
+    def is_last_request(self) -> bool:
+        """Whether a connection ends with the answer that begins now; called by threads."""
+        self.nr += 1
+        if self.nr >= self.max_requests and self.alive:
+            self.log.info("Restarting the worker after max_requests")
+            self.alive = False
+        return not (self.alive and self.cfg.keepalive)
+
+    def admit(self, newest: Channel) -> None:
+        """Makes room for a new connection, or refuses it."""
+        if len(self.channels) > self.most and not self.make_room(newest):
+            self.closed["refused"] += 1
+            newest.refuse(503, "the server is full; try again")
+
+    def make_room(self, newest: Channel | None = None) -> bool:
+        """Closes a connection; returns False where all are being answered. An honest client sends its request
+        at once, so it is not the slowest."""
+        return self._close_slowest(newest, "idle", "header", "body", "answer", "linger")
+
+    def free_memory(self, spared: Channel | None = None) -> None:
+        """Closes those that hold a good part of it while all connections together hold too much."""
+        while sum(each.held_bytes for each in self.channels.values()) > limits.MAX_BUFFERED_BYTES:
+            if not self._close_slowest(spared, "body", "answer", held_bytes=limits.SLOW_BYTES):
+                return
+
+    def _close_slowest(self, spared: Channel | None, *phases: Phase, held_bytes: int = 0) -> bool:
+        """Closes the connection whose client has made no progress for the longest time, if there is one."""
+        found = [each for each in self._in_phases(*phases) if each.held_bytes >= held_bytes]
+        now = time.monotonic()
+        for each in found:
+            each.observe(now)
+        slowest = min((each for each in found if each is not spared), key=lambda it: it.since, default=None)
+        if slowest is not None:
+            self.closed["evicted"] += slowest.phase != "idle"
+            slowest.handle_close()
+        return slowest is not None
+
+    def _in_phases(self, *phases: Phase) -> list[Channel]:
+        return [each for each in self.channels.values() if each.phase in phases]
+
+    def _accept(self, wanted: bool) -> None:
+        for each in self.servers:
+            each.accepting = wanted

@@ -19,7 +19,7 @@ _PLACES: Final = (
     "scheduler_app/domain/recurrence/warnings/exception_warnings.py",
     "scheduler_app/domain/triggers/phrase/meaning/calendar_days.py",
     "scheduler_app/domain/triggers/phrase/meaning/named_days.py",
-    "scheduler_app/webserver/open_connections.py",
+    "scheduler_app/webserver/worker.py",
 )
 
 
