@@ -4,9 +4,11 @@ import json
 import logging
 import os
 import resource
+import select
 import socket
 import time
 from collections import Counter
+from contextlib import suppress
 from datetime import timedelta
 from http import HTTPStatus
 from threading import Lock
@@ -148,6 +150,7 @@ class Channel(channel.HTTPChannel):  # type: ignore[misc]
         self._served = self._moved = self._moved_before = 0
         self._state: object = None
         super().__init__(*args, **kwargs)
+        self.server.worker.awake.add(self._fileno)
         self.server.worker.admit(self)
 
     @property
@@ -199,6 +202,12 @@ class Channel(channel.HTTPChannel):  # type: ignore[misc]
 
     # -- what waitress calls -----------------------------------------------------------------------------
 
+    def del_channel(self, map: dict[int, Any] | None = None) -> None:
+        # The next connection may get the same number. This one may be closed already, or not polled yet.
+        with suppress(KeyError, TypeError):
+            self.server.worker.poller.unregister(self._fileno)
+        super().del_channel(map)
+
     def handle_read(self) -> None:
         try:
             data = self.socket.recv(self.adj.recv_bytes)
@@ -218,18 +227,17 @@ class Channel(channel.HTTPChannel):  # type: ignore[misc]
             self.handle_close()
 
     def handle_write(self) -> None:
-        if self.total_outbufs_len:
-            self._flush_exception(self._flush_some_if_lockable if self.requests else self._flush_some)
+        # waitress tries again and again as long as a thread writes, which slows that thread down.
+        with self.outbuf_lock:
+            self._flush_exception(self._flush_some)
+            if self.total_outbufs_len < self.adj.outbuf_high_watermark:
+                self.outbuf_lock.notify()
         if self.will_close:
             self.handle_close()
         elif self.connected and self.close_when_flushed and not self.total_outbufs_len:
             # Closed at once, it would be reset where the client still sends, who would not see the answer.
             self.close_when_flushed, self._lingers = False, True
             self.socket.shutdown(socket.SHUT_WR)
-
-    def handle_expt(self) -> None:
-        # "Urgent" data, which HTTP has not: the loop would spin as long as it is there.
-        self.handle_close()
 
     def send(self, data: bytes, do_close: bool = True) -> int:
         sent: int = super().send(data, do_close)
@@ -306,6 +314,9 @@ class WaitressWorker(Worker):  # type: ignore[misc]
         self.adj = _Adjustments(backlog=self.cfg.backlog)
         self.adj.gunicorn = self.cfg
         self.map: dict[int, Any] = {}
+        self.poller = select.poll()
+        self.awake: set[int] = set()
+        """The files of which it has to be asked whether they are to be read and written."""
         self.channels: dict[int, Channel] = {}
         self.closed: Counter[str] = Counter()
         self.next_sweep = self.next_log = 0.0
@@ -333,19 +344,36 @@ class WaitressWorker(Worker):  # type: ignore[misc]
         """Starts the threads, and accepts connections."""
         self.threads = _Threads(self.cfg.threads)
         self.servers = [_Server(self, listener.sock) for listener in self.sockets]
+        self.awake.update(self.map)
 
     def turn(self, seconds: float) -> None:
         """Reads and writes what can be read and written, after having waited for it so long at most."""
         self.notify()
-        wasyncore.poll2(seconds, self.map)
+        self.poll(seconds)
         now = time.monotonic()
         if now >= self.next_sweep:
             self.next_sweep = now + _SWEEP_SECONDS
             self.sweep(now)
 
+    def poll(self, seconds: float) -> None:
+        """Does what waitress's loop does, but asks no connection anew that waits for its client to send: many
+        slow clients would cost each request time."""
+        for number in list(self.awake):
+            each = self.map.get(number)
+            if each is not None:
+                reads, writes = each.readable(), each.writable() and not each.accepting
+                self.poller.register(number, select.POLLIN * bool(reads) | select.POLLOUT * bool(writes))
+            if each is None or (reads and not writes):
+                self.awake.remove(number)
+        for number, events in self.poller.poll(seconds * 1000):
+            if number in self.map:
+                self.awake.add(number)
+                wasyncore.readwrite(self.map[number], events)
+
     def sweep(self, now: float) -> None:
         """Ends what is too slow; called every half a second."""
         self._accept(self.alive)
+        self.awake.update(self.map)
         for each in list(self.channels.values()):
             if each.is_too_slow(now, self.slow_seconds, self.cfg.keepalive):
                 self.closed["too_slow"] += each.phase in ("header", "body", "answer")

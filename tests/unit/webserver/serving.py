@@ -10,7 +10,6 @@ from typing import Any
 
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
-from waitress import wasyncore
 
 from scheduler_app.webserver.worker import Channel, WaitressWorker
 
@@ -52,11 +51,11 @@ class Served:
     def read(self) -> None:
         """Lets the worker do what it can do at once, without its look at deadlines."""
         for _ in range(5):
-            wasyncore.poll2(0.001, self.worker.map)
+            self.worker.poll(0.001)
 
     def wait_until(self, fulfilled: Callable[[], bool]) -> None:
         for _ in range(2000):
-            wasyncore.poll2(0.01, self.worker.map)
+            self.worker.poll(0.01)
             if fulfilled():
                 return
         raise AssertionError("it did not come true")
@@ -66,7 +65,7 @@ class Served:
         said = b""
         client.setblocking(False)
         while True:
-            wasyncore.poll2(0.01, self.worker.map)
+            self.worker.poll(0.01)
             with suppress(BlockingIOError):
                 try:
                     data = client.recv(65536)
