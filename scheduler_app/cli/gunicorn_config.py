@@ -46,7 +46,6 @@ from prometheus_client import multiprocess  # noqa: E402
 from scheduler_app.health.startup import refuse_to_start  # noqa: E402
 from scheduler_app.loading import settle_heap, without_garbage_collection  # noqa: E402
 from scheduler_app.telemetry import configure_logs, is_json  # noqa: E402
-from scheduler_app.webserver.api_paths import PREFIX, canonical  # noqa: E402
 
 try:
     _settings = load_settings()
@@ -71,10 +70,6 @@ class _RootLogger(Logger):  # type: ignore[misc]
 _host = f"[{_settings.api_host}]" if ":" in _settings.api_host else _settings.api_host
 # For `--access-logfile`. gunicorn's own format shows queries and referers, which may hold keys.
 access_log_format = '%(h)s %(l)s %(u)s %(t)s "%(m)s %(U)s %(H)s" %(s)s %(b)s "%(a)s"'
-# No header of a client or a proxy changes what the server itself knows of a request; `api.forwarded` judges
-# what proxies say.
-forwarder_headers = ""
-secure_scheme_headers: dict[str, str] = {}
 bind = f"{_host}:{_settings.api_port}"
 loglevel = _settings.log_level
 logger_class = _RootLogger
@@ -82,7 +77,7 @@ logger_class = _RootLogger
 # Threads for requests that wait for MongoDB; processes for those that compute, because parsing a rule or a
 # body holds Python's lock. A request takes a thread once it is complete and gives it back when its answer is
 # computed: slow clients are waited for in the worker's event loop.
-worker_class = "scheduler_app.webserver.worker.BufferingWorker"
+worker_class = "scheduler_app.webserver.worker.WaitressWorker"
 workers = _settings.api_processes
 threads = 16
 #: For each process; when there are more, the least active connections are closed for new ones.
@@ -96,18 +91,6 @@ keepalive = 30
 graceful_timeout = 10
 # gunicorn would open a socket in the home directory for remote commands, which nothing here sends.
 control_socket_disable = True
-
-
-#: One such request keeps a core busy for a good part of a second, or some seconds.
-_LONG = (f"{PREFIX}/schedules/bulk", f"{PREFIX}/schedules/import")
-
-
-def pre_request(worker: Any, request: Any) -> None:
-    """Closes the connection after a bulk request or an import. A connection stays with the process that
-    accepted it, so all of an importer's could belong to one process while the others are idle; a new
-    connection goes to a process that is free."""
-    if canonical(request.path) in _LONG:
-        request.force_close()
 
 
 def on_starting(server: Any) -> None:

@@ -1,4 +1,5 @@
-"""The web server under the API: a worker class for gunicorn that gives a thread to complete requests only.
+"""The web server under the API: waitress as gunicorn's worker class.
 
-A client that sends or reads slowly costs a buffer in the event loop, with deadlines, and never a thread.
+waitress gives threads to complete requests only: a client that sends or reads slowly costs a buffer in its
+event loop. This package makes it strict about what a request is, and gives slow clients deadlines.
 """

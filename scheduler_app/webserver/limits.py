@@ -16,6 +16,8 @@ _OTHER_BODIES = {
     f"{PREFIX}/schedules/import": 8 * 1024 * 1024,
     "/sign-in": 8 * 1024,
 }
+#: One such request keeps a core busy for a good part of a second, or some seconds.
+_LONG = frozenset((f"{PREFIX}/schedules/bulk", f"{PREFIX}/schedules/import"))
 
 #: Each chunk costs time, however small it is.
 MAX_CHUNKS = 100_000
@@ -31,12 +33,11 @@ MAX_BODY_SECONDS = 120.0
 PENDING_ANSWER_BYTES = 256 * 1024
 #: Bodies and answers in memory, of all connections together; a single one may be larger.
 MAX_BUFFERED_BYTES = 64 * 1024 * 1024
-
 #: A connection that holds less is not closed to free memory.
 SLOW_BYTES = 64 * 1024
 
-#: After an error, what the client still sends is read and dropped for this long: a closed connection would
-#: reset, and the client would not see the answer.
+#: After the last answer, what the client still sends is read and dropped for this long: a closed connection
+#: would reset, and the client would not see the answer.
 LINGER_SECONDS = 2.0
 #: A stopping process waits this long for requests that clients may already be sending on kept connections.
 STOPPING_IDLE_SECONDS = 1.0
@@ -45,3 +46,10 @@ STOPPING_IDLE_SECONDS = 1.0
 def max_body_bytes(path: str) -> int:
     """How large the body of a request for `path` may be."""
     return _OTHER_BODIES.get(canonical(path), MAX_BODY_BYTES)
+
+
+def ends_connection(path: str) -> bool:
+    """Whether the connection ends with a request for `path`. A connection stays with the process that
+    accepted it, so all of an importer's could belong to one process while the others are idle; a new one goes
+    to a process that is free."""
+    return canonical(path) in _LONG

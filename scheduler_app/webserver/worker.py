@@ -1,39 +1,298 @@
-"""gunicorn's worker class: an event loop reads requests and sends answers, threads compute the answers."""
+"""gunicorn's worker class: waitress reads requests and sends answers, with deadlines for slow clients."""
 
-import errno
+import json
+import logging
 import os
-import selectors
+import resource
+import select
 import socket
 import time
-from collections import deque
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from collections import Counter
+from contextlib import suppress
+from datetime import timedelta
+from http import HTTPStatus
+from threading import Lock
+from types import SimpleNamespace
+from typing import Any, Literal
 
 from gunicorn.config import Config
 from gunicorn.workers.base import Worker
+from waitress import adjustments, channel, server, task, wasyncore
 
 from scheduler_app.config import load_settings
 from scheduler_app.loading import without_garbage_collection
 from scheduler_app.telemetry import get_logger
-from scheduler_app.webserver.connection import Answering, Connection, Phase
-from scheduler_app.webserver.exchange import Exchange
-from scheduler_app.webserver.limits import LINGER_SECONDS, STOPPING_IDLE_SECONDS
-from scheduler_app.webserver.network_errors import is_of_the_network
-from scheduler_app.webserver.open_connections import OpenConnections
-from scheduler_app.webserver.problems import RefusedRequest, overloaded, too_slow
-from scheduler_app.webserver.request_threads import RequestThreads
+from scheduler_app.webserver import limits
+from scheduler_app.webserver.request_parser import Refusal, RequestParser
 
 log = get_logger(__name__)
 
-_RECEIVE_BYTES = 64 * 1024
 _SWEEP_SECONDS = 0.5
-_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_LOG_SECONDS = 10.0
+#: Files that a process needs beside connections: MongoDB, Redis, logs, metrics.
+_OTHER_FILES = 128
+_NEVER = 1 << 40
+
+#: What a connection is doing: "answer" where the client has not read all that is there to be read, "linger"
+#: where the last answer is sent and what the client still sends is dropped. In all phases but "running" it
+#: waits for the client.
+Phase = Literal["idle", "header", "body", "running", "answer", "linger"]
 
 
-class BufferingWorker(Worker):  # type: ignore[misc]
+class _Adjustments(adjustments.Adjustments):  # type: ignore[misc]
+    """waitress's settings. Where it would write to temporary files, what all clients hold has one bound."""
+
+    inbuf_overflow = outbuf_overflow = _NEVER
+    max_request_header_size = max_request_body_size = _NEVER  # `RequestParser` knows better
+    connection_limit = channel_timeout = _NEVER  # `WaitressWorker` closes connections
+    outbuf_high_watermark = limits.PENDING_ANSWER_BYTES
+    recv_bytes = 16 * 1024
+    clear_untrusted_proxy_headers = False  # `api.forwarded` judges what proxies say
+    log_socket_errors = False
+    ident = None
+
+
+class _Threads(task.ThreadedTaskDispatcher):  # type: ignore[misc]
+    """The threads that compute answers. Probes have their own, so that they never wait for requests."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self._lock, self._count = Lock(), 0
+        self.change_count(count)
+        liveness, readiness = task.ThreadedTaskDispatcher(), task.ThreadedTaskDispatcher()
+        liveness.set_thread_count(1)
+        readiness.set_thread_count(2)  # it asks MongoDB
+        self._probes = {"/health": liveness, "/healthz": liveness, "/readyz": readiness}
+
+    def add_task(self, task: "Channel") -> None:
+        request = task.requests[0]
+        probe = self._probes.get("/health" if request.error else request.path)
+        if probe is not None:
+            probe.add_task(task)
+        else:
+            super().add_task(task)
+
+    def stop(self) -> None:
+        """Takes no more requests, and does not wait for what is being answered."""
+        for each in (self, *self._probes.values()):
+            each.set_thread_count(0)
+
+    def change_count(self, count: int) -> None:
+        with self._lock:
+            self._count += count
+            self.set_thread_count(self._count)
+
+
+class _Answer(task.WSGITask):  # type: ignore[misc]
+    """A request that the application answers."""
+
+    def service(self) -> None:
+        log = self.channel.server.worker.log
+        try:
+            super().service()
+        finally:
+            if self.wrote_header and log.access_log_enabled:
+                environ = self.get_environment() | {"RAW_URI": self.request.request_uri}
+                sent, headers = self.content_bytes_written, self.response_headers
+                asked = [(name.replace("_", "-"), value) for name, value in self.request.headers.items()]
+                took = timedelta(seconds=time.time() - self.start_time)
+                log.access(
+                    SimpleNamespace(status=self.status, headers=headers, sent=sent), asked, environ, took
+                )
+
+    def write(self, data: bytes) -> None:
+        super().write(data)
+        if self.chunked_response:  # there waitress does not count
+            self.content_bytes_written += len(data)
+
+    def build_response_header(self) -> bytes:
+        if self.channel.server.worker.is_last_request():
+            self.request.headers["CONNECTION"] = "close"
+        header: bytes = super().build_response_header()
+        return header
+
+    def set_close_on_finish(self) -> None:
+        # waitress would close after each answer that has no Content-Length: a 204, one in chunks.
+        ends_by_itself = self.version == "1.1" and (self.content_length is None or not self.has_body)
+        wants_end = self.request.command == "HEAD" or self.request.headers.get("CONNECTION") == "close"
+        if wants_end or not ends_by_itself:
+            super().set_close_on_finish()
+
+
+class _Problem(task.ErrorTask):  # type: ignore[misc]
+    """The answer to a refused request, as a problem (RFC 9457). It is the last one of its connection."""
+
+    def execute(self) -> None:
+        error, self.version = self.request.error, "1.1"
+        title, detail = HTTPStatus(error.code).phrase, error.body
+        if error.code == 400 and not isinstance(error, Refusal):
+            detail = f"the request is not well-formed HTTP: {detail}"[:300]
+        problem = {"type": "about:blank", "title": title, "status": error.code, "detail": detail}
+        body = (json.dumps(problem) + "\n").encode()
+        self.status, self.content_length = f"{error.code} {title}", len(body)
+        self.response_headers = [("Content-Type", "application/problem+json")]
+        if error.code == HTTPStatus.SERVICE_UNAVAILABLE:
+            self.response_headers.append(("Retry-After", "2"))
+        self.set_close_on_finish()
+        self.write(body)
+
+
+class Channel(channel.HTTPChannel):  # type: ignore[misc]
+    """One client's connection."""
+
+    task_class, error_task_class, parser_class = _Answer, _Problem, RequestParser
+    close_when_flushed: bool
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.since = self._began = time.monotonic()
+        """When the client last made progress; when the phase began."""
+        self._lingers = False
+        self._served = self._moved = self._moved_before = 0
+        self._state: object = None
+        super().__init__(*args, **kwargs)
+        self.server.worker.awake.add(self._fileno)
+        self.server.worker.admit(self)
+
+    @property
+    def phase(self) -> Phase:
+        if self._lingers:
+            return "linger"
+        if self.total_outbufs_len:
+            return "answer"
+        if self.requests:
+            return "running"
+        if self.request is None:
+            return "idle"
+        return "body" if self.request.headers_finished else "header"
+
+    @property
+    def held_bytes(self) -> int:
+        body = self.request and self.request.body_rcv
+        return int(self.total_outbufs_len) + (len(body) if body is not None else 0)
+
+    def refuse(self, status: int, detail: str) -> None:
+        """Answers by an error, which ends the connection."""
+        refused, self.request = RequestParser(self.adj), None
+        refused.error = Refusal(status, detail)
+        with self.requests_lock:
+            self.requests.append(refused)
+            self.server.add_task(self)
+
+    def observe(self, now: float) -> None:
+        """Notes when a phase began; called from time to time."""
+        if self._state != (self._served, self.phase):
+            self._state, self._began = (self._served, self.phase), now
+            self.since, self._moved_before = now, self._moved
+
+    def is_too_slow(self, now: float, slow_seconds: float, keepalive: float) -> bool:
+        """Whether its deadline is over. A body or an answer that kept the pace gets a new deadline."""
+        self.observe(now)
+        phase, seconds = self.phase, slow_seconds
+        if phase == "linger":
+            seconds = limits.LINGER_SECONDS
+        elif phase == "idle" and self._served:
+            seconds = keepalive
+        if phase == "running" or now < self.since + seconds:
+            return False
+        kept_pace = self._moved - self._moved_before >= limits.MIN_BYTES_PER_SECOND * seconds
+        in_time = phase == "answer" or (phase == "body" and now < self._began + limits.MAX_BODY_SECONDS)
+        if kept_pace and in_time:
+            self.since, self._moved_before = now, self._moved
+        return not (kept_pace and in_time)
+
+    # -- what waitress calls -----------------------------------------------------------------------------
+
+    def del_channel(self, map: dict[int, Any] | None = None) -> None:
+        # The next connection may get the same number. This one may be closed already, or not polled yet.
+        with suppress(KeyError, TypeError):
+            self.server.worker.poller.unregister(self._fileno)
+        super().del_channel(map)
+
+    def handle_read(self) -> None:
+        try:
+            data = self.socket.recv(self.adj.recv_bytes)
+        except BlockingIOError:
+            return
+        except OSError:  # the client is gone, or the way to it
+            self.handle_close()
+            return
+        self._moved += len(data)
+        if data and not self._lingers:
+            self.received(data)
+            if self.held_bytes >= limits.SLOW_BYTES:
+                self.server.worker.free_memory(spared=self)
+        elif not data and self.phase == "body":
+            self.refuse(400, "the body ended before it was complete")
+        elif not data:
+            self.handle_close()
+
+    def handle_write(self) -> None:
+        # waitress tries again and again as long as a thread writes, which slows that thread down.
+        with self.outbuf_lock:
+            self._flush_exception(self._flush_some)
+            if self.total_outbufs_len < self.adj.outbuf_high_watermark:
+                self.outbuf_lock.notify()
+        if self.will_close:
+            self.handle_close()
+        elif self.connected and self.close_when_flushed and not self.total_outbufs_len:
+            # Closed at once, it would be reset where the client still sends, who would not see the answer.
+            self.close_when_flushed, self._lingers = False, True
+            self.socket.shutdown(socket.SHUT_WR)
+
+    def send(self, data: bytes, do_close: bool = True) -> int:
+        sent: int = super().send(data, do_close)
+        self._moved += sent
+        return sent
+
+    def service(self) -> None:
+        self._served += 1
+        super().service()
+
+    def _flush_outbufs_below_high_watermark(self) -> None:
+        if self.total_outbufs_len > self.adj.outbuf_high_watermark:
+            # This thread waits for its client to read: another one takes requests meanwhile.
+            self.server.task_dispatcher.change_count(1)
+            try:
+                super()._flush_outbufs_below_high_watermark()
+            finally:
+                self.server.task_dispatcher.change_count(-1)
+
+
+class _Server(server.BaseWSGIServer):  # type: ignore[misc]
+    """Accepts connections from one of gunicorn's sockets."""
+
+    channel_class = Channel
+
+    def __init__(self, worker: "WaitressWorker", listener: socket.socket) -> None:
+        self.worker = worker
+        family, address = (listener.family, listener.type, listener.proto), listener.getsockname()
+        super().__init__(
+            worker.wsgi, worker.map, True, listener, worker.threads, worker.adj, (*family, address), False
+        )
+        self.active_channels, self.server_name = worker.channels, self.effective_host
+
+    def getsockname(self) -> tuple[str, int]:
+        name = self.socket.getsockname()
+        return name[:2] if isinstance(name, tuple) else ("localhost", 0)
+
+    def fix_addr(self, addr: Any) -> Any:
+        # A Unix socket's peer has no address.
+        return addr if isinstance(addr, tuple) else ("", "")
+
+    def accept(self) -> Any:
+        try:
+            return super().accept()
+        except OSError:
+            # No files are left, for one. Accepting pauses until the next sweep, or the loop would spin.
+            self.accepting = False
+            self.worker.make_room()
+            return None
+
+
+class WaitressWorker(Worker):  # type: ignore[misc]
     """Serves HTTP/1.1 without TLS. It obeys gunicorn's settings `threads`, `keepalive`, `worker_connections`,
-    `graceful_timeout`, `max_requests` and the limits of a header, and API_SLOW_CLIENT_SECONDS."""
+    `backlog`, `graceful_timeout`, `max_requests`, the access log and the limits of a header, and
+    API_SLOW_CLIENT_SECONDS."""
 
     alive: bool
 
@@ -43,264 +302,136 @@ class BufferingWorker(Worker):  # type: ignore[misc]
         if cfg.is_ssl:
             raise SystemExit("scheduler: the API speaks no TLS by itself; put a TLS proxy in front of it")
 
-    def init_process(self) -> None:
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        # Clients that go away while they are answered, and requests that wait for a thread, are no news.
+        logging.getLogger("waitress").setLevel(logging.WARNING)
+        logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         self.slow_seconds = load_settings().api_slow_client_seconds
-        self.selector = selectors.DefaultSelector()
-        self.connections = OpenConnections(self.cfg.worker_connections)
-        self.done: deque[Connection] = deque()
-        self.woken = False
-        self.threads = RequestThreads(self.cfg.threads)
-        self.next_sweep = 0.0
-        self.accepting = False
-        super().init_process()
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = self.cfg.worker_connections
+        self.most = wanted if files == resource.RLIM_INFINITY else max(1, min(wanted, files - _OTHER_FILES))
+        self.adj = _Adjustments(backlog=self.cfg.backlog)
+        self.adj.gunicorn = self.cfg
+        self.map: dict[int, Any] = {}
+        self.poller = select.poll()
+        self.awake: set[int] = set()
+        """The files of which it has to be asked whether they are to be read and written."""
+        self.channels: dict[int, Channel] = {}
+        self.closed: Counter[str] = Counter()
+        self.next_sweep = self.next_log = 0.0
 
     def load_wsgi(self) -> None:
         with without_garbage_collection():
             super().load_wsgi()
 
     def run(self) -> None:
-        self.selector.register(self.PIPE[0], selectors.EVENT_READ, self._drain_pipe)
-        for listener in self.sockets:
-            listener.setblocking(False)
-        self._accept_connections(True)
+        self.begin()
         while self.alive and self.ppid == os.getppid():
-            self._turn()
-        self._stop()
+            self.turn(_SWEEP_SECONDS)
+        # It answers the requests that have begun, for graceful_timeout seconds at most.
+        self._accept(False)
+        began = now = time.monotonic()
+        while self.channels and now < began + self.cfg.graceful_timeout:
+            if now >= began + limits.STOPPING_IDLE_SECONDS:
+                for each in self._in_phases("idle", "header", "linger"):
+                    each.handle_close()
+            self.turn(0.1)
+            now = time.monotonic()
+        self.threads.stop()
+
+    def begin(self) -> None:
+        """Starts the threads, and accepts connections."""
+        self.threads = _Threads(self.cfg.threads)
+        self.servers = [_Server(self, listener.sock) for listener in self.sockets]
+        self.awake.update(self.map)
+
+    def turn(self, seconds: float) -> None:
+        """Reads and writes what can be read and written, after having waited for it so long at most."""
+        self.notify()
+        self.poll(seconds)
+        now = time.monotonic()
+        if now >= self.next_sweep:
+            self.next_sweep = now + _SWEEP_SECONDS
+            self.sweep(now)
+
+    def poll(self, seconds: float) -> None:
+        """Does what waitress's loop does, but asks no connection anew that waits for its client to send: many
+        slow clients would cost each request time."""
+        for number in list(self.awake):
+            each = self.map.get(number)
+            if each is not None:
+                reads, writes = each.readable(), each.writable() and not each.accepting
+                self.poller.register(number, select.POLLIN * bool(reads) | select.POLLOUT * bool(writes))
+            if each is None or (reads and not writes):
+                self.awake.remove(number)
+        for number, events in self.poller.poll(seconds * 1000):
+            if number in self.map:
+                self.awake.add(number)
+                wasyncore.readwrite(self.map[number], events)
+
+    def sweep(self, now: float) -> None:
+        """Ends what is too slow; called every half a second."""
+        self._accept(self.alive)
+        self.awake.update(self.map)
+        for each in list(self.channels.values()):
+            if each.is_too_slow(now, self.slow_seconds, self.cfg.keepalive):
+                self.closed["too_slow"] += each.phase in ("header", "body", "answer")
+                if each.phase in ("header", "body"):
+                    each.refuse(408, "the request did not come in time; send it again, faster")
+                else:
+                    each.handle_close()
+        self.free_memory()
+        if self.closed.total() and now >= self.next_log:
+            self.next_log = now + _LOG_SECONDS
+            log.warning(
+                "api.slow_clients",
+                message="Connections were closed: their clients were too slow, or there were too many",
+                open=len(self.channels),
+                **+self.closed,
+            )
+            self.closed.clear()
 
     def is_last_request(self) -> bool:
-        """Whether a connection ends with the request that begins now; called by threads."""
+        """Whether a connection ends with the answer that begins now; called by threads."""
         self.nr += 1
         if self.nr >= self.max_requests and self.alive:
             self.log.info("Restarting the worker after max_requests")
             self.alive = False
-        return not self.alive
+        return not (self.alive and self.cfg.keepalive)
 
-    # -- the loop ----------------------------------------------------------------------------------------
+    def admit(self, newest: Channel) -> None:
+        """Makes room for a new connection, or refuses it."""
+        if len(self.channels) > self.most and not self.make_room(newest):
+            self.closed["refused"] += 1
+            newest.refuse(503, "the server is full; try again")
 
-    def _turn(self, seconds: float = _SWEEP_SECONDS) -> None:
-        self.notify()
-        for key, _ in self.selector.select(seconds):
-            key.data()
+    def make_room(self, newest: Channel | None = None) -> bool:
+        """Closes a connection; returns False where all are being answered. An honest client sends its request
+        at once, so it is not the slowest."""
+        return self._close_slowest(newest, "idle", "header", "body", "answer", "linger")
+
+    def free_memory(self, spared: Channel | None = None) -> None:
+        """Closes those that hold a good part of it while all connections together hold too much."""
+        while sum(each.held_bytes for each in self.channels.values()) > limits.MAX_BUFFERED_BYTES:
+            if not self._close_slowest(spared, "body", "answer", held_bytes=limits.SLOW_BYTES):
+                return
+
+    def _close_slowest(self, spared: Channel | None, *phases: Phase, held_bytes: int = 0) -> bool:
+        """Closes the connection whose client has made no progress for the longest time, if there is one."""
+        found = [each for each in self._in_phases(*phases) if each.held_bytes >= held_bytes]
         now = time.monotonic()
-        if now >= self.next_sweep:
-            self.next_sweep = now + _SWEEP_SECONDS
-            self._sweep(now)
+        for each in found:
+            each.observe(now)
+        slowest = min((each for each in found if each is not spared), key=lambda it: it.since, default=None)
+        if slowest is not None:
+            self.closed["evicted"] += slowest.phase != "idle"
+            slowest.handle_close()
+        return slowest is not None
 
-    def _stop(self) -> None:
-        """Answers the requests that have begun, for graceful_timeout seconds at most."""
-        self._accept_connections(False)
-        began = time.monotonic()
-        while self.connections and (now := time.monotonic()) < began + self.cfg.graceful_timeout:
-            if now >= began + STOPPING_IDLE_SECONDS:
-                for connection in self.connections.in_phases(Phase.IDLE, Phase.HEADER, Phase.LINGER):
-                    self._close(connection)
-            self._turn(0.1)
-        self.threads.shutdown()
-        self.selector.close()
+    def _in_phases(self, *phases: Phase) -> list[Channel]:
+        return [each for each in self.channels.values() if each.phase in phases]
 
-    def _wake(self) -> None:
-        """Called by a thread: makes the loop look at `done`."""
-        if not self.woken:
-            self.woken = True
-            os.write(self.PIPE[1], b".")
-
-    def _drain_pipe(self) -> None:
-        # gunicorn writes to it, too, when a signal comes.
-        os.read(self.PIPE[0], 4096)
-        self.woken = False
-        while self.done:
-            connection = self.done.popleft()
-            self._guarded(connection, self._advanced)
-
-    def _guarded(self, connection: Connection, step: Callable[[Connection], None]) -> None:
-        """Runs a step of one connection; whatever it raises ends only that connection."""
-        if connection not in self.connections:
-            return
-        try:
-            step(connection)
-        except Exception as error:
-            if not is_of_the_network(error):
-                log.exception("api.connection_failed", message="A connection could not be served")
-            self._close(connection)
-
-    # -- connections -------------------------------------------------------------------------------------
-
-    def _accept_connections(self, wanted: bool) -> None:
-        if wanted is self.accepting:
-            return
-        self.accepting = wanted
-        for listener in self.sockets:
-            if wanted:
-                self.selector.register(listener, selectors.EVENT_READ, partial(self._accept, listener))
-            else:
-                self.selector.unregister(listener)
-
-    def _accept(self, listener: Any) -> None:
-        """Accepts one connection: other processes accept from the same socket, too."""
-        try:
-            sock, peer = listener.accept()
-        except OSError as error:
-            if error.errno in (errno.EMFILE, errno.ENFILE):
-                # Accepting pauses until the next sweep; otherwise the loop would spin.
-                self.connections.count_closed("refused")
-                self._make_room()
-                self._accept_connections(False)
-            return
-        connection = Connection(self.cfg, sock, peer, listener.getsockname())
-        self.connections.add(connection)
-        connection.enter(Phase.HEADER, time.monotonic(), self.slow_seconds)
-        if self.connections.is_overfull and not self._make_room(connection):
-            self.connections.count_closed("refused")
-            self._guarded(connection, partial(self._refuse, overloaded()))
-            return
-        self._watch(connection, selectors.EVENT_READ)
-
-    def _make_room(self, newest: Connection | None = None) -> bool:
-        """Closes the least active connection but `newest`; returns False where all are being answered."""
-        connection = self.connections.least_active(newest)
-        if connection is None:
-            return False
-        if connection.phase is not Phase.IDLE:
-            self.connections.count_closed("evicted")
-        self._close(connection)
-        return True
-
-    def _watch(self, connection: Connection, events: int) -> None:
-        if events == connection.watched:
-            return
-        if not connection.watched:
-            step = partial(self._guarded, connection, self._ready)
-            self.selector.register(connection.sock, events, step)
-        elif not events:
-            self.selector.unregister(connection.sock)
-        else:
-            step = partial(self._guarded, connection, self._ready)
-            self.selector.modify(connection.sock, events, step)
-        connection.watched = events
-
-    def _close(self, connection: Connection) -> None:
-        """Closes a connection in any phase but RUNNING, in which a thread owns the socket."""
-        self._watch(connection, 0)
-        self.connections.discard(connection)
-        connection.sock.close()
-        if connection.exchange is not None:
-            self.threads.submit(connection.exchange.abandon)
-
-    def _charge(self, connection: Connection) -> None:
-        """Counts the memory it holds; when all hold too much together, the slowest others are closed."""
-        self.connections.charge(connection)
-        while (slowest := self.connections.slowest_holder(spared=connection)) is not None:
-            self.connections.count_closed("evicted")
-            self._close(slowest)
-
-    # -- requests ----------------------------------------------------------------------------------------
-
-    def _ready(self, connection: Connection) -> None:
-        if connection.phase is Phase.ANSWER:
-            self._send(connection)
-        else:
-            self._receive(connection)
-
-    def _receive(self, connection: Connection) -> None:
-        try:
-            data = connection.sock.recv(_RECEIVE_BYTES)
-        except (BlockingIOError, InterruptedError):
-            return
-        if connection.phase is Phase.LINGER:
-            if not data:
-                self._close(connection)
-            return
-        if not data:
-            if connection.reader.in_body:
-                self._refuse(RefusedRequest(400, "the body ended before it was complete"), connection)
-            else:
-                self._close(connection)
-            return
-        connection.reader.feed(data)
-        connection.progress(len(data))
-        self._read(connection)
-
-    def _read(self, connection: Connection) -> None:
-        """Hands a complete request to a thread; otherwise waits for the rest of it."""
-        reader, now = connection.reader, time.monotonic()
-        try:
-            request = reader.next_request()
-        except RefusedRequest as refusal:
-            self._refuse(refusal, connection)
-            return
-        if request is not None:
-            self._run(connection, Exchange(self, connection, request), request.path)
-            return
-        if reader.continue_expected:
-            reader.continue_expected = False
-            connection.sendall(_CONTINUE)
-            connection.flush()
-        if reader.in_body and connection.phase is not Phase.BODY:
-            connection.enter(Phase.BODY, now, self.slow_seconds)
-        elif connection.phase is Phase.IDLE and not reader.is_empty:
-            connection.enter(Phase.HEADER, now, self.slow_seconds)
-        self._watch(connection, selectors.EVENT_READ)
-        self._charge(connection)
-
-    def _run(self, connection: Connection, exchange: Answering, path: str) -> None:
-        self._watch(connection, 0)
-        connection.exchange = exchange
-        connection.enter(Phase.RUNNING, time.monotonic(), 0.0)
-        self.threads.submit(partial(self._advance, connection, exchange), path)
-
-    def _advance(self, connection: Connection, exchange: Answering) -> None:
-        """Runs in a thread."""
-        try:
-            exchange.advance()
-        finally:
-            self.done.append(connection)
-            self._wake()
-
-    def _advanced(self, connection: Connection) -> None:
-        if connection.exchange is not None and connection.exchange.is_over:
-            connection.exchange = None
-        connection.enter(Phase.ANSWER, time.monotonic(), self.slow_seconds)
-        self._send(connection)
-
-    def _send(self, connection: Connection) -> None:
-        sent = connection.flush()
-        self._charge(connection)
-        if not sent:
-            self._watch(connection, selectors.EVENT_WRITE)
-        elif connection.exchange is not None:
-            self._run(connection, connection.exchange, "")
-        elif connection.closes:
-            self._linger(connection)
-        else:
-            connection.enter(Phase.IDLE, time.monotonic(), self.cfg.keepalive)
-            self._read(connection)
-
-    def _refuse(self, refusal: RefusedRequest, connection: Connection) -> None:
-        connection.closes = True
-        connection.sendall(refusal.answer())
-        connection.enter(Phase.ANSWER, time.monotonic(), self.slow_seconds)
-        self._send(connection)
-
-    def _linger(self, connection: Connection) -> None:
-        connection.sock.shutdown(socket.SHUT_WR)
-        connection.enter(Phase.LINGER, time.monotonic(), LINGER_SECONDS)
-        self._watch(connection, selectors.EVENT_READ)
-
-    # -- deadlines ---------------------------------------------------------------------------------------
-
-    def _sweep(self, now: float) -> None:
-        for connection in self.connections:
-            if connection.phase is not Phase.RUNNING and connection.is_too_slow(now, self.slow_seconds):
-                self._guarded(connection, self._give_up)
-        if self.alive:
-            self._accept_connections(True)
-        self.connections.log_closed(now)
-
-    def _give_up(self, connection: Connection) -> None:
-        if connection.phase in (Phase.HEADER, Phase.BODY) and not connection.reader.is_empty:
-            self.connections.count_closed("too_slow")
-            self._refuse(too_slow("the request"), connection)
-            return
-        if connection.phase is Phase.ANSWER:
-            self.connections.count_closed("too_slow")
-        self._close(connection)
+    def _accept(self, wanted: bool) -> None:
+        for each in self.servers:
+            each.accepting = wanted

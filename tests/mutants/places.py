@@ -19,7 +19,7 @@ _PLACES: Final = (
     "scheduler_app/domain/recurrence/warnings.py",
     "scheduler_app/domain/triggers/phrase/dates.py",
     "scheduler_app/domain/triggers/phrase/repeated_days.py",
-    "scheduler_app/webserver/open_connections.py",
+    "scheduler_app/webserver/worker.py",
 )
 
 
