@@ -22,7 +22,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from flask import Flask, current_app, g, request
+from flask import Flask, Response, current_app, g, request
 from werkzeug.http import parse_list_header
 
 from scheduler_app.api.problems import HttpProblem
@@ -141,6 +141,13 @@ def register_cross_site_check(app: Flask, settings: Settings) -> None:
     """Must follow authentication and precede everything that reads a body."""
     app.config["PUBLIC_URL"] = settings.public_url
     app.before_request(_check_origin)
+    app.after_request(_forbid_sniffing)
+
+
+def _forbid_sniffing(response: Response) -> Response:
+    """Browsers must not guess another content type than the one declared."""
+    response.headers.setdefault("X-Content-Type-Options", "nosniff")
+    return response
 
 
 def _check_origin() -> None:

@@ -174,12 +174,6 @@ def register_swagger_ui(app: Flask, api: Api) -> None:
     def swagger_ui_asset(name: str) -> Response:
         return send_from_directory(ASSETS, name, max_age=3600)
 
-    @app.after_request
-    def harden(response: Response) -> Response:
-        """Forbids browsers to guess another content type than the one declared."""
-        response.headers.setdefault("X-Content-Type-Options", "nosniff")
-        return response
-
 
 def _as_yaml(specification: Node) -> str:
     made: str = yaml.dump(specification, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=110)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from pymongo import UpdateOne
 from pymongo.client_session import ClientSession
 
 from scheduler_app.actions.registry import KINDS
@@ -82,13 +83,29 @@ class Cursors:
         """
         return self.claim(_ready(before), ids, lease_seconds=lease_seconds)
 
-    def claim_these(
-        self, ids: Sequence[str], *, lease_seconds: float
-    ) -> tuple[str, list[Schedule | CorruptSchedule]]:
-        """The same for schedules that were just created or edited, whatever their next occurrence."""
-        return self.claim(
-            unclaimed_active({"next_run_at": {"$exists": True}}), ids, lease_seconds=lease_seconds
+    def claim_written(
+        self, written: Sequence[Schedule], *, lease_seconds: float
+    ) -> tuple[str, list[Schedule]]:
+        """Claims schedules that were just written, except those that somebody has claimed, edited or expanded
+        since. Returns the token and the schedules that were won, which are still as they were written: only
+        where some were lost, MongoDB is asked which."""
+        token = new_token()
+        claimed = [{"$set": {"owner": token, "lease_until": lease(lease_seconds)}}]
+
+        def claim(part: Sequence[Schedule]) -> int:
+            claims = [UpdateOne(unclaimed_active(_stamp(each)), claimed, hint=BY_ID) for each in part]
+            return self._schedules.bulk_write(claims, ordered=False).matched_count
+
+        def condemn(schedule: Schedule, error: Exception) -> bool:
+            return self.condemn(schedule.id, error)
+
+        if sum(write_isolated(written, claim, condemn).results) == len(written):
+            return token, list(written)
+        rows = self._majority.find(
+            {"_id": {"$in": [each.id for each in written]}, "owner": token}, {"_id": 1}
         )
+        won = {row["_id"] for row in rows}
+        return token, [each for each in written if each.id in won]
 
     def claim(
         self, which: Document, ids: Sequence[str], *, lease_seconds: float
@@ -224,6 +241,16 @@ def unclaimed_active(which: Document) -> Document:
         **which,
         **unclaimed("owner", "lease_until"),
     } | READABLE
+
+
+def _stamp(schedule: Schedule) -> Document:
+    """What an edit, a new revision or an expansion changes."""
+    return {
+        "_id": schedule.id,
+        "version": schedule.version,
+        "revision": schedule.revision,
+        "next_run_at": schedule.next_run_at,
+    }
 
 
 #: What an update does with the `row` of a schedule's advance.

@@ -276,7 +276,7 @@ def put_schedule(
             return creation.create(draft, now, tenant=tenant, schedule_id=schedule_id, hops=hops), True
         except Conflict:
             # Another request may have created it a moment ago: then it is changed.
-            if manager.store.schedules.get(schedule_id, tenant=tenant) is None:
+            if creation.store.schedules.get(schedule_id, tenant=tenant) is None:
                 raise
     raise Conflict(
         f"the schedule {schedule_id} is being created and deleted by others at this moment; try again"

@@ -8,11 +8,9 @@ from typing import Literal
 
 from scheduler_app.clock import thread_seconds
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
-from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.ics import MAX_PARTS, CalendarItem, Series, read_items
-from scheduler_app.usecases.deeds.calendars import with_calendar
 from scheduler_app.usecases.deeds.creation import Creation
 from scheduler_app.usecases.deeds.schedules import ScheduleService
 
@@ -129,7 +127,7 @@ def _update_existing(
     try:
         if not update:
             there = manager.get(schedule_id, tenant=tenant)
-            if _is_unchanged(with_calendar(draft, manager.store, tenant=tenant), there, now):
+            if not manager.would_change(there, draft, now):
                 return SeriesImport(there, "unchanged")
             return Conflict(f"the schedule {schedule_id} exists and differs; give update to change it")
         found = manager.edit(schedule_id, draft, now, tenant=tenant, hops=hops)
@@ -138,10 +136,6 @@ def _update_existing(
         return conflict
     except (InvalidField, Conflict) as error:
         return error
-
-
-def _is_unchanged(draft: ScheduleDraft, there: Schedule, now: datetime) -> bool:
-    return draft.edit(there, now) is there and draft.signing in (NOT_GIVEN, there.signing is not None)
 
 
 def _delete_removed_series(
@@ -162,7 +156,7 @@ def _delete_removed_series(
         made = {_derived_id(prefix, item, item.uid, part): number for part in range(MAX_PARTS)}
         gone |= {schedule_id: number for schedule_id in made if schedule_id not in kept}
     removed: dict[int, list[str]] = {}
-    for schedule_id in sorted(manager.store.schedules.living(list(gone), tenant=tenant)):
+    for schedule_id in sorted(manager.living(list(gone), tenant=tenant)):
         try:
             manager.delete(schedule_id, now, tenant=tenant)
         except NotFound:

@@ -74,6 +74,16 @@ class ScheduleService:
         """
         return get_schedule(self.store, schedule_id, tenant=tenant, linearizable=linearizable)
 
+    def living(self, ids: Sequence[str], *, tenant: str) -> set[str]:
+        """Those of the ids of which there is a schedule, deleted ones aside."""
+        return self.store.schedules.living(ids, tenant=tenant)
+
+    def would_change(self, schedule: Schedule, draft: ScheduleDraft, now: datetime) -> bool:
+        """Whether `edit` would write something. Raises InvalidField."""
+        named = with_calendar(draft, self.store, tenant=schedule.tenant)
+        is_signed = schedule.signing is not None
+        return named.edit(schedule, now) is not schedule or draft.signing not in (NOT_GIVEN, is_signed)
+
     def edit(
         self,
         schedule_id: str,

@@ -400,9 +400,9 @@ class PromptDispatch:
         ahead = self.timeframe_seconds if len(schedules) == 1 else self.horizon_seconds
         end = now + timedelta(seconds=ahead)
         near = [
-            schedule.id
+            schedule
             for schedule in schedules
-            if schedule.cut_pending or (schedule.next_run_at and schedule.next_run_at <= end)
+            if schedule.next_run_at and (schedule.cut_pending or schedule.next_run_at <= end)
         ]
         try:
             events = self.expansion.expand_these(near, now, end).events if near else []
@@ -411,7 +411,7 @@ class PromptDispatch:
             log.warning(
                 "schedule.left_to_beat",
                 message="Schedules were written; their first events are left to beat",
-                schedule_ids=near[:IDS_IN_A_LINE],
+                schedule_ids=[schedule.id for schedule in near[:IDS_IN_A_LINE]],
                 count=len(near),
                 error=str(error)[:300],
             )

@@ -6,7 +6,7 @@ Edits leave to beats what is owed of revisions that are over, up to the cuts tha
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from scheduler_app.clock import monotonic
 from scheduler_app.config import EXPAND_LEASE_SECONDS
@@ -91,8 +91,9 @@ NEXT_NEEDED = timedelta(seconds=60)
 #: Schedules with overdue occurrences get one in this many places of such a page.
 OWING_SHARE = 4
 
+Wanted = TypeVar("Wanted", str, Schedule)
 #: A claim's token, and the schedules it won.
-Claimed = tuple[str, list[Schedule | CorruptSchedule]]
+Claimed = tuple[str, Sequence[Schedule | CorruptSchedule]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +149,14 @@ class Expansion:
             self._schedules_a_page = min(SCHEDULES_A_PAGE, self._schedules_a_page * 5 // 4)
         return page
 
-    def expand_these(self, ids: Sequence[str], now: datetime, until: datetime) -> ExpandResult:
-        """Expands schedules that were just made or edited up to `until`, and leaves later occurrences to
-        beats. Leaves out schedules that a beat has claimed."""
+    def expand_these(self, written: Sequence[Schedule], now: datetime, until: datetime) -> ExpandResult:
+        """Expands schedules that were just made or edited, and that have a next occurrence, up to `until`.
+        Leaves later occurrences to beats, and schedules that others have claimed or edited since."""
 
-        def claim(part: Sequence[str]) -> Claimed:
-            return self._store.cursors.claim_these(part, lease_seconds=EXPAND_LEASE_SECONDS)
+        def claim(part: Sequence[Schedule]) -> Claimed:
+            return self._store.cursors.claim_written(part, lease_seconds=EXPAND_LEASE_SECONDS)
 
-        return self._fill_in_parts(ids, claim, now, until)
+        return self._fill_in_parts(written, claim, now, until)
 
     def _needed_next(self, ready: Sequence[ReadySchedule], now: datetime) -> list[ReadySchedule]:
         """Chooses from a full page the schedules whose next occurrences fall due within moments, and a share
@@ -209,11 +210,15 @@ class Expansion:
         return self._store.cursors.finish_ended(now)
 
     def _fill_in_parts(
-        self, ids: Sequence[str], claim: Callable[[Sequence[str]], Claimed], now: datetime, until: datetime
+        self,
+        wanted: Sequence[Wanted],
+        claim: Callable[[Sequence[Wanted]], Claimed],
+        now: datetime,
+        until: datetime,
     ) -> ExpandResult:
-        parts = self._parallel.of(ids)
+        parts = self._parallel.of(wanted)
 
-        def fill(part: Sequence[str]) -> ExpandResult:
+        def fill(part: Sequence[Wanted]) -> ExpandResult:
             token, claimed = claim(part)
             return self._fill(claimed, token, now, until, limit=OCCURRENCES_A_PAGE // len(parts))
 

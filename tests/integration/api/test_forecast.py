@@ -205,14 +205,14 @@ def test_a_process_makes_one_at_a_time(client: FlaskClient) -> None:
 def test_what_becomes_an_event_while_it_is_made_is_counted_once(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("a", "b"):
-        store.schedules.insert(schedule(NOON, name, rrule="FREQ=MINUTELY;COUNT=10"))
+    a, b = (schedule(NOON, name, rrule="FREQ=MINUTELY;COUNT=10") for name in ("a", "b"))
+    store.schedules.insert_many([a, b])
     expansion, read = Expansion(store, timeframe_seconds=600), store.forecasts.read
 
     def expanded_before_and_after(ids: Any, **options: Any) -> Any:
-        expansion.expand_these(["a"], NOON, NOON + HOUR)
+        expansion.expand_these([a], NOON, NOON + HOUR)
         found = read(ids, **options)
-        expansion.expand_these(["b"], NOON, NOON + HOUR)
+        expansion.expand_these([b], NOON, NOON + HOUR)
         return found
 
     monkeypatch.setattr(store.forecasts, "read", expanded_before_and_after)

@@ -248,7 +248,7 @@ def _use_cursors(cursors: Any, now: datetime) -> None:
     ready = [each.id for each in cursors.ready_for_expansion(before, limit=10)]
     assert cursors.ready_for_expansion(before, limit=10, since=now)
     token, won = cursors.claim_for_expansion(ready, before, lease_seconds=600)
-    cursors.claim_these(["s400"], lease_seconds=600)
+    cursors.claim_written([schedule(now, "s400"), schedule(now, "s0")], lease_seconds=600)
     cursors.advance([CursorAdvance(won[0].id, now, None, None)], token)
     cursors.release([won[1].id], token)
     cursors.set_aside(won[2].id, token, "bent", now)
@@ -408,7 +408,7 @@ def _use_missed(store: Any, now: datetime) -> None:
         of = MissedRange("s410", 1, made.recurrence(), start, made.lateness, "unknown", "callbacks")
         step = missed_step(of, back, lambda: False)
         assert step is not None
-        token, _ = store.cursors.claim_these(["s410"], lease_seconds=600)
+        token, _ = store.cursors.claim_written([replace(made, next_run_at=start)], lease_seconds=600)
         advance = CursorAdvance("s410", step.following, None, None)
         move = partial(store.cursors.advance_within, advance=advance, token=token)
         assert store.missed.settle(step, move, now)

@@ -373,7 +373,10 @@ ACROSS_TENANTS = {
     *("destinations.unreadable", "destinations.stoppable"),
     *("schedules.facts", "cancel_requests.texts", "cancel_requests.remove"),
     *("events.living_by_state", "events.oldest_due", "events.last_ended"),
-    *(f"cursors.{verb}" for verb in ("ready_for_expansion", "claim_for_expansion", "claim_these", "advance")),
+    *(
+        f"cursors.{verb}"
+        for verb in ("ready_for_expansion", "claim_for_expansion", "claim_written", "advance")
+    ),
     *(f"cursors.{verb}" for verb in ("release", "set_aside", "finish_ended", "claim", "condemn")),
     *(f"remakes.{verb}" for verb in ("with_older_zone_data", "claim_with_older_zone_data")),
     *(f"remakes.{verb}" for verb in ("with_other_days", "claim_with_other_days")),

@@ -492,7 +492,7 @@ def test_schedules_made_in_bulk_are_filled_as_far_as_is_asked_for(store: Store, 
     expansion = Expansion(store, timeframe_seconds=600)
     many = [schedule(now, f"s{number}") for number in range(100)]
     store.schedules.insert_many(many)
-    page = expansion.expand_these([made.id for made in many], now, now + 6 * SECOND)
+    page = expansion.expand_these(many, now, now + 6 * SECOND)
     assert Counter(event.schedule_id for event in page.events) == {made.id: 5 for made in many}
     assert expansion.expand_page(now).events[0].run_time == now + 6 * SECOND
 
@@ -510,3 +510,23 @@ def test_an_event_carries_the_origin_of_its_schedule_s_url(
 
 def times_of_all(store: Store) -> list[str]:
     return [row["schedule_id"] for row in store.mongo.collection("events").find({}, {"schedule_id": 1})]
+
+
+def test_a_schedule_that_changed_since_it_was_written_is_left_to_beats(
+    store: Store, expansion: Expansion, now: datetime
+) -> None:
+    names = ("alone", "edited", "paused", "claimed", "expanded", "deleted")
+    written = {name: schedule(now, name) for name in names}
+    store.schedules.insert_many(list(written.values()))
+    edited = replace(written["edited"], version=2, name="another")
+    assert store.schedules.update(edited, version=1)
+    paused = written["paused"].revise(now, state=ScheduleState.PAUSED)
+    assert store.schedules.revise(paused, version=1)
+    store.cursors.claim_written([written["claimed"]], lease_seconds=600)
+    assert expansion.expand_these([written["expanded"]], now, now + 2 * SECOND).events
+    store.schedules.delete("deleted", now, tenant=TENANT)
+    page = expansion.expand_these(list(written.values()), now, now + 6 * SECOND)
+    assert (page.claimed, {event.schedule_id for event in page.events}) == (1, {"alone"})
+    # Nothing stays claimed but what another has.
+    held = store.mongo.collection("schedules").distinct("_id", {"owner": {"$exists": True}})
+    assert held == ["claimed"]

@@ -56,7 +56,7 @@ def test_a_cut_judges_the_occurrence_and_not_when_it_falls_due(store: Store, exp
     cut = NOON + 5 * MINUTE
     edited = ScheduleDraft(jitter_seconds=60.0).edit(before, cut)
     assert store.schedules.revise(edited, version=1)
-    expansion.expand_these(["s1"], cut, cut + 10 * MINUTE)
+    expansion.expand_these([edited], cut, cut + 10 * MINUTE)
     rows = store.mongo.collection("events").find({"state": "ready_queue"}).sort("run_time", 1)
     waiting = [(row["revision"], row["run_time"], row["due_at"]) for row in rows]
     old = [NOON + SECOND + i * MINUTE for i in range(5)]

@@ -76,7 +76,7 @@ def test_an_edit_that_comes_between_is_kept_and_the_others_are_cut(
 def test_what_a_beat_holds_no_other_compares(store: Store, calendars: CalendarService) -> None:
     insert(store, "a", "b")
     calendars.put("zurich", MONDAY_OFF, LATER, tenant=TENANT)
-    store.cursors.claim_these(["a"], lease_seconds=600)
+    store.cursors.claim_written([stored(store, "a")], lease_seconds=600)
     assert Recalendaring(store).remake_page(LATER)
     assert not Recalendaring(store).remake_page(LATER)
     assert [stored(store, each).revision for each in "ab"] == [1, 2]

@@ -1,0 +1,85 @@
+"""What one POST of a schedule asks of MongoDB: what was just written is not read back."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from pymongo import monitoring
+
+from scheduler_app.clock import clock
+from scheduler_app.config import Settings
+from tests.integration.api.conftest import start, stop
+from tests.lent_clients import LentClients
+
+
+class Listener(monitoring.CommandListener):
+    """Keeps the name and the collection of each command while it listens."""
+
+    def __init__(self) -> None:
+        self.commands: list[tuple[str, Any]] | None = None
+
+    def started(self, event: monitoring.CommandStartedEvent) -> None:
+        if self.commands is not None:
+            self.commands.append((event.command_name, event.command[event.command_name]))
+
+    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None: ...
+
+    def failed(self, event: monitoring.CommandFailedEvent) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def listener(lent_clients: LentClients) -> Listener:
+    made = Listener()
+    monitoring.register(made)
+    lent_clients.renew()
+    return made
+
+
+@pytest.fixture
+def heard(listener: Listener, settings: Settings) -> Iterator[FlaskClient]:
+    """The API over a connection that is listened to."""
+    app = start(settings)
+    with app.test_client() as client:
+        yield client
+    listener.commands = None
+    stop(app)
+
+
+def _asked(listener: Listener, client: FlaskClient, given: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The commands of one POST, which follows a first one that made all connections."""
+    body = {"name": "call", "callback_url": "http://a.test/"} | given
+    assert client.post("/api/v1/schedules", json=body).status_code == 201
+    listener.commands = []
+    assert client.post("/api/v1/schedules", json=body).status_code == 201
+    commands, listener.commands = listener.commands, None
+    return commands
+
+
+def test_a_schedule_beyond_the_timeframe_is_one_write(listener: Listener, heard: FlaskClient) -> None:
+    run_at = (clock.now() + timedelta(days=1)).isoformat()
+    assert _asked(listener, heard, {"run_at": run_at}) == [("insert", "schedules")]
+
+
+def test_a_schedule_within_the_timeframe_is_claimed_expanded_and_released(
+    listener: Listener, heard: FlaskClient
+) -> None:
+    run_at = (clock.now() + timedelta(seconds=40)).isoformat()
+    assert _asked(listener, heard, {"run_at": run_at}) == [
+        ("insert", "schedules"),
+        ("update", "schedules"),
+        ("insert", "events"),
+        ("update", "schedules"),
+    ]
+
+
+def test_a_schedule_that_is_due_is_also_dispatched(listener: Listener, heard: FlaskClient) -> None:
+    asked = _asked(listener, heard, {"delay_seconds": 1})
+    assert asked[:4] == [
+        ("insert", "schedules"),
+        ("update", "schedules"),
+        ("insert", "events"),
+        ("update", "schedules"),
+    ]
+    assert not any(command == ("find", "schedules") for command in asked)
