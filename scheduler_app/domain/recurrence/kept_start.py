@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from scheduler_app.domain.recurrence.rule_text import read_time, write_time
-from scheduler_app.domain.recurrence.rules.bound_rule import CountedRule
 from scheduler_app.domain.recurrence.zones import Zone, find_zone
 
 from .description import vocabulary as say
@@ -39,8 +38,8 @@ def kept_start(recurrence: "Recurrence", timezone: str, at: datetime) -> KeptSta
     set has no other rules.
     """
     start, zone = recurrence._start, find_zone(timezone)
-    rules = [rule.bound if isinstance(rule, CountedRule) else rule for rule in recurrence._set.rules]
-    elapsed = [rule for rule in rules if rule.rule.elapsed]
+    rules = [rule.bound.rule for rule in recurrence._set.rules]
+    elapsed = [rule for rule in rules if rule.elapsed]
     warnings = []
     local = start.local
     if elapsed and len(elapsed) == len(rules):
@@ -48,7 +47,7 @@ def kept_start(recurrence: "Recurrence", timezone: str, at: datetime) -> KeptSta
     instant = _instant(zone, local, last=recurrence.overlap == "last")
     if elapsed and instant != start.instant:
         warnings.append(
-            f"Steps of elapsed time (FREQ={elapsed[0].rule.freq.name}) are counted from {say.moment(local)}"
+            f"Steps of elapsed time (FREQ={elapsed[0].freq.name}) are counted from {say.moment(local)}"
             f" in {zone.name} now, which is another instant than before; give a DTSTART to choose it."
         )
     if instant > floor_second(at) >= start.instant:

@@ -61,7 +61,7 @@ def standard_rule(recurrence: "Recurrence", after: datetime) -> StandardRule | N
     if len(of.rules) != 1 or of.exception_rules or of.exception_days:
         return None
     rule, first = of.rules[0], ceil_second(after)
-    bound = rule.bound if isinstance(rule, CountedRule) else rule
+    bound = rule.bound
     parts, zone = bound.rule, of.zone
     unclear = parts.by_week_no or parts.skip is not Skip.OMIT or any(place > 1 for place in parts.by_set_pos)
     if unclear or (

@@ -226,7 +226,7 @@ def _without_effect(built: Built, steps: StepBudget) -> Iterator[str]:
         yield f"EXDATE {say.moment(local)} takes nothing away: {hint}."
     for day in sorted(of.exception_days)[:_LOOKED_AT]:
         if _on_day(built, day, steps) is None:
-            yield (f"EXDATE {say.date(day * DAY)} takes nothing away: nothing occurs on that day; check it.")
+            yield f"EXDATE {say.date(day * DAY)} takes nothing away: nothing occurs on that day; check it."
 
 
 def _on_day(built: Built, day: int, steps: StepBudget) -> int | None:
@@ -241,11 +241,8 @@ def _on_day(built: Built, day: int, steps: StepBudget) -> int | None:
 def _next(rule: RuleOfSet, second: int, steps: StepBudget) -> int | None:
     """The first instant from a UTC second on. The end of a long COUNT is not looked at, because it would have
     to be counted to."""
-    if isinstance(rule, BoundRule):
-        return next(rule.instants(second, steps), None)
-    if rule.count > _LOOKED_AT:
-        return next(rule.bound.instants(second, steps), None)
-    return next(rule.instants(second, steps), None)
+    too_long = isinstance(rule, CountedRule) and rule.count > _LOOKED_AT
+    return next((rule.bound if too_long else rule).instants(second, steps), None)
 
 
 def _counted(rule: CountedRule, exceptions: frozenset[int], steps: StepBudget) -> Iterator[str]:
@@ -302,8 +299,9 @@ class Warnings:
         built = self.built
         found = list(self.notes)
         for rule in built.set.rules:
-            bound = _bound(rule)
-            found += _of_rule(bound, built)
+            bound = rule.bound
+            if bound.until is not None and bound.until < built.start.instant:
+                found.append("UNTIL lies before DTSTART, so the rule gives nothing; give a later one.")
             found += missing_day_warnings(bound.rule, date.fromordinal(built.start.local // DAY))
             found += clock_change_warnings(bound, built.start, self.now)
         if days_known:
@@ -316,18 +314,9 @@ class Warnings:
         return tuple(dict.fromkeys(found))
 
 
-def _bound(rule: RuleOfSet) -> BoundRule:
-    return rule.bound if isinstance(rule, CountedRule) else rule
-
-
-def _of_rule(bound: BoundRule, built: Built) -> Iterator[str]:
-    if bound.until is not None and bound.until < built.start.instant:
-        yield "UNTIL lies before DTSTART, so the rule gives nothing; give a later one."
-
-
 def _of_start(built: Built, asked_for: bool, first: int | None) -> Iterator[str]:
     """Warnings about DTSTART; `first` is the first occurrence, as far as it is known."""
-    rules = [_bound(rule) for rule in built.set.rules]
+    rules = [rule.bound for rule in built.set.rules]
     start = built.start.instant
     if not asked_for:
         for bound in rules:

@@ -13,7 +13,7 @@ a day, with a correction for the readings that a gap took away or laid upon othe
 one by one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final, NamedTuple
@@ -71,6 +71,11 @@ class BoundRule:
     until: int | None
     endless: CalendarRule | ElapsedRule
 
+    @property
+    def bound(self) -> "BoundRule":
+        """The rule itself; that of a `CountedRule` is the rule without its COUNT."""
+        return self
+
     def instants(self, second: int, steps: StepBudget, shifted: set[int] | None = None) -> Iterator[int]:
         """The UTC seconds from `second` on, strictly increasing, up to UNTIL; COUNT is not looked at here."""
         until = self.until
@@ -107,7 +112,7 @@ def bind(rule: Rule, start: Start, until: int | None, part: str, steps: StepBudg
             start.local,
             start.zone,
             days,
-            _times(rule, start.local),
+            times_of_day(*rule.hours_minutes_seconds(start.local)),
             start.skip_gap,
             start.last_in_overlap,
         )
@@ -133,15 +138,6 @@ def _filled_in(rule: Rule, start_day: int) -> Rule:
     if rule.freq == Frequency.YEARLY and not rule.by_month:
         filled = replace(filled, by_month=(moment.month,))
     return filled
-
-
-def _times(rule: Rule, local: int) -> Sequence[int]:
-    time = local % DAY
-    return times_of_day(
-        rule.by_hour or (time // 3600,),
-        rule.by_minute or (time // 60 % 60,),
-        rule.by_second or (time % 60,),
-    )
 
 
 def _check_positions(rule: Rule) -> None:

@@ -18,7 +18,7 @@ from heapq import merge
 from math import lcm
 from typing import Final, Literal, Protocol
 
-from scheduler_app.domain.recurrence.rules.bound_rule import BoundRule, CountedRule, RuleOfSet
+from scheduler_app.domain.recurrence.rules.bound_rule import BoundRule, RuleOfSet
 from scheduler_app.domain.recurrence.rules.calendar_rule import CalendarRule
 from scheduler_app.domain.recurrence.rules.day_bits import (
     DayWindow,
@@ -206,8 +206,8 @@ class Exclusions:
         not excluded as a whole."""
         if day > LAST_DAY:
             return LAST_SECOND + 1
-        bound = _bound(rule)
-        others = [(_bound(other), times) for other in self.rules if (times := self._taken(other, bound))]
+        bound = rule.bound
+        others = [(other.bound, times) for other in self.rules if (times := self._taken(other, bound))]
         wanted = times_of(bound)
         year = year_of(max(day, FIRST_DAY))
         last_year = self._hopeless_after(bound, [other for other, _ in others], year)
@@ -308,10 +308,6 @@ class _RuleCursor:
         self._stream = self._rule.instants(instant, steps)
         self._next = next(self._stream, None)
         return self._next == instant
-
-
-def _bound(rule: RuleOfSet) -> BoundRule:
-    return rule.bound if isinstance(rule, CountedRule) else rule
 
 
 def _days(rule: BoundRule, year: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from scheduler_app.domain.recurrence.rules.bound_rule import CountedRule, Start
+from scheduler_app.domain.recurrence.rules.bound_rule import Start
 from scheduler_app.domain.recurrence.rules.open_days import RolledSet
 from scheduler_app.domain.recurrence.rules.recurrence_set import Observance, RecurrenceSet
 from scheduler_app.domain.recurrence.rules.step_budget import OutOfSteps, StepBudget
@@ -65,8 +65,7 @@ def _some_before(of: AnySet, second: int, steps: StepBudget) -> tuple[int | None
 def _lowest(of: AnySet) -> int:
     """A UTC second before which nothing occurs."""
     own = of.own if isinstance(of, RolledSet) else of
-    bounds = [(rule.bound if isinstance(rule, CountedRule) else rule).start for rule in own.rules]
-    first = min([*bounds, *own.dates[:1]], default=FIRST_SECOND)
+    first = min([*(rule.bound.start for rule in own.rules), *own.dates[:1]], default=FIRST_SECOND)
     return max(first - _ROLLED if isinstance(of, RolledSet) else first, FIRST_SECOND)
 
 
@@ -153,7 +152,7 @@ def _exceptions(of: RecurrenceSet, second: int, local: int, steps: StepBudget) -
         found.append(Reason("EXDATE", f"An EXDATE takes {day_in_words(local)} away as a whole."))
     for rule in of.exception_rules:
         if fires_at(rule, second, steps):
-            text = rule_text(rule.bound if isinstance(rule, CountedRule) else rule)
+            text = rule_text(rule.bound)
             found.append(Reason("EXRULE", f"EXRULE:{text} takes {on_the_clock(local)} away.", text))
     return found
 
