@@ -152,7 +152,8 @@ class Trigger:
                     RecurrenceText(found.recurrence, context.at, zone, gap, overlap, start_implied)
                 )
         except NotUnderstood as error:
-            raise error.read_in(context) from None
+            error.context = context
+            raise
         except InvalidRecurrence as error:
             raise _error_of_kind(error, kind.name) from None
         except OverflowError:  # of a sum of times beyond the last that Python knows

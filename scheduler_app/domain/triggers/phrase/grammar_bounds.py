@@ -18,19 +18,15 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     MonthOfYear,
     MonthsClause,
     NamedDay,
-    NthClause,
     OnceClause,
     OnClause,
-    PeriodClause,
     RepeatClause,
     RollClause,
     StartClause,
     Time,
-    TimesClause,
     TotalClause,
     UntilClause,
     WeekdaysClause,
-    WindowClause,
     YearlyDatesClause,
 )
 from scheduler_app.domain.triggers.phrase.grammar_dates import dates, day, month_list, month_of_year
@@ -328,19 +324,7 @@ def _left(tokens: Tokens, position: int) -> Found[tuple[ExceptedClause, ...]]:
 
 
 def _left_of(clauses: tuple[Clause, ...]) -> tuple[ExceptedClause, ...]:
-    kinds = (
-        WeekdaysClause,
-        MonthsClause,
-        MonthDaysClause,
-        NthClause,
-        PeriodClause,
-        YearlyDatesClause,
-        OnClause,
-        TimesClause,
-        WindowClause,
-        HolidaysClause,
-    )
-    return tuple(clause for clause in clauses if isinstance(clause, kinds))
+    return tuple(clause for clause in clauses if isinstance(clause, ExceptedClause))
 
 
 def zone(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:

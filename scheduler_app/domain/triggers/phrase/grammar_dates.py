@@ -30,7 +30,6 @@ from scheduler_app.domain.triggers.phrase.tokens import (
     Found,
     Tokens,
     amount,
-    joined,
     number,
     ordinal,
     several,
@@ -52,16 +51,8 @@ _NEXT = ("next", "this", "coming")
 
 def dates(tokens: Tokens, position: int) -> Found[tuple[Date, ...]]:
     """24 december, december 24th 2026, friday 20 november; lists of them; several days or months of one."""
-    found: list[Date] = []
-    after: int | None = position
-    while after is not None:
-        one = _dates(tokens, tokens.skip(after, "on") if found else after)
-        if one is None:
-            break
-        found += one[0]
-        position = one[1]
-        after = joined(tokens, position)
-    return (tuple(found), position) if found else None
+    found = several(tokens, position, _dates, "on")
+    return None if found is None else (tuple(date for some in found[0] for date in some), found[1])
 
 
 def _dates(tokens: Tokens, position: int) -> Found[tuple[Date, ...]]:

@@ -36,21 +36,16 @@ from scheduler_app.domain.triggers.phrase.words import (
 
 WORKDAYS = (0, 1, 2, 3, 4)
 WEEKEND = (5, 6)
-_BUSINESS = (
-    "business day",
-    "business days",
-    "working day",
-    "working days",
-    "workday",
-    "workdays",
-    "work day",
+_BUSINESS = tuple(
+    f"{word}{end}"
+    for word in ("business day", "working day", "workday", "work day", "businessday")
+    for end in ("", "s")
 )
-_BUSINESS_MORE = ("work days", "businessday", "businessdays")
 
 
 def business_days(tokens: Tokens, position: int) -> int | None:
     """The position after "business day(s)" or a synonym."""
-    return tokens.any_of(position, *_BUSINESS, *_BUSINESS_MORE)
+    return tokens.any_of(position, *_BUSINESS)
 
 
 def day_group(tokens: Tokens, position: int) -> Found[WeekdaysClause]:
@@ -202,18 +197,8 @@ def _counted(tokens: Tokens, position: int) -> Found[tuple[int | str, ...]]:
         return (WEEKDAY,), after
     if (after := tokens.any_of(position, "calendar day", "day", "days")) is not None:
         return (DAY,), after
-    first = one_weekday(tokens, position)
-    if first is None:
-        return None
-    found: list[int | str] = [first[0][0]]
-    position = first[1]
-    while (after := joined(tokens, position)) is not None:
-        more = one_weekday(tokens, after)
-        if more is None:
-            break
-        found.append(more[0][0])
-        position = more[1]
-    return tuple(found), position
+    found = several(tokens, position, one_weekday)
+    return None if found is None else (tuple(day for day, _ in found[0]), found[1])
 
 
 def month_days(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
@@ -276,7 +261,7 @@ def yearly_dates(dates: tuple[Date, ...]) -> bool:
 
 #: Every month has a day so far before its last one.
 _FARTHEST = 27
-_BEFORE = ("before the end", "before end", "before the last day", "before last day")
+_BEFORE_THE_END = ("before the end", "before end", "before the last day", "before last day")
 
 
 def edge_of_every(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
@@ -296,9 +281,7 @@ def before_the_end(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     count = (1, position + 1) if tokens.text(position) in ("the", "a") else number(tokens, position)
     if count is None or not 1 <= count[0] <= _FARTHEST or tokens.text(count[1]) not in ("day", "days"):
         return None
-    end = tokens.any_of(
-        count[1] + 1, "before the end", "before end", "before the last day", "before last day"
-    )
+    end = tokens.any_of(count[1] + 1, *_BEFORE_THE_END)
     found = period(tokens, end) if end is not None and tokens.text(end) == "of" else None
     if found is None:
         return None

@@ -3,6 +3,7 @@
 """
 
 import re
+from functools import partial
 from typing import Final
 
 from scheduler_app.domain.triggers.phrase.clauses import (
@@ -23,7 +24,16 @@ from scheduler_app.domain.triggers.phrase.clauses import (
 )
 from scheduler_app.domain.triggers.phrase.grammar_dates import dates, day
 from scheduler_app.domain.triggers.phrase.grammar_days import day_group, weekday_list, yearly_dates
-from scheduler_app.domain.triggers.phrase.tokens import Found, Tokens, amount, joined, number, ordinal, unit
+from scheduler_app.domain.triggers.phrase.tokens import (
+    Found,
+    Tokens,
+    amount,
+    joined,
+    number,
+    ordinal,
+    several,
+    unit,
+)
 from scheduler_app.domain.triggers.phrase.words import (
     ADVERBS,
     DOUBTFUL_ADVERBS,
@@ -180,21 +190,13 @@ def _minutes_and_side(tokens: Tokens, position: int) -> Found[int]:
 def times(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """[at] one or several times of day, perhaps followed by "in the morning" or "at night"."""
     bare = tokens.text(position) in ("at", "@")
-    position += bare
-    first = time(tokens, position, bare=bare)
-    if first is None:
+    read = several(tokens, position + bare, partial(time, bare=bare), "at", "@")
+    if read is None:
         return None
-    found, position = [first[0]], first[1]
-    while (after := joined(tokens, position)) is not None:
-        after = tokens.skip(after, "at", "@")
-        more = time(tokens, after, bare=bare)
-        if more is None:
-            break
-        found.append(more[0])
-        position = more[1]
-    clauses: tuple[Clause, ...] = (TimesClause(tuple(found)),)
+    found, position = read
+    listed = TimesClause(found)
     part = in_the_morning(tokens, position)
-    return (clauses, position) if part is None else ((*clauses, part[0]), part[1])
+    return ((listed,), position) if part is None else ((listed, part[0]), part[1])
 
 
 def in_the_morning(tokens: Tokens, position: int) -> Found[PartOfDayClause]:
@@ -204,7 +206,7 @@ def in_the_morning(tokens: Tokens, position: int) -> Found[PartOfDayClause]:
     after = tokens.says(position, "in the")
     if after is None or tokens.text(after) not in PARTS_OF_DAY:
         return None
-    return PartOfDayClause(PARTS_OF_DAY[tokens.text(after)]), after + 1
+    return PartOfDayClause(tokens.text(after)), after + 1
 
 
 def past_hour(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
@@ -311,7 +313,7 @@ def every(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
 def _every_group(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """every weekday, every other tuesday, every monday and thursday, every morning."""
     if tokens.text(position) in PARTS_OF_DAY:
-        return (PartOfDayClause(PARTS_OF_DAY[tokens.text(position)], daily=True),), position + 1
+        return (PartOfDayClause(tokens.text(position), daily=True),), position + 1
     if (after := tokens.says(position, "leap day")) is not None:
         return (YearlyDatesClause((Date(2, 29),), every=True),), after
     if tokens.text(position) in ("noon", "midnight"):

@@ -63,7 +63,7 @@ class Phrase(TriggerKind):
             return self.translate(trigger.written, context)
         if recurrence.is_once:
             local = recurrence.dtstart.replace(tzinfo=None)
-            return at_local_time("phrase", local, context.timezone, context.gap, context.overlap)
+            return at_local_time("phrase", local, context)
         if recurrence.timezone != trigger.timezone:
             return Translation(recurrence.text, warnings=trigger.warnings, on_holiday=trigger.on_holiday)
         text, warnings = without_zone(recurrence, context.timezone, context.at)

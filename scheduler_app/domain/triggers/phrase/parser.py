@@ -22,7 +22,6 @@ from scheduler_app.domain.triggers.phrase.tokens import Found, Token, Tokens
 from scheduler_app.domain.triggers.phrase.words import (
     AND,
     DONE_TO,
-    EVERY,
     PARTS_OF_DAY,
     POLITE,
     THANKS,
@@ -76,12 +75,9 @@ def _stamp(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     if offset is not None and not stamp.endswith("Z"):
         within = abs(offset) <= _LARGEST_OFFSET
         return ((AtClause(moment.astimezone(UTC)),), position + 1) if within else None
-    time = Time(moment.hour, moment.minute, moment.second)
-    clauses: tuple[Clause, ...] = (
-        OnClause((Date(moment.month, moment.day, moment.year),)),
-        TimesClause((time,)),
-    )
-    return (*clauses, InZoneClause(("UTC",))) if offset is not None else clauses, position + 1
+    day = OnClause((Date(moment.month, moment.day, moment.year),))
+    time = TimesClause((Time(moment.hour, moment.minute, moment.second),))
+    return ((day, time) if offset is None else (day, time, InZoneClause(("UTC",)))), position + 1
 
 
 def _part_of_day(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
@@ -89,9 +85,8 @@ def _part_of_day(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     found = grammar_times.in_the_morning(tokens, position)
     if found is not None:
         return (found[0],), found[1]
-    word = tokens.text(position)
-    part = PARTS_OF_DAY.get(word) or PARTS_OF_DAY.get(word.removesuffix("s"))
-    return None if part is None or position == 0 else ((PartOfDayClause(part),), position + 1)
+    part = tokens.text(position).removesuffix("s")
+    return ((PartOfDayClause(part),), position + 1) if part in PARTS_OF_DAY and position > 0 else None
 
 
 _RULES: Final[Sequence[Callable[[Tokens, int], Found[tuple[Clause, ...]]]]] = (
@@ -177,6 +172,4 @@ def _longest(line: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         found = rule(line, position)
         if found is not None and found[1] > position and (best is None or found[1] > best[1]):
             best = found
-    if best is None and line.text(position) in EVERY:
-        return None
     return best

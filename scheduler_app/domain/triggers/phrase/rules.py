@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
-from scheduler_app.domain.recurrence import InvalidRecurrence, OnHoliday, Recurrence
+from scheduler_app.domain.recurrence import InvalidRecurrence, OnHoliday
+from scheduler_app.domain.recurrence.parsed_text import MAX_RULES
+from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES
 from scheduler_app.domain.triggers.phrase.clause_bag import PhraseContext, PhraseRefused
 from scheduler_app.domain.triggers.phrase.clauses import (
     BUSINESS_DAY,
@@ -21,10 +23,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     WithinMonthClause,
     YearlyDatesClause,
 )
-from scheduler_app.domain.triggers.phrase.words import WEEKDAY_CODES
 
-#: As many as the engine takes.
-MAX_RULES: Final = 16
 MAX_TOTAL: Final = 1_000
 
 
@@ -102,20 +101,12 @@ def _list(values: Iterable[int]) -> str:
 def text_of(plan: Plan, moment: PhraseContext) -> str:
     """The lines of a plan. Raises Refused when it never fires, or when the engine refuses it."""
     try:
-        lines = _lines(plan, moment)
-        text = "\n".join(lines)
-        if parse(text, moment).after(moment.at) is None:
+        text = "\n".join(_lines(plan, moment))
+        if moment.parse(text).after(moment.at) is None:
             raise PhraseRefused("this never happens after now; look at the dates")
     except InvalidRecurrence as error:
         raise PhraseRefused(f"this cannot be scheduled: {error.message}") from None
     return text
-
-
-def parse(text: str, moment: PhraseContext) -> Recurrence:
-    """The recurrence of a text, as the schedule would read it."""
-    return Recurrence.parse(
-        text, created_at=moment.at, timezone=moment.zone_name, gap=moment.gap, overlap=moment.overlap
-    )
 
 
 def _lines(plan: Plan, moment: PhraseContext) -> list[str]:
@@ -158,7 +149,7 @@ def _start(plan: Plan, moment: PhraseContext) -> str | None:
     ]
     # The rule begins a day earlier: in an hour that comes twice, `lowest` has no name of its own.
     text = "\n".join([_dtstart(lowest - timedelta(days=1), moment), *(f"RRULE:{body}" for body in bodies_)])
-    first = parse(text, without).after(lowest, inclusive=True)
+    first = without.parse(text).after(lowest, inclusive=True)
     if first is None:
         raise PhraseRefused("this never happens; look at the dates")
     return _dtstart(first, moment)
@@ -168,9 +159,9 @@ def _dtstart(instant: datetime, moment: PhraseContext, *, exact: bool = False) -
     """The content line; `exact` for steps of elapsed time, which no wall clock moves."""
     local = instant.astimezone(moment.zone)
     # The second one of a time that exists twice has no name of its own but the one in UTC.
-    if (exact and local.fold) or (moment.names_zone and moment.zone_name == "UTC"):
+    if (exact and local.fold) or (moment.names_zone and moment.timezone == "UTC"):
         return f"DTSTART:{instant.astimezone(UTC):%Y%m%dT%H%M%SZ}"
-    zone = f";TZID={moment.zone_name}" if moment.names_zone else ""
+    zone = f";TZID={moment.timezone}" if moment.names_zone else ""
     return f"DTSTART{zone}:{local:%Y%m%dT%H%M%S}"
 
 
@@ -179,9 +170,9 @@ def dates_text(local: Sequence[datetime], moment: PhraseContext) -> str:
     stamps = [f"{each:%Y%m%dT%H%M%S}" for each in local]
     if not moment.names_zone:
         return f"RDATE:{','.join(stamps)}"
-    if moment.zone_name == "UTC":
+    if moment.timezone == "UTC":
         return f"DTSTART:{stamps[0]}Z\nRDATE:{','.join(f'{stamp}Z' for stamp in stamps[1:])}"
-    zone = f"TZID={moment.zone_name}"
+    zone = f"TZID={moment.timezone}"
     return f"DTSTART;{zone}:{stamps[0]}\nRDATE;{zone}:{','.join(stamps[1:])}"
 
 
@@ -193,7 +184,7 @@ def _last_of(plan: Plan, moment: PhraseContext, head: list[str], tail: list[str]
             f"at most {MAX_TOTAL} times can be counted over several times of day; give an end instead"
         )
     step = f";INTERVAL={plan.interval}" if plan.interval > 1 else ""
-    recurrence = parse("\n".join([*head, *(f"RRULE:{body}{step}" for body in plan.rules), *tail]), moment)
+    recurrence = moment.parse("\n".join([*head, *(f"RRULE:{body}{step}" for body in plan.rules), *tail]))
     start = moment.at if plan.first is None else plan.first
     found = recurrence.between(start, datetime(9998, 1, 1, tzinfo=UTC), limit=total)
     if not found:
@@ -201,14 +192,14 @@ def _last_of(plan: Plan, moment: PhraseContext, head: list[str], tail: list[str]
     return found[-1]
 
 
-WORKDAYS = "MO,TU,WE,TH,FR"
+WORKDAYS = ",".join(DAY_NAMES[:5])
 QUARTER_STARTS = (1, 4, 7, 10)
 _QUARTER_ENDS = (3, 6, 9, 12)
 _EVERY_MONTH_HAS = 28
 
 
 def days_of(days: tuple[int, ...]) -> str:
-    return ",".join(WEEKDAY_CODES[day] for day in sorted(set(days)))
+    return ",".join(DAY_NAMES[day] for day in sorted(set(days)))
 
 
 def numbers(values: tuple[int, ...]) -> str:
@@ -262,7 +253,7 @@ def in_weeks(days: WeekdaysClause | None, weeks: WeeksClause) -> NamedDays:
 
 
 def friday_the_13th(found: WeekdayAndDayClause, months: tuple[int, ...]) -> NamedDays:
-    parts = (*by_month(months), ("BYDAY", WEEKDAY_CODES[found.weekday]), ("BYMONTHDAY", str(found.day)))
+    parts = (*by_month(months), ("BYDAY", DAY_NAMES[found.weekday]), ("BYMONTHDAY", str(found.day)))
     return NamedDays((DayRule("MONTHLY", parts),))
 
 
@@ -352,7 +343,7 @@ def ordinal(found: NthClause, unit: str, months: tuple[int, ...], moment: Phrase
         if what == DAY:
             by_month_day.setdefault(within, []).append(number)
         elif isinstance(what, int):
-            by_day.setdefault(within, []).append(f"{number}{WEEKDAY_CODES[what]}")
+            by_day.setdefault(within, []).append(f"{number}{DAY_NAMES[what]}")
         else:
             if what == BUSINESS_DAY:
                 rolls.add(_roll_of(number))

@@ -4,7 +4,7 @@ grammar share: numbers, ordinals, units, lengths of time.
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -151,14 +151,17 @@ def joined(tokens: Tokens, position: int) -> int | None:
     return position if position > start else None
 
 
-def several(tokens: Tokens, position: int, rule: Callable[[Tokens, int], Found[T]]) -> Found[tuple[T, ...]]:
-    """One or more things that `rule` reads, joined by commas or "and"."""
+def several(
+    tokens: Tokens, position: int, rule: Callable[[Tokens, int], Found[T]], *again: str
+) -> Found[tuple[T, ...]]:
+    """One or more things that `rule` reads, joined by commas or "and"; the words `again` may stand before
+    each but the first."""
     first = rule(tokens, position)
     if first is None:
         return None
     found, position = [first[0]], first[1]
     while (after := joined(tokens, position)) is not None:
-        more = rule(tokens, after)
+        more = rule(tokens, tokens.skip(after, *again))
         if more is None:
             break
         found.append(more[0])
@@ -168,24 +171,22 @@ def several(tokens: Tokens, position: int, rule: Callable[[Tokens, int], Found[T
 
 def number(tokens: Tokens, position: int) -> Found[int]:
     """A whole number in digits or words."""
-    token = tokens.at(position)
-    if token.kind == "number":
-        return token.number, position + 1
-    two = f"{token.text} {tokens.text(position + 1)}"
-    if two in NUMBERS:
-        return NUMBERS[two], position + 2
-    return (NUMBERS[token.text], position + 1) if token.text in NUMBERS else None
+    return _numeral(tokens, position, "number", NUMBERS)
 
 
 def ordinal(tokens: Tokens, position: int) -> Found[int]:
     """first, 2nd, twenty-third: counted from the beginning."""
+    return _numeral(tokens, position, "ordinal", ORDINALS)
+
+
+def _numeral(tokens: Tokens, position: int, kind: str, words: Mapping[str, int]) -> Found[int]:
     token = tokens.at(position)
-    if token.kind == "ordinal":
+    if token.kind == kind:
         return token.number, position + 1
     two = f"{token.text} {tokens.text(position + 1)}"
-    if two in ORDINALS:
-        return ORDINALS[two], position + 2
-    return (ORDINALS[token.text], position + 1) if token.text in ORDINALS else None
+    if two in words:
+        return words[two], position + 2
+    return (words[token.text], position + 1) if token.text in words else None
 
 
 def signed_ordinal(tokens: Tokens, position: int) -> Found[int]:

@@ -19,7 +19,6 @@ WEEKDAYS: Final = {
 }
 #: "mondays" repeats; "monday" is one day unless something else in the phrase repeats.
 PLURAL_WEEKDAYS: Final = {f"{name}s": number for name, number in WEEKDAYS.items() if len(name) > 2}
-WEEKDAY_CODES: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 
 MONTHS: Final = {
     name: number
@@ -90,6 +89,7 @@ _UNITS: Final = {
 }
 UNITS: Final = {word: unit for unit, words in _UNITS.items() for word in (unit, *words.split())}
 SECONDS_OF: Final = {"second": 1, "minute": 60, "hour": 3_600}
+DAYS_OF: Final = {"day": 1, "week": 7}
 MONTHS_OF: Final = {"month": 1, "quarter": 3, "year": 12}
 
 _SMALL: Final = tuple(
@@ -136,8 +136,7 @@ DOUBTFUL_ADVERBS: Final = {
     "biennially": (2, "year"),
 }
 
-#: The hours (24-hour clock) that a part of the day may name.
-PARTS_OF_DAY: Final = {"morning": "morning", "afternoon": "afternoon", "evening": "evening", "night": "night"}
+PARTS_OF_DAY: Final = ("morning", "afternoon", "evening", "night")
 
 EVERY: Final = frozenset({"every", "each", "all"})
 AND: Final = frozenset({",", "and", "&", ";"})
