@@ -239,7 +239,9 @@ def _thirteenths(wanted: WeekdayAndDayClause, today: date) -> list[date]:
         day = date_or_none(month.year, month.month, wanted.day)
         if day is not None and day >= today and day.weekday() == wanted.weekday:
             found.append(day)
-    return found[:2]
+        if len(found) == 2:
+            break
+    return found
 
 
 def _first_coming(days: list[date], at: Time, moment: PhraseContext) -> datetime:

@@ -15,7 +15,6 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     BUSINESS_DAY,
     DAY,
     NthClause,
-    RepeatClause,
     RollClause,
     WeekdayAndDayClause,
     WeekdaysClause,
@@ -217,10 +216,6 @@ class NamedDays:
     rules: tuple[DayRule, ...]
     on_holiday: OnHoliday | None = None
     interval: int = 1
-
-    def apart(self, step: RepeatClause | None) -> int:
-        """How many units lie between two, where the phrase may name an interval too."""
-        return self.interval if step is None else max(self.interval, step.count)
 
 
 def weekly(days: WeekdaysClause, months: tuple[int, ...], moment: PhraseContext) -> NamedDays:
