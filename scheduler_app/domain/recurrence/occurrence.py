@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scheduler_app.domain.recurrence.timeline import require_aware
-from scheduler_app.domain.recurrence.why import Reason, RecurrenceVerdict
+from scheduler_app.domain.recurrence.why.reason import Reason, RecurrenceVerdict
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from scheduler_app.domain.errors import InvalidRecurrence
-from scheduler_app.domain.recurrence.rule_text import ParsedTime, read_rule, read_time
-from scheduler_app.domain.recurrence.rules.rule import Rule
+from scheduler_app.domain.recurrence.rule_text import read_rule, read_time, shortened
+from scheduler_app.domain.recurrence.rules.rule import Rule, WrittenTime
 from scheduler_app.domain.recurrence.zones import UnknownZone, Zone, better_zone, find_zone
 
 _LONGEST: Final = 100
@@ -88,7 +88,7 @@ def _read_line(line: str) -> ContentLine:
 
 def _no_line(line: str) -> str:
     """The refusal of a line that does not belong to a recurrence, as it was written."""
-    shown = repr(line if len(line) <= 40 else line[:40] + "…")
+    shown = repr(shortened(line))
     if (hint := cron_hint(line)) is not None:
         return f"{line!r} {hint}"
     if match := _FREQ.match(line):
@@ -119,7 +119,7 @@ _TYPES = ("DATE", "DATE-TIME")
 class ParsedDate:
     """One DTSTART, RDATE or EXDATE value; `zone` is its own TZID's, None if it names none."""
 
-    time: ParsedTime
+    time: WrittenTime
     zone: Zone | None
 
 

@@ -31,7 +31,7 @@ from scheduler_app.domain.recurrence.timeline import (
     to_datetime,
 )
 from scheduler_app.domain.recurrence.warnings import Warnings, closed_day_warnings, outlook
-from scheduler_app.domain.recurrence.why import RecurrenceVerdict
+from scheduler_app.domain.recurrence.why.reason import RecurrenceVerdict
 from scheduler_app.domain.recurrence.zones import zone_data_version
 
 #: What becomes of a local time that a clock change leaves out: later by the length of the gap, or dropped.

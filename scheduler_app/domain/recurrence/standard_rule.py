@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from scheduler_app.domain.recurrence.rule_text import write_time
 from scheduler_app.domain.recurrence.rules.bound_rule import CountedRule
 from scheduler_app.domain.recurrence.rules.calendar_rule import CalendarRule
-from scheduler_app.domain.recurrence.rules.rule import Skip, Until, first_from
+from scheduler_app.domain.recurrence.rules.rule import Skip, WrittenTime, first_from
 from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
 
 from .timeline import DAY, FIRST_DAY, LAST_DAY, LAST_SECOND, ceil_second, local_datetime, to_datetime
@@ -75,7 +75,7 @@ def standard_rule(recurrence: "Recurrence", after: datetime) -> StandardRule | N
     if isinstance(rule, CountedRule):
         parts = replace(parts, count=rule.count - rule.done_before(start, StepBudget()))
     elif bound.until is not None:
-        parts = replace(parts, until=Until(bound.until, utc=True))
+        parts = replace(parts, until=WrittenTime(bound.until, utc=True))
     dates = tuple(each for each in of.dates if each >= first)
     exceptions = tuple(sorted(each for each in of.exception_dates if each >= start))
     if len(dates) + len(exceptions) > MAX_DATES or (dates and dates[0] < start):

@@ -65,8 +65,8 @@ class Skip(StrEnum):
 
 
 @dataclass(frozen=True)
-class Until:
-    """The inclusive end of a rule: a UTC or local second (see `seconds`), as it was written."""
+class WrittenTime:
+    """A date or date-time as written: its wall-clock second, and whether it is UTC or a date alone."""
 
     second: int
     utc: bool
@@ -80,7 +80,7 @@ class Rule:
     freq: Frequency
     interval: int = 1
     count: int | None = None
-    until: Until | None = None
+    until: WrittenTime | None = None  # the last instant that may fire
     by_month: tuple[int, ...] = ()
     by_week_no: tuple[int, ...] = ()
     by_year_day: tuple[int, ...] = ()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.recurrence.rule_text import shortened
 
 
 def cron_error(message: str) -> InvalidField:
@@ -17,7 +18,7 @@ def cron_error(message: str) -> InvalidField:
 
 def quoted(text: str) -> str:
     """A piece of the expression as it is shown in a message, cut where it is long."""
-    return repr(text if len(text) <= 40 else text[:40] + "…")
+    return repr(shortened(text))
 
 
 _ITEM: Final = re.compile(r"(\*|[0-9]+|[a-z]+)(?:-([0-9]+|[a-z]+))?(?:/([0-9]+))?", re.IGNORECASE)

@@ -52,8 +52,7 @@ class PhraseReading:
 
 def _dates(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """on 24 december: the day of a single callback, or several days, which may repeat if none has a year."""
-    found = grammar_dates.dates(tokens, tokens.skip(position, "on", "the"))
-    if found is None:
+    if (found := grammar_dates.dates(tokens, tokens.skip(position, "on", "the"))) is None:
         return None
     if len(found[0]) == 1:
         return (OnClause(found[0]),), found[1]
@@ -71,8 +70,7 @@ def _stamp(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         moment = datetime.fromisoformat(stamp if "T" in stamp else f"{stamp[:10]}T{stamp[10:]}")
     except ValueError:
         return None
-    offset = moment.utcoffset()
-    if offset is not None and not stamp.endswith("Z"):
+    if (offset := moment.utcoffset()) is not None and not stamp.endswith("Z"):
         within = abs(offset) <= _LARGEST_OFFSET
         return ((AtClause(moment.astimezone(UTC)),), position + 1) if within else None
     day = OnClause((Date(moment.month, moment.day, moment.year),))
@@ -82,8 +80,7 @@ def _stamp(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
 
 def _part_of_day(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """in the morning; morning(s) after a day."""
-    found = grammar_times.in_the_morning(tokens, position)
-    if found is not None:
+    if (found := grammar_times.in_the_morning(tokens, position)) is not None:
         return (found[0],), found[1]
     part = tokens.text(position).removesuffix("s")
     return ((PartOfDayClause(part),), position + 1) if part in PARTS_OF_DAY and position > 0 else None
@@ -150,8 +147,7 @@ def _after_the_verb(line: Tokens) -> int:
     position = 0
     while (after := line.any_of(position, *POLITE)) is not None:
         position = after
-    verb = line.any_of(position, *VERBS)
-    if verb is None:
+    if (verb := line.any_of(position, *VERBS)) is None:
         return position
     done = line.any_of(verb, *DONE_TO)
     return verb if done is None else done

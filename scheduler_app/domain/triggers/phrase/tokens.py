@@ -156,13 +156,11 @@ def several(
 ) -> Found[tuple[T, ...]]:
     """One or more things that `rule` reads, joined by commas or "and"; the words `again` may stand before
     each but the first."""
-    first = rule(tokens, position)
-    if first is None:
+    if (first := rule(tokens, position)) is None:
         return None
     found, position = [first[0]], first[1]
     while (after := joined(tokens, position)) is not None:
-        more = rule(tokens, tokens.skip(after, *again))
-        if more is None:
+        if (more := rule(tokens, tokens.skip(after, *again))) is None:
             break
         found.append(more[0])
         position = more[1]
@@ -197,8 +195,7 @@ def signed_ordinal(tokens: Tokens, position: int) -> Found[int]:
         return -1, position + 1
     if tokens.text(position) == "penultimate":
         return -2, position + 1
-    found = ordinal(tokens, position)
-    if found is None:
+    if (found := ordinal(tokens, position)) is None:
         return None
     from_end = tokens.any_of(found[1], "to last", "to the last", "from last", "last")
     return found if from_end is None else (-found[0], from_end)
@@ -214,8 +211,7 @@ def unit(tokens: Tokens, position: int) -> Found[str]:
 
 def amount(tokens: Tokens, position: int) -> Found[tuple[int, str]]:
     """A number of units; hours, minutes and seconds may be added up and are given in seconds."""
-    found = _one(tokens, position)
-    if found is None:
+    if (found := _one(tokens, position)) is None:
         return None
     (count, of), position = found
     if of not in SECONDS_OF:
@@ -223,8 +219,7 @@ def amount(tokens: Tokens, position: int) -> Found[tuple[int, str]]:
     total = count * SECONDS_OF[of]
     seen = SECONDS_OF[of]
     while seen > 1:
-        half = tokens.any_of(position, "and a half")
-        if half is not None:
+        if (half := tokens.any_of(position, "and a half")) is not None:
             total, position, seen = total + seen // 2, half, 1
             continue
         after = tokens.says(position, "and")
@@ -252,8 +247,7 @@ def _one(tokens: Tokens, position: int) -> Found[tuple[int, str]]:
         return None if of is None else ((1, of[0]), of[1])
     if tokens.at(position).kind == "dotted":
         return _with_a_half(tokens, position)
-    count = number(tokens, position)
-    if count is None:
+    if (count := number(tokens, position)) is None:
         return None
     if (after := tokens.says(count[1], "and a half")) is not None:
         of = unit(tokens, after)
