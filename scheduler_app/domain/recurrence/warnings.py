@@ -6,8 +6,6 @@ from datetime import date
 from itertools import islice
 from typing import Final, NamedTuple
 
-from dateutil.rrule import weekday
-
 from scheduler_app.domain.recurrence.build import Built
 from scheduler_app.domain.recurrence.description import vocabulary as say
 from scheduler_app.domain.recurrence.rules.bound_rule import BoundRule, CountedRule, RuleOfSet, Start
@@ -17,9 +15,8 @@ from scheduler_app.domain.recurrence.rules.open_days import RolledSet
 from scheduler_app.domain.recurrence.rules.recurrence_set import Observance, RecurrenceSet
 from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES, Frequency, Rule, Skip, first_from
 from scheduler_app.domain.recurrence.rules.step_budget import OutOfSteps, StepBudget
-from scheduler_app.domain.recurrence.timeline import DAY, LAST_SECOND
+from scheduler_app.domain.recurrence.timeline import DAY, LAST_SECOND, month_spans
 
-_LENGTHS: Final = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _FEW: Final = 4  # with more week numbers than these, one that is missing now and then is no surprise
 
 
@@ -35,12 +32,13 @@ def missing_day_warnings(rule: Rule, start: date) -> Iterator[str]:
 
 
 def _weeks_and_days_of_the_year(rule: Rule) -> Iterator[str]:
-    if 53 in rule.by_week_no and len(rule.by_week_no) <= _FEW:
+    few = len(rule.by_week_no) <= _FEW
+    if 53 in rule.by_week_no and few:
         yield (
             "Only some years have a week 53; in the others the rule does not fire in it. "
             "BYWEEKNO=-1 is the last week of each year."
         )
-    if -53 in rule.by_week_no and len(rule.by_week_no) <= _FEW:
+    if -53 in rule.by_week_no and few:
         yield (
             "Only some years have 53 weeks and so a week -53, their first; in the others the rule does not "
             "fire in it. BYWEEKNO=1 is the first week of each year."
@@ -59,7 +57,7 @@ def _days_of_the_month(rule: Rule, start: date) -> Iterator[str]:
     implied = not (rule.by_month_day or rule.by_year_day or rule.by_week_no)
     days = (start.day,) if implied else rule.by_month_day
     months = rule.by_month or ((start.month,) if implied and rule.freq == Frequency.YEARLY else ())
-    shortest = min(_LENGTHS[month] for month in months or range(1, 13))
+    shortest = min(month_spans(False)[month - 1][1] for month in months or range(1, 13))
     gone = [day for day in days if abs(day) > shortest]
     if not gone or (max(gone) > 0 and set(range(28, max(gone) + 1)) <= set(days)):
         return  # the 28th and whatever follows it are the last days of each month, and are meant so
@@ -84,19 +82,15 @@ def _weekdays(rule: Rule) -> Iterator[str]:
     in_months = rule.freq == Frequency.MONTHLY or bool(rule.by_month)
     period, most = ("month", 5) if in_months else ("year", 53)
     for day in rule.by_day:
-        number, name = abs(day.n or 0), say.WEEKDAYS[day.weekday]
+        number, name, code = abs(day.n or 0), say.WEEKDAYS[day.weekday], DAY_NAMES[day.weekday]
         if number > most:
-            yield f"No {period} has a {say.ordinal(number)} {name}; take BYDAY={day.n}{_code(day)} out."
+            yield f"No {period} has a {say.ordinal(number)} {name}; take BYDAY={day.n}{code} out."
         elif number == most:
             end = "-1" if day.n > 0 else "1"
             yield (
                 f"Not every {period} has a {say.rank(day.n)} {name}: where it is missing the rule does not "
-                f"fire on it. BYDAY={end}{_code(day)} is the {say.rank(int(end))} {name} of each {period}."
+                f"fire on it. BYDAY={end}{code} is the {say.rank(int(end))} {name} of each {period}."
             )
-
-
-def _code(day: weekday) -> str:
-    return DAY_NAMES[day.weekday]
 
 
 _AHEAD: Final = 10 * 366 * DAY  # how far clock changes are looked for; the next ones tell
