@@ -38,6 +38,11 @@ class DayRule:
         """Whether it has BYSETPOS, which would count the times of day too."""
         return any(name == "BYSETPOS" for name, _ in self.parts)
 
+    @classmethod
+    def monthly(cls, months: tuple[int, ...], *parts: tuple[str, str]) -> "DayRule":
+        """A rule for these months; empty: every month."""
+        return cls("MONTHLY", (*by_month(months), *parts))
+
     def body(self) -> str:
         return ";".join([f"FREQ={self.freq}", *(f"{name}={value}" for name, value in self.parts)])
 
@@ -118,18 +123,17 @@ def _lines(plan: Plan, moment: PhraseContext) -> list[str]:
     tail = [f"EXRULE:{body}" for body in plan.excluded]
     if plan.excluded_days:
         tail.append("EXDATE;VALUE=DATE:" + ",".join(f"{day:%Y%m%d}" for day in plan.excluded_days))
-    end = plan.until
-    count = ""
-    if plan.total is not None:
-        if len(plan.rules) == 1 and not tail:
-            count = f";COUNT={plan.total}"
-        else:
-            end = _last_of(plan, moment, head, tail)
-    until = "" if end is None else f";UNTIL={end.astimezone(UTC):%Y%m%dT%H%M%SZ}"
     step = f";INTERVAL={plan.interval}" if plan.interval > 1 else ""
-    if count and until:
-        raise PhraseRefused("an end and a number of times cannot both be given; give one of them")
-    return [*head, *(f"RRULE:{body}{step}{count}{until}" for body in plan.rules), *tail]
+    rules = [f"RRULE:{body}{step}" for body in plan.rules]
+    end = plan.until
+    if plan.total is not None and len(rules) == 1 and not tail:
+        if end is not None:
+            raise PhraseRefused("an end and a number of times cannot both be given; give one of them")
+        return [*head, f"{rules[0]};COUNT={plan.total}"]
+    if plan.total is not None:
+        end = _last_of(plan.total, plan, moment, [*head, *rules, *tail])
+    until = "" if end is None else f";UNTIL={end.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+    return [*head, *(f"{rule}{until}" for rule in rules), *tail]
 
 
 def _start(plan: Plan, moment: PhraseContext) -> str | None:
@@ -175,17 +179,14 @@ def dates_text(local: Sequence[datetime], moment: PhraseContext) -> str:
     return f"DTSTART;{zone}:{stamps[0]}\nRDATE;{zone}:{','.join(stamps[1:])}"
 
 
-def _last_of(plan: Plan, moment: PhraseContext, head: list[str], tail: list[str]) -> datetime:
+def _last_of(total: int, plan: Plan, moment: PhraseContext, lines: list[str]) -> datetime:
     """The instant of the last of `total` occurrences of several rules together."""
-    total = plan.total or 1
     if total > MAX_TOTAL:
         raise PhraseRefused(
             f"at most {MAX_TOTAL} times can be counted over several times of day; give an end instead"
         )
-    step = f";INTERVAL={plan.interval}" if plan.interval > 1 else ""
-    recurrence = moment.parse("\n".join([*head, *(f"RRULE:{body}{step}" for body in plan.rules), *tail]))
     start = moment.at if plan.first is None else plan.first
-    found = recurrence.between(start, datetime(9998, 1, 1, tzinfo=UTC), limit=total)
+    found = moment.parse("\n".join(lines)).between(start, datetime(9998, 1, 1, tzinfo=UTC), limit=total)
     if not found:
         raise PhraseRefused("this never happens; look at the dates")
     return found[-1]
@@ -201,7 +202,7 @@ def days_of(days: tuple[int, ...]) -> str:
     return ",".join(DAY_NAMES[day] for day in sorted(set(days)))
 
 
-def numbers(values: tuple[int, ...]) -> str:
+def numbers(values: Iterable[int]) -> str:
     return ",".join(str(value) for value in sorted(set(values), key=lambda value: (value < 0, value)))
 
 
@@ -248,8 +249,8 @@ def in_weeks(days: WeekdaysClause | None, weeks: WeeksClause) -> NamedDays:
 
 
 def friday_the_13th(found: WeekdayAndDayClause, months: tuple[int, ...]) -> NamedDays:
-    parts = (*by_month(months), ("BYDAY", DAY_NAMES[found.weekday]), ("BYMONTHDAY", str(found.day)))
-    return NamedDays((DayRule("MONTHLY", parts),))
+    parts = ("BYDAY", DAY_NAMES[found.weekday]), ("BYMONTHDAY", str(found.day))
+    return NamedDays((DayRule.monthly(months, *parts),))
 
 
 def yearly(found: YearlyDatesClause, freq: str) -> NamedDays:
@@ -261,7 +262,7 @@ def yearly(found: YearlyDatesClause, freq: str) -> NamedDays:
     for month, days in by_month_.items():
         same.setdefault(tuple(sorted(set(days))), []).append(month)
     rules = [
-        DayRule(freq, (("BYMONTH", numbers(tuple(months))), ("BYMONTHDAY", numbers(days))))
+        DayRule(freq, (("BYMONTH", numbers(months)), ("BYMONTHDAY", numbers(days))))
         for days, months in same.items()
     ]
     return NamedDays(tuple(rules))
@@ -272,13 +273,12 @@ def monthly(
 ) -> NamedDays:
     """Days of the month, and with `roll` the business day before or after those that are none."""
     if roll is None:
-        return NamedDays((DayRule("MONTHLY", (*by_month(months), ("BYMONTHDAY", numbers(days)))),))
+        return NamedDays((DayRule.monthly(months, ("BYMONTHDAY", numbers(days))),))
     if roll.direction == "nearest":
         return NamedDays(tuple(rule for day in days for rule in _nearest(day, months)))
     direction: OnHoliday = "previous" if roll.direction == "previous" else "next"
     if moment.calendar and not roll.weekday:
-        parts = (*by_month(months), ("BYMONTHDAY", numbers(days)))
-        return NamedDays((DayRule("MONTHLY", parts),), direction)
+        return NamedDays((DayRule.monthly(months, ("BYMONTHDAY", numbers(days))),), direction)
     rules = tuple(_rolled(day, months, direction) for day in days)
     return NamedDays(rules, None if roll.weekday else direction)
 
@@ -289,8 +289,7 @@ def _nearest(day: int, months: tuple[int, ...]) -> tuple[DayRule, ...]:
         raise PhraseRefused("the nearest weekday may lie in another month, or the month may lack that day")
     days = ((WORKDAYS, day), ("FR", day - 1), ("MO", day + 1))
     return tuple(
-        DayRule("MONTHLY", (*by_month(months), ("BYDAY", weekdays), ("BYMONTHDAY", str(number))))
-        for weekdays, number in days
+        DayRule.monthly(months, ("BYDAY", weekdays), ("BYMONTHDAY", str(number))) for weekdays, number in days
     )
 
 
@@ -305,8 +304,10 @@ def _rolled(day: int, months: tuple[int, ...], direction: OnHoliday) -> DayRule:
             "the business day may lie in another month, or the month may lack that day; leave these "
             "words out and give the schedule a calendar and on_holiday"
         )
-    parts = (*by_month(months), ("BYDAY", WORKDAYS), ("BYMONTHDAY", numbers(around)))
-    return DayRule("MONTHLY", (*parts, ("BYSETPOS", "1" if step > 0 else "-1")))
+    position = "1" if step > 0 else "-1"
+    return DayRule.monthly(
+        months, ("BYDAY", WORKDAYS), ("BYMONTHDAY", numbers(around)), ("BYSETPOS", position)
+    )
 
 
 def ordinal(found: NthClause, unit: str, months: tuple[int, ...], moment: PhraseContext) -> NamedDays:
@@ -343,13 +344,10 @@ def ordinal(found: NthClause, unit: str, months: tuple[int, ...], moment: Phrase
             if what == BUSINESS_DAY:
                 rolls.add(_roll_of(number))
             by_position.setdefault(within, []).append(number)
+    rules += [DayRule.monthly(m, ("BYMONTHDAY", numbers(d))) for m, d in by_month_day.items()]
+    rules += [DayRule.monthly(m, ("BYDAY", ",".join(d))) for m, d in by_day.items()]
     rules += [
-        DayRule("MONTHLY", (*by_month(m), ("BYMONTHDAY", numbers(tuple(d))))) for m, d in by_month_day.items()
-    ]
-    rules += [DayRule("MONTHLY", (*by_month(m), ("BYDAY", ",".join(d)))) for m, d in by_day.items()]
-    rules += [
-        DayRule("MONTHLY", (*by_month(m), ("BYDAY", WORKDAYS), ("BYSETPOS", numbers(tuple(d)))))
-        for m, d in by_position.items()
+        DayRule.monthly(m, ("BYDAY", WORKDAYS), ("BYSETPOS", numbers(d))) for m, d in by_position.items()
     ]
     return NamedDays(tuple(rules), rolls.pop() if len(rolls) == 1 else None)
 
@@ -362,8 +360,7 @@ def _open_days(found: NthClause, unit: str, months: tuple[int, ...]) -> NamedDay
         raise PhraseRefused(f"no {'month' if months else unit} has so many of them")
     if places in ((1,), (-1,)):
         within = months or _months_in(unit, places[0])
-        rule = DayRule("MONTHLY", (*by_month(within), ("BYMONTHDAY", str(places[0]))))
-        return NamedDays((rule,), _roll_of(places[0]))
+        return NamedDays((DayRule.monthly(within, ("BYMONTHDAY", str(places[0]))),), _roll_of(places[0]))
     freq, periods = "MONTHLY", [months]
     if not months and unit != "month":
         freq = "YEARLY"
