@@ -185,7 +185,7 @@ def _overridden(
         for each in overrides
         if each.moved_to is None or each.moved_to.instant != each.original.instant
     ]
-    # A date of its own that is changed or cancelled is none any more; others may be moved to that instant.
+    # A date of its own that is changed or cancelled goes; others may be moved to that instant.
     pattern = replace(pattern, dates=tuple(date for date in pattern.dates if date.instant not in elsewhere))
     for each in overrides:
         if not each.onwards:

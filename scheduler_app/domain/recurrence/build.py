@@ -111,7 +111,7 @@ class Choices:
 
 def build(written: ParsedText, choices: Choices, now: int, steps: StepBudget, *, stored: bool) -> Built:
     """The set of a text; `now` is the UTC second that a missing DTSTART is pinned to. `stored`: the text is a
-    canonical one, perhaps of an earlier release (see `implied_parts`)."""
+    canonical one, perhaps of an earlier release (see `with_implied_parts`)."""
     start = _start(written, choices, now)
     notes = _notes(written, start)
     day = local_datetime(start.local, None).date()
@@ -151,7 +151,7 @@ def build(written: ParsedText, choices: Choices, now: int, steps: StepBudget, *,
 
 
 def _start(written: ParsedText, choices: Choices, now: int) -> Start:
-    """DTSTART; where there is none, the first RDATE of a set without rules, else `now`."""
+    """DTSTART; if it is missing, the first RDATE of a set without rules, else `now`."""
     zone = choices.zone
     if written.start is not None:
         local = written.start.time.second

@@ -17,7 +17,7 @@ _FIELD: Final = re.compile(rf"(?:[0-9*?LW/,#-]|{_NAMES.replace(' ', '|')})+", re
 
 
 def cron_hint(text: str) -> str | None:
-    """The end of a sentence that begins with the quoted `text`; None when it is no cron expression."""
+    """The end of a sentence that begins with the quoted `text`; None if it is not a cron expression."""
     if len(text) > _LONGEST:
         return None
     fields = text.split()
@@ -168,7 +168,7 @@ def read_text(text: str) -> ParsedText:
 
 
 def zone_named(part: str, name: str) -> Zone:
-    """The zone of a TZID or of a `timezone` setting; InvalidRecurrence naming `part` when there is none."""
+    """The zone of a TZID or of a `timezone` setting; InvalidRecurrence naming `part` for an unknown name."""
     try:
         return find_zone(name.removeprefix("/"))
     except UnknownZone:

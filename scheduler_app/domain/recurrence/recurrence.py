@@ -312,7 +312,7 @@ def _counted(of: RecurrenceSet) -> list[CountedRule]:
 
 
 def _use_checkpoint(built: Built, checkpoint: dict[str, Any], gap: str, overlap: str) -> None:
-    """Lets the rules count on from it; InvalidRecurrence when it is no checkpoint at all. One of another rule
+    """Lets the rules count on from it; InvalidRecurrence for any other value. One of another rule
     or release is not used."""
     second, done = checkpoint.get("second"), checkpoint.get("done")
     if not (

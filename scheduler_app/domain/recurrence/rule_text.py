@@ -25,7 +25,7 @@ _OFFSET: Final = re.compile(r"[0-9-]{8,10}[T ][0-9:.]{4,15}[+-][0-9:]{2,5}")
 
 
 def read_time(part: str, text: str) -> WrittenTime:
-    """The time that `text` writes; InvalidRecurrence naming `part` when it is none."""
+    """The time that `text` writes; InvalidRecurrence naming `part` for other text."""
     upper = text.upper()
     match = _SHAPE.fullmatch(upper)
     problem = "is not a date or date-time"
@@ -181,7 +181,7 @@ def _frequency(text: str) -> Frequency:
 
 
 def _number(text: str) -> int | None:
-    """None for what is no whole number, or too long for one."""
+    """None for text that is not a whole number, or is too long for one."""
     return int(text) if _NUMBER.fullmatch(text) and len(text) <= _DIGITS else None
 
 

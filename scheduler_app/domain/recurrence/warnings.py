@@ -13,11 +13,11 @@ from scheduler_app.domain.recurrence.rules.calendar_rule import CalendarRule
 from scheduler_app.domain.recurrence.rules.elapsed_rule import ElapsedRule
 from scheduler_app.domain.recurrence.rules.open_days import RolledSet
 from scheduler_app.domain.recurrence.rules.recurrence_set import Observance, RecurrenceSet
-from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES, Frequency, Rule, Skip, first_from
+from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES, Frequency, Rule, Skip
 from scheduler_app.domain.recurrence.rules.step_budget import OutOfSteps, StepBudget
 from scheduler_app.domain.recurrence.timeline import DAY, LAST_SECOND, month_spans
 
-_FEW: Final = 4  # with more week numbers than these, one that is missing now and then is no surprise
+_FEW: Final = 4  # with more week numbers than these, one that is missing now and then does not surprise
 
 
 def missing_day_warnings(rule: Rule, start: date) -> Iterator[str]:
@@ -132,12 +132,12 @@ def clock_change_warnings(bound: BoundRule, start: Start, now: int) -> Iterator[
     end = min(begin + _AHEAD, LAST_SECOND if bound.until is None else bound.until)
     if isinstance(bound.endless, ElapsedRule):
         yield from _drift(bound.rule, bound.endless.step, start, begin, end)
-    elif not start.skip_gap and begin < end:
+    elif not start.skip_gap and begin < end and not bound.rule.by_set_pos:
         yield from _gap(bound.endless, begin, end)
 
 
 def _drift(rule: Rule, step: int, start: Start, begin: int, end: int) -> Iterator[str]:
-    """A step of whole days, or one that fills a day, reads as a time of day and is none."""
+    """A step of whole days, or one that fills a day, reads like a time of day, which it is not."""
     days, rest = divmod(step, DAY)
     if rest and (DAY % step or step % 3600 or step == 3600):
         return
@@ -161,7 +161,7 @@ def _gap(rule: CalendarRule, begin: int, end: int) -> Iterator[str]:
     """The first local time of the rule that a clock change leaves out."""
     zone = rule.zone
     for first, last in zone.gaps(begin + zone.offset(begin), end + zone.offset(end)):
-        local = _reading_between(rule, first, last)
+        local = rule.first_reading(first, last)
         if local is not None:
             fires = zone.read(local).early
             yield (
@@ -171,19 +171,6 @@ def _gap(rule: CalendarRule, begin: int, end: int) -> Iterator[str]:
                 "to skip to leave it out."
             )
             return
-
-
-def _reading_between(rule: CalendarRule, first: int, last: int) -> int | None:
-    """The first wall-clock second from `first` to before `last` on a day and at a time of the rule."""
-    if rule.rule.by_set_pos:
-        return None
-    for day in range(first // DAY, last // DAY + 1):
-        index = first_from(rule.times, max(first - day * DAY, 0))
-        if index < len(rule.times):
-            local = day * DAY + rule.times[index]
-            if local < last and rule.days.allows(day):
-                return local
-    return None
 
 
 #: Exceptions and counted instances that are looked at; more would make the answer slow.

@@ -212,7 +212,7 @@ def zone_names() -> Collection[str]:
 
 
 def find_zone(name: str) -> Zone:
-    """The zone of an IANA name in any case; UnknownZone when there is none."""
+    """The zone of an IANA name in any case; UnknownZone if IANA has no such zone."""
     known = _names().get(name.lower())
     if known is None:
         raise UnknownZone(name)
@@ -272,7 +272,7 @@ _LONGEST = 40
 
 
 def better_zone(name: str) -> str:
-    """What to give instead of `name`, which is no IANA zone."""
+    """What to give instead of `name`, which IANA does not know as a zone."""
     if _OFFSET.fullmatch(name):
         return "an offset knows no clock changes: name a place such as Europe/Paris, or UTC"
     city = name.rpartition("/")[2].strip().replace(" ", "_").lower()

@@ -223,7 +223,7 @@ class ShownReading:
 
 
 def shown_readings(error: NotUnderstood) -> tuple[ShownReading, ...]:
-    """The readings of a refusal, seen from when and where the text was given; none where that is unknown."""
+    """The readings of a refusal, seen from when and where the text was given; empty if that is unknown."""
     context = error.context
     return () if context is None else tuple(_shown(reading, context) for reading in error.readings)
 

@@ -196,7 +196,7 @@ class Trigger:
         return cache.read(text) if checkpoint is None else text.read(checkpoint)
 
     def recurrence_text(self, created_at: datetime) -> str | None:
-        """The recurrence as text that means the same to whoever takes it; None if there is none.
+        """The recurrence as text that means the same to whoever takes it; None for a trigger without one.
 
         What an earlier release pinned may leave out a part that is read otherwise today.
         """

@@ -31,7 +31,7 @@ from scheduler_app.domain.recurrence.rules.rule import Frequency, Rule, week_of
 from scheduler_app.domain.recurrence.rules.step_budget import OutOfSteps, StepBudget
 from scheduler_app.domain.recurrence.timeline import DAY
 
-_LONGEST: Final = 300  # of a quoted rule; what is longer is no sentence
+_LONGEST: Final = 300  # of a quoted rule; a longer one is cut
 
 
 @dataclass(frozen=True)

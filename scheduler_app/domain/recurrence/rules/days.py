@@ -154,17 +154,17 @@ class Days:
     repeats_after: int
 
     def named(self, year: int) -> int:
-        """The days of a year (see `year`) that the parts and the phase name."""
+        """The days of a year (see `timeline`) that the parts and the phase name."""
         days = self.filter.days(year)
         return days & self.phase(year) if days and self.phase is not None else days
 
     def of_year(self, year: int) -> int:
-        """The days of a year (see `year`)."""
+        """The days of a year (see `timeline`)."""
         return self.named(year)
 
     @property
     def reach(self) -> int:
-        """Days by which one of the days may lie outside of the period that names it (see `skipping`)."""
+        """Days by which one of the days may lie outside of the period that names it (see `SkippingDays`)."""
         return 0
 
     @property
@@ -180,7 +180,7 @@ class Days:
         return bool(self.of_year(year) >> (day - first_day(year)) & 1)
 
     def next(self, day: int, steps: StepBudget) -> int | None:
-        """The first of the days that is not before `day`; None when there is none before the year 10000."""
+        """The first of the days that is not before `day`; None if there are no more before the year 10000."""
         if day > LAST_DAY:
             return None
         day = max(day, FIRST_DAY)
@@ -336,7 +336,7 @@ def limits_of_moved(rule: Rule) -> DayFilter:
 
 def _targets(rule: Rule, year: int) -> set[tuple[int, int, int]]:
     """`(first day of the period, the day moved to, its number)`, the days as days after 1 January, for the
-    days that a year named in vain."""
+    days that are named and that the year does not have."""
     spans, numbers = [(0, year_kind(year).length)], rule.by_year_day
     if rule.by_month_day:
         of_year, numbers = month_spans(is_leap(year)), rule.by_month_day

@@ -180,7 +180,7 @@ class ElapsedRule:
                 period += 1
 
     def _next(self, period: int, give_up: int, steps: StepBudget) -> _Block | None:
-        """The first block from `period` on that can fire; None when there is none up to `give_up`."""
+        """The first block from `period` on that can fire; None if no period up to `give_up` can."""
         width, step, zone = self.width, self.step, self.zone
         begin = self.first + period * step
         day_from, day_found = 0, -1

@@ -62,7 +62,7 @@ class ClosedDays(Protocol):
         ...
 
     def of_year(self, year: int) -> int:
-        """The closed days of a year as a set (see `year`): bit 0 is 1 January."""
+        """The closed days of a year as a set (see `timeline`): bit 0 is 1 January."""
         ...
 
     def name_of(self, at: date) -> str:
@@ -120,7 +120,7 @@ class Exclusions:
     days: frozenset[int]
     closed: ClosedDays | None = None
     _in_order: tuple[int, ...] = field(init=False, repr=False)  # the instants
-    _of_years: dict[int, int] = field(default_factory=dict, init=False, repr=False)  # the days (see `year`)
+    _of_years: dict[int, int] = field(default_factory=dict, init=False, repr=False)  # the days
     _over: dict[int, int] = field(
         default_factory=dict, init=False, repr=False
     )  # by rule: nothing is left from there on
@@ -239,7 +239,7 @@ class Exclusions:
         return self._taken_times[key]
 
     def _hopeless_after(self, rule: BoundRule, others: list[BoundRule], year: int) -> int:
-        """The year after which what was found in vain from `year` on only repeats itself."""
+        """The year after which a search that found nothing from `year` on only repeats itself."""
         ends = [other.until // DAY for other in others if other.until is not None]
         steady = year_of(min(max(self.zone.steady_from // DAY, FIRST_DAY), LAST_DAY)) + 1
         irregular = self.closed.irregular_until if self.closed is not None else year

@@ -34,7 +34,7 @@ _ROLLED: Final = 4_000 * DAY
 
 
 def last_occurrence_before(of: AnySet, second: int, steps: StepBudget) -> int | None:
-    """The last occurrence before a UTC second; None if there is none."""
+    """The last occurrence before a UTC second; None if nothing occurs before it."""
     found, high = _some_before(of, second, steps)
     if found is None:
         return None
@@ -50,7 +50,7 @@ def last_occurrence_before(of: AnySet, second: int, steps: StepBudget) -> int | 
 
 
 def _some_before(of: AnySet, second: int, steps: StepBudget) -> tuple[int | None, int]:
-    """`(an occurrence before a UTC second, a later second from which on there is none up to it)`."""
+    """`(an occurrence before a UTC second, a later second, between which and it nothing occurs)`."""
     lowest = _lowest(of)
     reach, high = _FIRST_REACH, second
     while high > lowest:

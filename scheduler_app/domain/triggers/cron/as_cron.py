@@ -1,7 +1,7 @@
 """The way back: a recurrence as a cron expression, where one fires at exactly the same times.
 
-An expression is guessed from the days and times, translated, and compared: what differs in anything is
-none. Rules are compared as: for each month and weekday, the days of the month on which they fire, from
+An expression is guessed from the days and times, translated, and compared: one that differs in anything is
+dropped. Rules are compared as: for each month and weekday, the days of the month on which they fire, from
 its beginning and from its end; beside it the times of day. Only what a cron expression can become has
 this form.
 """
@@ -48,7 +48,7 @@ class DaySets:
 
 
 def day_sets(rules: Iterable[Rule], start: datetime) -> DaySets | None:
-    """The form of rules with DTSTART at the local time `start`; None if they have none."""
+    """The form of rules with DTSTART at the local time `start`; None if they do not have this form."""
     found: dict[tuple[int, int], set[int | tuple[int, int]]] = {}
     times: set[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], bool]] = set()
     for rule in rules:
@@ -137,7 +137,7 @@ _RUN: Final = 3  # this many numbers in a row are a range
 
 def as_cron(recurrence: Recurrence) -> str | None:
     """The cron expression that fires at the same instants as `recurrence` from its DTSTART on, read with the
-    same timezone, gap and overlap; None if there is none.
+    same timezone, gap and overlap; None if no expression does.
 
     Cron has no start: whether a DTSTART that is still to come matters is for the caller to tell. Six fields
     are given with the seconds first, and so that they have no other reading.
@@ -248,7 +248,7 @@ def _numbers(values: tuple[int, ...], spec: FieldSpec, stars: bool) -> str:
 
 
 def _star(values: set[int], spec: FieldSpec) -> str:
-    """`*` or `*/2`; empty where the numbers are no such thing."""
+    """`*` or `*/2`; empty if the numbers are neither."""
     if values >= set(range(spec.low, spec.high + 1)):
         return "*"
     steps = range(2, spec.high + 1) if len(values) > 1 else ()

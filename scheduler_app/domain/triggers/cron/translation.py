@@ -283,7 +283,7 @@ class CronReading:
 
 
 def cron_reading(text: str, seconds_at: SecondsAt | None, context: TriggerContext) -> CronReading:
-    """The reading of `text`; InvalidField where there is none, NotUnderstood where there are two that differ.
+    """The reading of `text`. Raises InvalidField if it has none, NotUnderstood if it has two that differ.
 
     `seconds_at` tells where the seconds stand in six fields. Without it both readings are tried.
     """
@@ -361,7 +361,7 @@ _AHEAD = 2 * 366 * DAY  # how far clock changes are looked for; the next ones te
 
 
 def lost_time_warning(of: Expression, context: TriggerContext) -> str | None:
-    """A sentence about the first coming day whose times are all left out; None if there is none."""
+    """A sentence about the first coming day whose times are all left out; None if no day is."""
     if not of.follows_clock:
         return None
     zone = find_zone(context.timezone)

@@ -102,7 +102,7 @@ class NthDay:
 
 @dataclass(frozen=True, slots=True)
 class EasterDay:
-    """A day that moves with Easter Sunday, so many days after it."""
+    """A day that moves with Easter Sunday: it lies `days` after it."""
 
     days: int
     year: int | None = None
@@ -147,7 +147,7 @@ class RepeatClause(Clause):
 
 @dataclass(frozen=True, slots=True)
 class OftenClause(Clause):
-    """Twice a day, once a week: so many times in a unit."""
+    """Twice a day, once a week: a number of times in a unit."""
 
     times: int
     unit: str
@@ -271,7 +271,7 @@ class PartOfDayClause(Clause):
 
 @dataclass(frozen=True, slots=True)
 class PastHourClause(Clause):
-    """So many minutes past the hour; `of_every_hour` where the clause itself says "every hour", `of_the_hour`
+    """Minutes past the hour; `of_every_hour` where the clause itself says "every hour", `of_the_hour`
     where it says "the hour"."""
 
     minutes: tuple[int, ...]
@@ -314,7 +314,7 @@ class UntilClause(Clause):
 
 @dataclass(frozen=True, slots=True)
 class ForClause(Clause):
-    """For so many units."""
+    """For a number of units."""
 
     count: int
     unit: str
@@ -322,14 +322,14 @@ class ForClause(Clause):
 
 @dataclass(frozen=True, slots=True)
 class TotalClause(Clause):
-    """So many times in all."""
+    """A number of times in all."""
 
     times: int
 
 
 @dataclass(frozen=True, slots=True)
 class AfterClause(Clause):
-    """In so long: a number of seconds, or of days, weeks, months, years; `now` is `After(0, "second")`."""
+    """In a number of seconds, days, weeks, months or years; "now" is `AfterClause(0, "second")`."""
 
     count: int
     unit: str
@@ -337,7 +337,7 @@ class AfterClause(Clause):
 
 @dataclass(frozen=True, slots=True)
 class RollClause(Clause):
-    """ "or the business day before": what becomes of a day that is none ("previous", "next" or "nearest");
+    """ "or the business day before": where a day goes on which nobody works ("previous", "next", "nearest");
     `weekday` where it says weekday, which no calendar changes."""
 
     direction: str

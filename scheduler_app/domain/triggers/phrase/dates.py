@@ -43,7 +43,7 @@ def is_fixed_day(day: date) -> Date:
 
 
 def date_of(bag: ClauseBag, clause: Clause, day: Day, today: date) -> date:
-    """The date that `day` of `clause` means; raises Several when there are two, with the clause replaced."""
+    """The date that `day` of `clause` means. Raises AmbiguousPhrase, with the clause replaced, if two do."""
     try:
         choices = dates_of(day, today)
     except PhraseRefused as wrong:
@@ -65,7 +65,7 @@ def _with_day(clause: Clause, day: Day) -> Clause:
 
 
 def dates_of(day: Day, today: date) -> list[date]:
-    """The dates that a day can mean, the likelier first; Refused when there is none."""
+    """The dates that a day can mean, the likelier first. Raises PhraseRefused if there is no such date."""
     if isinstance(day, DaysAway):
         return [today + timedelta(day.days)]
     if isinstance(day, NamedDay):
@@ -113,7 +113,7 @@ def _date(day: Date, today: date) -> date:
 
 
 def date_or_none(year: int, month: int, day: int) -> date | None:
-    """The date, or None when there is none."""
+    """The date; None if it does not exist."""
     if not (1 <= year <= _LAST_YEAR and 1 <= month <= 12):
         return None
     return date(year, month, day) if 1 <= day <= monthrange(year, month)[1] else None
@@ -141,7 +141,7 @@ def _numbered(day: DayNumber, today: date) -> date:
 
 
 def months_later(day: date, months: int) -> date:
-    """The same day so many months later, or the last day of that month where it is shorter."""
+    """The same day `months` later, or the last day of that month where it is shorter."""
     index = day.year * 12 + day.month - 1 + months
     year, month = index // 12, index % 12 + 1
     if year > _LAST_YEAR:
@@ -165,7 +165,7 @@ def _nth(day: NthDay, today: date) -> date:
 
 
 def next_easter_days(day: EasterDay, today: date, count: int) -> list[date]:
-    """The coming days that lie so many days after Easter Sunday; the one of a year where that is named."""
+    """The next `count` of these days, or the one of the year that is named."""
     if day.year is not None:
         return [_easter_sunday(day.year) + timedelta(day.days)]
     years = range(today.year, today.year + count + 1)
@@ -341,7 +341,7 @@ def next_time(time_: Time, moment: PhraseContext) -> datetime:
 
 
 def start_instant(bag: ClauseBag, start: StartClause, moment: PhraseContext, clock: Time | None) -> datetime:
-    """From when on; `clock` is the time of day that goes with its day, midnight if there is none.
+    """From when on; `clock` is the time of day that goes with its day, midnight if that is None.
 
     A beginning of today or without a day is not before the present; one that names a past year is.
     """
@@ -378,7 +378,7 @@ def _ask_which_end(bag: ClauseBag, until: UntilClause, month: MonthOfYear, momen
 
 
 def end_after(length: ForClause, start: datetime | None, moment: PhraseContext) -> datetime:
-    """The last instant of so long from the start, or from now."""
+    """The last instant of that length of time from the start, or from now."""
     base = moment.at if start is None else start
     if length.unit in SECONDS_OF:
         found = base + timedelta(seconds=_bounded(length.count * SECONDS_OF[length.unit], 10**10))

@@ -239,7 +239,7 @@ def _if_it_is_closed(tokens: Tokens, position: int) -> int | None:
 
 
 def next_few(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
-    """the next 4 fridays, the next 3 weekdays, the next 5 days: so many times in all."""
+    """the next 4 fridays, the next 3 weekdays, the next 5 days: a number of times in all."""
     after = tokens.skip(position, "on", "for", "the")
     count = number(tokens, after + 1) if tokens.text(after) in ("next", "coming", "following") else None
     if count is None:

@@ -75,7 +75,7 @@ class Phrase(TriggerKind):
         return meanings[0] != meanings[1]
 
     def _meaning(self, written: Mapping[str, Value], context: TriggerContext) -> Translation | None:
-        """None where the phrase is refused."""
+        """None if the phrase is refused."""
         try:
             return self.translate(written, context)
         except InvalidField:

@@ -58,7 +58,7 @@ _PAST = "this lies in the past; say when it is to happen"
 
 
 def single_time(bag: ClauseBag, moment: PhraseContext) -> Translation:
-    """The instant or the local time that the clauses name; Refused when it is past or none."""
+    """The instant or the local time that the clauses name. Raises PhraseRefused if it is past, or missing."""
     bag.take(OnceClause)
     after = bag.take(AfterClause)
     on = bag.take(OnClause)

@@ -79,7 +79,7 @@ def is_within(second: int, first: int, last: int) -> bool:
 
 
 def take_left_out(bag: ClauseBag, moment: PhraseContext) -> LeftOut | None:
-    """Everything that one "except" names; None where there is none."""
+    """Everything that one "except" names; None if nothing is left out."""
     asked = bag.take(ExceptClause)
     if asked is None:
         return None
@@ -246,7 +246,7 @@ def finished_plan(
             raise PhraseRefused(
                 "with a calendar, so many times cannot be counted over several times of day; give an end"
             )
-        on_holiday = "uncounted"  # days that the calendar closes are none of so many times
+        on_holiday = "uncounted"  # days that the calendar closes are not counted
     if on_holiday == "uncounted" and interval > 1:
         raise PhraseRefused("with a calendar, business days are counted in each period; name the months")
     plan = Plan(

@@ -217,7 +217,7 @@ def _ordinals(
 
 
 def _apart(found: NamedDays, count: int, unit: str) -> NamedDays:
-    """Day rules so many units apart."""
+    """The day rules, with `count` units from one to the next."""
     if count == 1:
         return found
     freq = _FREQS.get(unit)
@@ -235,7 +235,7 @@ def _only_units(
     moment: PhraseContext,
     start: StartClause | None,
 ) -> NamedDays:
-    """Every so many days; longer units need a day, unless the beginning gives it."""
+    """Every few days; longer units need a day, unless the beginning gives it."""
     if step is None or step.unit == "day":
         timed = bag.mentions(WindowClause, PastHourClause, RepeatClause, TimesClause)
         if step is None and not months and not timed:

@@ -103,7 +103,7 @@ def _list(values: Iterable[int]) -> str:
 
 
 def text_of(plan: Plan, moment: PhraseContext) -> str:
-    """The lines of a plan. Raises Refused when it never fires, or when the engine refuses it."""
+    """The lines of a plan. Raises PhraseRefused if it never fires, or if the engine refuses it."""
     try:
         text = "\n".join(_lines(plan, moment))
         if moment.parse(text).after(moment.at) is None:

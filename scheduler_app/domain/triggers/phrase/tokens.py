@@ -18,7 +18,7 @@ from scheduler_app.domain.triggers.phrase.words import (
     WEEKDAYS,
 )
 
-#: A longer phrase is no phrase; the grammar's work grows with the length, and is bounded by it.
+#: A longer phrase is refused: the work of the grammar grows with the length.
 MAX_TOKENS: Final = 80
 
 _AREAS: Final = "africa|america|antarctica|arctic|asia|atlantic|australia|europe|indian|pacific|etc"

@@ -105,8 +105,8 @@ def _is_short(clause: Clause) -> bool:
 
 
 def single_days(clauses: tuple[ReadClause, ...]) -> list[tuple[Clause, ...]] | None:
-    """The parts of "monday at 9 and tuesday at 10", each a single day with its time; None where there are no
-    such parts, or where one of them repeats."""
+    """The parts of "monday at 9 and tuesday at 10", each a single day with its time; None if the phrase
+    has other parts, or if one of them repeats."""
     shared: list[Clause] = [
         one.clause for one in clauses if isinstance(one.clause, InZoneClause | OnceClause)
     ]
@@ -137,7 +137,7 @@ def single_days(clauses: tuple[ReadClause, ...]) -> list[tuple[Clause, ...]] | N
 
 
 def repeated_each_time(parts: list[tuple[Clause, ...]]) -> list[tuple[Clause, ...]] | None:
-    """The same days from now on: every week, month or year; None where one of them comes only once."""
+    """The same days from now on: every week, month or year; None if one of them comes only once."""
     again = [tuple(_again(one) for one in part) for part in parts]
     return again if all(has_repetition(part) for part in again) else None
 
@@ -251,7 +251,7 @@ def _with_less(clauses: tuple[ReadClause, ...], moment: PhraseContext) -> tuple[
 
 
 def meaning_of(clauses: tuple[ReadClause, ...], moment: PhraseContext) -> Translation:
-    """The meaning of the clauses, or of the parts that "and" joins. Raises NotUnderstood or Refused."""
+    """The meaning of the clauses, or of the parts that "and" joins. Raises NotUnderstood or PhraseRefused."""
     try:
         return _single(tuple(one.clause for one in clauses), moment)
     except PhraseRefused:
@@ -289,7 +289,7 @@ def _one_of(readings: Sequence[Translation], reason: str) -> Translation:
 
 
 def _together(found: list[Translation]) -> Translation:
-    """Several recurrences as one. Raises Refused where one of them is more than rules."""
+    """Several recurrences as one. Raises PhraseRefused if one of them holds more than rules."""
     lines = [line for one in found for line in (one.recurrence or "").split("\n")]
     if not all(line.startswith("RRULE:") for line in lines) or len({one.on_holiday for one in found}) > 1:
         raise PhraseRefused("these are two schedules; make two")

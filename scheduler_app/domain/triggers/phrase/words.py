@@ -151,10 +151,7 @@ EXCEPT: Final = frozenset({"except", "excluding", "but", "without", "excepting",
 POLITE: Final = (
     "please",
     "kindly",
-    "can you",
-    "could you",
-    "would you",
-    "will you",
+    *(f"{verb} you" for verb in ("can", "could", "would", "will")),
     *(f"i {wish}{whom} to" for wish in ("want", "need", "would like") for whom in (" you", " it", "")),
     *(f"i'd like{whom} to" for whom in (" you", " it", "")),
     "let's",
@@ -175,38 +172,27 @@ VERBS: Final = (
     "have it run",
     "make it run",
     "start it",
-    "do",
-    "run",
-    "runs",
-    "execute",
-    "trigger",
-    "fire",
-    "fires",
-    "repeat",
-    "repeats",
-    "call",
-    "send",
-    "schedule",
+    *(
+        "do",
+        "run",
+        "runs",
+        "execute",
+        "trigger",
+        "fire",
+        "fires",
+        "repeat",
+        "repeats",
+        "call",
+        "send",
+        "schedule",
+    ),
 )
+_DONE: Final = ("job", "task", "callback", "webhook", "url", "endpoint", "command", "schedule", "reminder")
 DONE_TO: Final = (
     "it",
     "this",
     "that",
-    *(
-        f"{article} {what}"
-        for article in ("the", "this", "my", "a")
-        for what in (
-            "job",
-            "task",
-            "callback",
-            "webhook",
-            "url",
-            "endpoint",
-            "command",
-            "schedule",
-            "reminder",
-        )
-    ),
+    *(f"{article} {what}" for article in ("the", "this", "my", "a") for what in _DONE),
 )
 THANKS: Final = ("please", "thanks", "thank you")
 
