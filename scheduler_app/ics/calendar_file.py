@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.recurrence.rule_text import shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,4 +229,4 @@ def _expected(depth: int) -> str:
 
 
 def _shown(line: str) -> str:
-    return ascii(line if len(line) <= 40 else line[:40] + "…")
+    return ascii(shortened(line))

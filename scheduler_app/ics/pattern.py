@@ -9,7 +9,7 @@ from typing import Final
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.recurrence.rule_text import write_date, write_time
-from scheduler_app.domain.recurrence.rules.rule import Frequency, Rule, Until
+from scheduler_app.domain.recurrence.rules.rule import Frequency, Rule, WrittenTime
 from scheduler_app.domain.recurrence.timeline import floor_second, local_second, to_datetime
 from scheduler_app.domain.recurrence.zones import find_zone
 
@@ -75,7 +75,7 @@ class SeriesPattern:
         days = moved_to.local.date().toordinal() - original.local.date().toordinal()
         zone = moved_to.zone
 
-        def moved_until(until: Until) -> Until:
+        def moved_until(until: WrittenTime) -> WrittenTime:
             local = to_datetime(until.second).astimezone(find_zone(original.zone).info).replace(tzinfo=None)
             return in_utc(CalendarTime(local, original.zone).moved(shift, zone))
 
@@ -152,23 +152,23 @@ class SeriesPattern:
 
 def _ended(rule: Rule, end: datetime) -> Rule:
     """The rule without its instances after `end`. Its COUNT is given up: UNTIL comes first."""
-    last = Until(floor_second(end), utc=True)
+    last = WrittenTime(floor_second(end), utc=True)
     if rule.until is not None and rule.until.second < last.second:
         return rule
     return replace(rule, count=None, until=last)
 
 
-def in_utc(time: CalendarTime) -> Until:
+def in_utc(time: CalendarTime) -> WrittenTime:
     """An UNTIL at that time; of a date, the end of its day."""
     end = time.moved(timedelta(seconds=86_399), time.zone) if time.date_only else time
-    return Until(floor_second(end.instant), utc=True)
+    return WrittenTime(floor_second(end.instant), utc=True)
 
 
 def _rule_text(rule: Rule) -> str:
     return rule.text(None if rule.until is None else write_time(rule.until.second, utc=True))
 
 
-def _moved(rule: Rule, done: int, moved_until: Callable[[Until], Until], days: int) -> Rule:
+def _moved(rule: Rule, done: int, moved_until: Callable[[WrittenTime], WrittenTime], days: int) -> Rule:
     """The rule for a start that was moved by that many days; `done` instances of it came before."""
     if rule.count is not None:
         rule = replace(rule, count=rule.count - done)

@@ -120,12 +120,10 @@ def _item(
     except InvalidField as error:
         reason = error.message if isinstance(error, InvalidRecurrence) else f"{error.field}: {error.message}"
         return replace(item, outcome="refused", reason=reason, notes=tuple(dict.fromkeys(notes)))
-    shown = tuple(dict.fromkeys(notes))
-    if not series:
-        return replace(
-            item, outcome="over", series=tuple(over), reason="all of its occurrences have passed", notes=shown
-        )
-    return replace(item, outcome="schedules", series=tuple(series), notes=shown)
+    item = replace(item, notes=tuple(dict.fromkeys(notes)))
+    if series:
+        return replace(item, outcome="schedules", series=tuple(series))
+    return replace(item, outcome="over", series=tuple(over), reason="all of its occurrences have passed")
 
 
 def _ignored(component: Component) -> list[str]:
@@ -187,7 +185,7 @@ def _overridden(
         for each in overrides
         if each.moved_to is None or each.moved_to.instant != each.original.instant
     ]
-    # A date of its own that is changed or cancelled is none any more; others may be moved to that instant.
+    # A date of its own that is changed or cancelled goes; others may be moved to that instant.
     pattern = replace(pattern, dates=tuple(date for date in pattern.dates if date.instant not in elsewhere))
     for each in overrides:
         if not each.onwards:
@@ -215,8 +213,7 @@ def _read_override(
     found = component.first("RECURRENCE-ID")
     if found is None:
         raise InvalidField("RECURRENCE-ID", "is missing")
-    original, said = read_one(found, zones)
-    notes += said
+    original = read_one(found, zones, notes)
     if original.date_only and not start.date_only:
         # Some programs name only the day of the occurrence.
         original = replace(start, local=datetime.combine(original.local.date(), start.local.time()))
@@ -256,12 +253,8 @@ def _read_pattern(component: Component, zones: CalendarZones, notes: list[str]) 
 def _times(
     name: str, component: Component, start: CalendarTime, zones: CalendarZones, notes: list[str]
 ) -> list[CalendarTime]:
-    found: list[CalendarTime] = []
-    for each in component.all(name):
-        values, said = read_times(each, zones, zone_of_dates=start.zone)
-        found += values
-        notes += said
-    return found
+    lines = (read_times(each, zones, notes, zone_of_dates=start.zone) for each in component.all(name))
+    return [time for times in lines for time in times]
 
 
 def _start(component: Component, zones: CalendarZones, notes: list[str]) -> CalendarTime:
@@ -271,8 +264,7 @@ def _start(component: Component, zones: CalendarZones, notes: list[str]) -> Cale
         found = component.first("DUE")
     if found is None:
         raise InvalidField("DTSTART", "is missing; an event without it has no time")
-    time, said = read_one(found, zones)
-    notes += said
+    time = read_one(found, zones, notes)
     if time.date_only:
         notes.append(f"A day without a time begins at midnight in {time.zone}.")
     return time
@@ -315,7 +307,7 @@ def closed_days(
         for number, group in enumerate(groups_of(calendar)):
             check_time(is_out_of_time, number)
             first = group[0]
-            if first.name != "VEVENT" or (first.text("STATUS") or "").upper() == "CANCELLED":
+            if first.name != "VEVENT" or _is_cancelled(first):
                 continue
             name = one_line(first.text("SUMMARY") or "").strip()[:_MAX_NAME]
             try:
@@ -348,7 +340,7 @@ def _length(component: Component, zones: CalendarZones, pattern: SeriesPattern) 
     end = component.first("DTEND")
     if end is None:
         return 1
-    days = (read_one(end, zones)[0].local - pattern.start.local).days
+    days = (read_one(end, zones, []).local - pattern.start.local).days
     if not 1 <= days <= MAX_LENGTH:
         raise InvalidField("DTEND", f"must be 1 to {MAX_LENGTH} days after DTSTART")
     return days

@@ -172,8 +172,7 @@ def _changes(definition: Component, first: datetime, last: datetime) -> list[tup
     observances = [each for each in definition.components if each.name in ("STANDARD", "DAYLIGHT")]
     if len(observances) > MAX_OBSERVANCES:
         raise InvalidField("VTIMEZONE", f"has more than {MAX_OBSERVANCES} parts")
-    found = [change for each in observances for change in _onsets(each, first, last)]
-    return sorted(found)
+    return sorted(change for each in observances for change in _onsets(each, first, last))
 
 
 def _onsets(observance: Component, first: datetime, last: datetime) -> Iterator[tuple[datetime, int]]:
@@ -216,6 +215,7 @@ def _offset(observance: Component, name: str) -> int:
 
 
 MAX_VALUES: Final = 2_000
+_PERIOD: Final = "Of a period in RDATE only its start is used."
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,17 +249,11 @@ class CalendarTime:
         return f"{year}{self.local:%m%dT%H%M%S}{'Z' if self.zone == 'UTC' else ''}"
 
 
-class PropertyTimes(NamedTuple):
-    """The times of a property, and what an import says of them."""
-
-    values: list[CalendarTime]
-    notes: list[str]
-
-
-def read_times(found: Property, zones: CalendarZones, *, zone_of_dates: str | None = None) -> PropertyTimes:
-    """The times of DTSTART, DUE, RECURRENCE-ID, RDATE or EXDATE. Dates without a time are read in
-    `zone_of_dates`. Raises InvalidField, or InvalidRecurrence."""
-    notes: list[str] = []
+def read_times(
+    found: Property, zones: CalendarZones, notes: list[str], *, zone_of_dates: str | None = None
+) -> list[CalendarTime]:
+    """The times of DTSTART, DUE, RECURRENCE-ID, RDATE or EXDATE; `notes` collects how they were read. Dates
+    without a time are read in `zone_of_dates`. Raises InvalidField, or InvalidRecurrence."""
     if found.value.count(",") >= MAX_VALUES:
         raise InvalidField(found.name, f"has more than {MAX_VALUES:,} values")
     tzid, own = found.parameters.get("TZID"), zones.default
@@ -280,25 +274,21 @@ def read_times(found: Property, zones: CalendarZones, *, zone_of_dates: str | No
             if zones.note_of_default not in notes:
                 notes.append(zones.note_of_default)
         values.append(CalendarTime(local_datetime(time.second, None), zone, time.date_only))
-    return PropertyTimes(values, notes)
+    return values
 
 
-def read_one(found: Property, zones: CalendarZones) -> tuple[CalendarTime, list[str]]:
+def read_one(found: Property, zones: CalendarZones, notes: list[str]) -> CalendarTime:
     """The time of a property that has one. Raises InvalidField, or InvalidRecurrence."""
-    values, notes = read_times(found, zones)
+    values = read_times(found, zones, notes)
     if len(values) != 1:
         raise InvalidRecurrence(found.name, "must have one value")
-    return values[0], notes
+    return values[0]
 
 
 def _values(found: Property, notes: list[str]) -> Iterator[str]:
     """The values one by one; of a period its start."""
     for text in found.value.split(","):
         start, slash, _ = text.strip().partition("/")
-        if (
-            slash
-            and found.name == "RDATE"
-            and (note := "Of a period in RDATE only its start is used.") not in notes
-        ):
-            notes.append(note)
+        if slash and found.name == "RDATE" and _PERIOD not in notes:
+            notes.append(_PERIOD)
         yield start

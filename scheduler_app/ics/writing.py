@@ -18,7 +18,7 @@ from scheduler_app.domain.recurrence.timeline import floor_second, local_datetim
 from scheduler_app.domain.recurrence.zones import Zone, find_zone
 from scheduler_app.ics.calendar_file import Line, escaped, written
 
-#: A yearly rule must hold for so long; where none does, changes are listed for so long.
+#: A yearly rule must hold for this many years; without one, changes are listed for as many.
 YEARS: Final = 40
 _YEAR: Final = timedelta(days=366)
 #: What is in force since ever begins here.
@@ -62,7 +62,7 @@ def _local(change: OffsetChange) -> datetime:
 
 
 def _yearly(change: OffsetChange, changes: list[OffsetChange]) -> str | None:
-    """The rule by which a change comes back in each of the coming years; None if there is none."""
+    """The rule by which a change comes back in each of the coming years; None if it does not."""
     local = _local(change)
     wanted = [_local(each) for each in changes if each[0] >= change[0] and each[1:] == change[1:]]
     for place in (

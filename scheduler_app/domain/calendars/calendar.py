@@ -17,20 +17,21 @@ from scheduler_app.domain.calendars.public_holidays import (
     exchange_code,
     holidays_of_country,
     holidays_of_exchange,
-    known_years_of_country,
-    known_years_of_exchange,
+    known_years,
     subdivision_code,
     working_weekend_days,
 )
 from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
 from scheduler_app.domain.ids import whole_id
 from scheduler_app.domain.recurrence import AnyRecurrence, Observance, OnHoliday, Recurrence
+from scheduler_app.domain.recurrence.description import vocabulary as say
+from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES
 from scheduler_app.domain.recurrence.timeline import first_day, weekday_sets, year_kind
 
 MAX_DATES: Final = 2_000
 MAX_CALENDAR_NAME: Final = 64
 MAX_DATE_NAME: Final = 200
-WEEKDAYS: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+WEEKDAYS: Final = DAY_NAMES
 _DEFAULT_WEEKEND: Final = (5, 6)
 
 
@@ -104,13 +105,9 @@ class Calendar:
     def unknown_years(self, first: int, last: int) -> tuple[str, ...]:
         """Sentences about the years from `first` to `last` for which the holidays of the country or the
         exchange are not known."""
-        known = []
-        if self.country is not None:
-            known.append((self.country, known_years_of_country(self.country)))
-        if self.exchange is not None:
-            known.append((self.exchange, known_years_of_exchange(self.exchange)))
         found = []
-        for name, (since, until) in known:
+        for name in filter(None, (self.country, self.exchange)):
+            since, until = known_years(name)
             if last > until:
                 found.append(
                     f"The holidays of {name} are known until {until}: from {until + 1} on none of them is"
@@ -151,7 +148,6 @@ def _check_years(made: Calendar) -> None:
 
 
 _CALENDARS_KEPT: Final = 256
-_WEEKEND_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 class DayKind(StrEnum):
@@ -226,7 +222,7 @@ class CalendarDays:
                     if at in holidays:
                         yield CalendarDay(at, holidays[at], DayKind.HOLIDAY)
                     else:
-                        yield CalendarDay(at, _WEEKEND_DAYS[at.weekday()], DayKind.WEEKEND)
+                        yield CalendarDay(at, say.WEEKDAYS[at.weekday()], DayKind.WEEKEND)
 
     def _working_weekend_days(self, year: int) -> frozenset[date]:
         of = self.calendar

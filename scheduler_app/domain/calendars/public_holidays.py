@@ -119,17 +119,9 @@ def categories_of_country(country: str, given: Iterable[str]) -> tuple[str, ...]
     return tuple(sorted(found))
 
 
-def known_years_of_country(country: str) -> tuple[int, int]:
-    """The first and the last year for which the library knows a country's holidays."""
-    return _known_years(getattr(_library(), country))
-
-
-def known_years_of_exchange(exchange: str) -> tuple[int, int]:
-    """The same of an exchange."""
-    return _known_years(getattr(_library(), exchange))
-
-
-def _known_years(entity: Any) -> tuple[int, int]:
+def known_years(code: str) -> tuple[int, int]:
+    """The first and the last year for which the library knows the holidays of a country or an exchange."""
+    entity = getattr(_library(), code)
     return max(int(entity.start_year), FIRST_YEAR), min(int(entity.end_year), LAST_YEAR)
 
 

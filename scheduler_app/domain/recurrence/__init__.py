@@ -11,14 +11,11 @@ changes, cuts the first period before BYSETPOS (its issue 1398) and misnumbers t
 """
 
 from scheduler_app.domain.errors import InvalidRecurrence
-from scheduler_app.domain.recurrence.occurrence import Never, Once
-from scheduler_app.domain.recurrence.recurrence import Gap, Overlap
+from scheduler_app.domain.recurrence.occurrence import Never, Occurrence, Once
+from scheduler_app.domain.recurrence.recurrence import Gap, Overlap, Recurrence
 from scheduler_app.domain.recurrence.rules.recurrence_set import ClosedDays, Observance, OnHoliday
-from scheduler_app.domain.recurrence.why import Reason, RecurrenceVerdict
+from scheduler_app.domain.recurrence.why.reason import Reason, RecurrenceVerdict
 from scheduler_app.domain.recurrence.zones import zone_data_version
-
-from .occurrence import Occurrence
-from .recurrence import Recurrence
 
 __all__ = [
     "AnyRecurrence",

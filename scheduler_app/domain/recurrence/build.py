@@ -22,7 +22,7 @@ from scheduler_app.domain.recurrence.parsed_text import ParsedDate, ParsedText
 from scheduler_app.domain.recurrence.rule_text import write_date, write_time
 from scheduler_app.domain.recurrence.rules.bound_rule import CountedRule, RuleOfSet, Start, bind
 from scheduler_app.domain.recurrence.rules.recurrence_set import RecurrenceSet
-from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES, Frequency, Rule, Until
+from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES, Frequency, Rule, WrittenTime
 from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
 from scheduler_app.domain.recurrence.timeline import DAY, FIRST_SECOND, LAST_SECOND, local_datetime
 from scheduler_app.domain.recurrence.zones import Zone, find_zone
@@ -67,7 +67,7 @@ def _kept_note(what: str, how: str, now: str) -> str:
     )
 
 
-def until_instant(until: Until, written_start: ParsedDate | None, start: Start) -> int:
+def until_instant(until: WrittenTime, written_start: ParsedDate | None, start: Start) -> int:
     """The last UTC second of a rule; InvalidRecurrence, with the right value, where it must be UTC.
 
     Beside a floating or missing DTSTART a local UNTIL is read in the same zone, and a date means the whole
@@ -78,12 +78,8 @@ def until_instant(until: Until, written_start: ParsedDate | None, start: Start) 
     local = until.second + (DAY - 1 if until.date_only else 0)
     early, late, _ = start.zone.read(local)
     instant = min(max(late if start.last_in_overlap or until.date_only else early, FIRST_SECOND), LAST_SECOND)
-    zoned = (
-        written_start is not None
-        and not written_start.time.date_only
-        and (written_start.time.utc or written_start.zone is not None)
-    )
-    if zoned:
+    timed = written_start if written_start is not None and not written_start.time.date_only else None
+    if timed is not None and (timed.time.utc or timed.zone is not None):
         written = write_date(until.second) if until.date_only else write_time(until.second, utc=False)
         raise InvalidRecurrence(
             "UNTIL",
@@ -115,7 +111,7 @@ class Choices:
 
 def build(written: ParsedText, choices: Choices, now: int, steps: StepBudget, *, stored: bool) -> Built:
     """The set of a text; `now` is the UTC second that a missing DTSTART is pinned to. `stored`: the text is a
-    canonical one, perhaps of an earlier release (see `implied_parts`)."""
+    canonical one, perhaps of an earlier release (see `with_implied_parts`)."""
     start = _start(written, choices, now)
     notes = _notes(written, start)
     day = local_datetime(start.local, None).date()
@@ -155,7 +151,7 @@ def build(written: ParsedText, choices: Choices, now: int, steps: StepBudget, *,
 
 
 def _start(written: ParsedText, choices: Choices, now: int) -> Start:
-    """DTSTART; where there is none, the first RDATE of a set without rules, else `now`."""
+    """DTSTART; if it is missing, the first RDATE of a set without rules, else `now`."""
     zone = choices.zone
     if written.start is not None:
         local = written.start.time.second
@@ -165,7 +161,7 @@ def _start(written: ParsedText, choices: Choices, now: int) -> Start:
     else:
         first = min(_instant(date, zone, choices.last_in_overlap)[0] for date in written.dates)
         local = first + zone.offset(first)
-    instant, _ = _read(local, zone, choices.last_in_overlap)
+    instant = zone.read(local).instant(last=choices.last_in_overlap)
     if not FIRST_SECOND <= min(instant, local) <= max(instant, local) <= LAST_SECOND:
         raise InvalidRecurrence("DTSTART", "lies outside of the years 1 to 9999 in UTC; use one within them")
     return Start(local, zone, instant, choices.skip_gap, choices.last_in_overlap)
@@ -180,7 +176,7 @@ def _implied_start(rules: Iterable[Rule], now: int, choices: Choices) -> int:
     """
     zone = choices.zone
     local = now + zone.offset(now)
-    instant, _ = _read(local, zone, choices.last_in_overlap)
+    instant = zone.read(local).instant(last=choices.last_in_overlap)
     named = all(rule.by_hour and rule.by_minute and rule.by_second and not rule.elapsed for rule in rules)
     if instant == now or not named:
         return local
@@ -188,16 +184,12 @@ def _implied_start(rules: Iterable[Rule], now: int, choices: Choices) -> int:
     return change + zone.offset(change) if instant > now else since + zone.offset(since - 1)
 
 
-def _read(local: int, zone: Zone, last: bool) -> tuple[int, str]:
-    """`(UTC second, kind)` of a wall-clock second."""
-    early, late, kind = zone.read(local)
-    return (late if last and kind == "overlap" else early), kind
-
-
 def _instant(date: ParsedDate, zone: Zone, last: bool) -> tuple[int, str]:
+    """`(UTC second, kind of its wall-clock reading)`."""
     if date.time.utc:
         return date.time.second, ""
-    return _read(date.time.second, date.zone or zone, last)
+    reading = (date.zone or zone).read(date.time.second)
+    return reading.instant(last=last), reading.kind
 
 
 def _instants(dates: Iterable[ParsedDate], start: Start) -> Iterable[tuple[int, bool]]:
@@ -246,10 +238,7 @@ def _rules(
             _check_has_no_time(rule)
         until = until_instant(rule.until, written.start, start) if rule.until is not None else None
         bound = bind(rule, start, until, name, steps)
-        if rule.count is None:
-            found.append(bound)
-        else:
-            found.append(CountedRule(bound, rule.count))
+        found.append(bound if rule.count is None else CountedRule(bound, rule.count))
         lines.append(f"{name}:{rule.text(None if until is None else write_time(until, utc=True))}")
     return tuple(found), lines
 

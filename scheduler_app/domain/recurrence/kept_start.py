@@ -6,13 +6,11 @@ beginning.
 """
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from scheduler_app.domain.recurrence.rule_text import read_time, write_time
-from scheduler_app.domain.recurrence.rules.bound_rule import CountedRule
-from scheduler_app.domain.recurrence.zones import Zone, find_zone
+from scheduler_app.domain.recurrence.zones import find_zone
 
 from .description import vocabulary as say
 from .timeline import floor_second
@@ -24,31 +22,24 @@ _ZONED: Final = re.compile(r"(DTSTART|RDATE|EXDATE)(?:;TZID=[^:]*)?:(.*)")
 _UNTIL: Final = re.compile(r"UNTIL=(\d{8}T\d{6}Z)")
 
 
-@dataclass(frozen=True, slots=True)
-class KeptStart:
-    """A DTSTART line without a zone, and what may surprise of it."""
-
-    line: str
-    warnings: tuple[str, ...]
-
-
-def kept_start(recurrence: "Recurrence", timezone: str, at: datetime) -> KeptStart:
-    """The start of `recurrence` for the zone `timezone`, which it is to be read in from the aware `at` on.
+def kept_start(recurrence: "Recurrence", timezone: str, at: datetime) -> tuple[str, tuple[str, ...]]:
+    """The start of `recurrence` for the zone `timezone`, which it is to be read in from the aware `at` on: a
+    DTSTART line without a zone, and what may surprise of it.
 
     Days by the calendar keep their date and time of day. Steps of elapsed time keep their instants, if the
     set has no other rules.
     """
     start, zone = recurrence._start, find_zone(timezone)
-    rules = [rule.bound if isinstance(rule, CountedRule) else rule for rule in recurrence._set.rules]
-    elapsed = [rule for rule in rules if rule.rule.elapsed]
+    rules = [rule.bound.rule for rule in recurrence._set.rules]
+    elapsed = [rule for rule in rules if rule.elapsed]
     warnings = []
     local = start.local
     if elapsed and len(elapsed) == len(rules):
         local = start.instant + zone.offset(start.instant)
-    instant = _instant(zone, local, last=recurrence.overlap == "last")
+    instant = zone.read(local).instant(last=recurrence.overlap == "last")
     if elapsed and instant != start.instant:
         warnings.append(
-            f"Steps of elapsed time (FREQ={elapsed[0].rule.freq.name}) are counted from {say.moment(local)}"
+            f"Steps of elapsed time (FREQ={elapsed[0].freq.name}) are counted from {say.moment(local)}"
             f" in {zone.name} now, which is another instant than before; give a DTSTART to choose it."
         )
     if instant > floor_second(at) >= start.instant:
@@ -56,30 +47,25 @@ def kept_start(recurrence: "Recurrence", timezone: str, at: datetime) -> KeptSta
             f"It keeps its start, {say.moment(local)}, which is still to come in {zone.name}: nothing fires"
             " before it; give a DTSTART to choose an earlier one."
         )
-    return KeptStart(f"DTSTART:{write_time(local, utc=False)}", tuple(warnings))
+    return f"DTSTART:{write_time(local, utc=False)}", tuple(warnings)
 
 
 def without_zone(recurrence: "Recurrence", timezone: str, at: datetime) -> tuple[str, tuple[str, ...]]:
     """The lines of `recurrence`, all of whose times are local ones of its zone, for another zone; and what
     `kept_start` warns of. An UNTIL keeps its local time."""
-    kept = kept_start(recurrence, timezone, at)
+    start, warnings = kept_start(recurrence, timezone, at)
     old, new = recurrence._start.zone, find_zone(timezone)
 
     def until(match: re.Match[str]) -> str:
         second = read_time("UNTIL", match[1]).second
         local = second + old.offset(second)
-        return f"UNTIL={write_time(_instant(new, local, last=True), utc=True)}"
+        return f"UNTIL={write_time(new.read(local).instant(last=True), utc=True)}"
 
-    lines = [kept.line]
+    lines = [start]
     for line in recurrence.text.split("\n"):
         zoned = _ZONED.fullmatch(line)
         if zoned is None:
             lines.append(_UNTIL.sub(until, line))
         elif zoned[1] != "DTSTART":
             lines.append(f"{zoned[1]}:{zoned[2].replace('Z', '')}")
-    return "\n".join(lines), kept.warnings
-
-
-def _instant(zone: Zone, local: int, *, last: bool) -> int:
-    early, late, kind = zone.read(local)
-    return late if last and kind == "overlap" else early
+    return "\n".join(lines), warnings

@@ -2,12 +2,13 @@
 without any occurrence.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from scheduler_app.domain.recurrence.timeline import require_aware
-from scheduler_app.domain.recurrence.why import Reason, RecurrenceVerdict
+from scheduler_app.domain.recurrence.why.reason import Reason, RecurrenceVerdict
 
 
 @dataclass(frozen=True)
@@ -25,16 +26,8 @@ class Occurrence:
     rolled_from: datetime | None = None
 
 
-@dataclass(frozen=True)
-class Once:
-    """The one occurrence at an aware `instant`, kept in UTC and in whole milliseconds, as BSON keeps it."""
-
-    instant: datetime
-
-    def __post_init__(self) -> None:
-        instant = require_aware(self.instant, "instant").astimezone(UTC)
-        whole = instant.replace(microsecond=instant.microsecond // 1000 * 1000)
-        object.__setattr__(self, "instant", whole)
+class WithoutRule(ABC):
+    """What `Once` and `Never` have in common: they answer the questions that `Recurrence` answers."""
 
     @property
     def timezone(self) -> str:
@@ -43,8 +36,37 @@ class Once:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """None: an instant does not surprise."""
+        """Always empty: an instant does not surprise."""
         return ()
+
+    @abstractmethod
+    def between(self, start: datetime, end: datetime, limit: int | None = None) -> list[datetime]:
+        """The instants from `start` (inclusive) to `end` (exclusive), both aware, `limit` at most."""
+
+    def count(self, start: datetime, end: datetime) -> int:
+        """How many they are, as `between`."""
+        return len(self.between(start, end))
+
+    def occurrences(self, start: datetime, end: datetime, limit: int | None = None) -> list[Occurrence]:
+        """As `between`."""
+        return [Occurrence(instant, instant, None) for instant in self.between(start, end, limit)]
+
+    def checkpoint(self, instant: datetime) -> dict[str, Any] | None:
+        """None: there is nothing to count."""
+        require_aware(instant, "instant")
+        return None
+
+
+@dataclass(frozen=True)
+class Once(WithoutRule):
+    """The one occurrence at an aware `instant`, kept in UTC and in whole milliseconds, as BSON keeps it."""
+
+    instant: datetime
+
+    def __post_init__(self) -> None:
+        instant = require_aware(self.instant, "instant").astimezone(UTC)
+        whole = instant.replace(microsecond=instant.microsecond // 1000 * 1000)
+        object.__setattr__(self, "instant", whole)
 
     @property
     def description(self) -> str:
@@ -70,47 +92,19 @@ class Once:
         found = self.between(start, end, limit)
         return found, None if found or self.instant < start else self.instant
 
-    def count(self, start: datetime, end: datetime) -> int:
-        """1 or 0, as `between`."""
-        return len(self.between(start, end))
-
-    def occurrences(self, start: datetime, end: datetime, limit: int | None = None) -> list[Occurrence]:
-        """As `between`."""
-        return [Occurrence(instant, instant, None) for instant in self.between(start, end, limit)]
-
     def why(self, instant: datetime) -> RecurrenceVerdict:
         """Whether it is the aware `instant`."""
         require_aware(instant, "instant")
         if instant == self.instant:
             return RecurrenceVerdict(True, causes=(Reason("run_at", f"{self.description}."),))
         reason = Reason("run_at", f"It fires once only. {self.description}.")
-        earlier = self.instant < instant
-        return RecurrenceVerdict(
-            False,
-            (reason,),
-            previous=self.instant if earlier else None,
-            following=None if earlier else self.instant,
-        )
-
-    def checkpoint(self, instant: datetime) -> dict[str, Any] | None:
-        """None: there is nothing to count."""
-        require_aware(instant, "instant")
-        return None
+        before, behind = (self.instant, None) if self.instant < instant else (None, self.instant)
+        return RecurrenceVerdict(False, (reason,), previous=before, following=behind)
 
 
 @dataclass(frozen=True)
-class Never:
-    """No occurrence; it answers the questions that `Recurrence` answers."""
-
-    @property
-    def timezone(self) -> str:
-        """Always UTC: there is no local time."""
-        return "UTC"
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Always empty."""
-        return ()
+class Never(WithoutRule):
+    """No occurrence."""
 
     @property
     def description(self) -> str:
@@ -134,22 +128,8 @@ class Never:
         """Always empty, and nothing follows."""
         return self.between(start, end, limit), None
 
-    def count(self, start: datetime, end: datetime) -> int:
-        """Always 0."""
-        return len(self.between(start, end))
-
-    def occurrences(self, start: datetime, end: datetime, limit: int | None = None) -> list[Occurrence]:
-        """Always empty."""
-        self.between(start, end, limit)
-        return []
-
     def why(self, instant: datetime) -> RecurrenceVerdict:
         """It never fires by itself."""
         require_aware(instant, "instant")
         reason = Reason("on_demand", "It has no times of its own: it runs when it is triggered by request.")
         return RecurrenceVerdict(False, (reason,))
-
-    def checkpoint(self, instant: datetime) -> dict[str, Any] | None:
-        """Always None: there is nothing to count."""
-        require_aware(instant, "instant")
-        return None

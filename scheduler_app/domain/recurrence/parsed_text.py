@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from scheduler_app.domain.errors import InvalidRecurrence
-from scheduler_app.domain.recurrence.rule_text import ParsedTime, read_rule, read_time
-from scheduler_app.domain.recurrence.rules.rule import Rule
+from scheduler_app.domain.recurrence.rule_text import read_rule, read_time, shortened
+from scheduler_app.domain.recurrence.rules.rule import Rule, WrittenTime
 from scheduler_app.domain.recurrence.zones import UnknownZone, Zone, better_zone, find_zone
 
 _LONGEST: Final = 100
@@ -17,7 +17,7 @@ _FIELD: Final = re.compile(rf"(?:[0-9*?LW/,#-]|{_NAMES.replace(' ', '|')})+", re
 
 
 def cron_hint(text: str) -> str | None:
-    """The end of a sentence that begins with the quoted `text`; None when it is no cron expression."""
+    """The end of a sentence that begins with the quoted `text`; None if it is not a cron expression."""
     if len(text) > _LONGEST:
         return None
     fields = text.split()
@@ -88,7 +88,7 @@ def _read_line(line: str) -> ContentLine:
 
 def _no_line(line: str) -> str:
     """The refusal of a line that does not belong to a recurrence, as it was written."""
-    shown = repr(line if len(line) <= 40 else line[:40] + "…")
+    shown = repr(shortened(line))
     if (hint := cron_hint(line)) is not None:
         return f"{line!r} {hint}"
     if match := _FREQ.match(line):
@@ -119,7 +119,7 @@ _TYPES = ("DATE", "DATE-TIME")
 class ParsedDate:
     """One DTSTART, RDATE or EXDATE value; `zone` is its own TZID's, None if it names none."""
 
-    time: ParsedTime
+    time: WrittenTime
     zone: Zone | None
 
 
@@ -168,7 +168,7 @@ def read_text(text: str) -> ParsedText:
 
 
 def zone_named(part: str, name: str) -> Zone:
-    """The zone of a TZID or of a `timezone` setting; InvalidRecurrence naming `part` when there is none."""
+    """The zone of a TZID or of a `timezone` setting; InvalidRecurrence naming `part` for an unknown name."""
     try:
         return find_zone(name.removeprefix("/"))
     except UnknownZone:

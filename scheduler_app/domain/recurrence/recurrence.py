@@ -31,7 +31,7 @@ from scheduler_app.domain.recurrence.timeline import (
     to_datetime,
 )
 from scheduler_app.domain.recurrence.warnings import Warnings, closed_day_warnings, outlook
-from scheduler_app.domain.recurrence.why import RecurrenceVerdict
+from scheduler_app.domain.recurrence.why.reason import RecurrenceVerdict
 from scheduler_app.domain.recurrence.zones import zone_data_version
 
 #: What becomes of a local time that a clock change leaves out: later by the length of the gap, or dropped.
@@ -46,28 +46,6 @@ _VERSION: Final = 1
 def fingerprint(text: str, gap: str, overlap: str) -> str:
     """What a count depends on, as 16 hexadecimal digits."""
     return sha256("\0".join((text, gap, overlap, zone_data_version())).encode()).hexdigest()[:16]
-
-
-def write_checkpoint(rule: str, second: int, done: list[int]) -> dict[str, Any]:
-    """The checkpoint as a JSON and BSON value; `rule` is the fingerprint."""
-    return {"v": _VERSION, "rule": rule, "second": second, "done": done}
-
-
-def read_checkpoint(value: dict[str, Any], rule: str, rules: int) -> tuple[int, list[int]] | None:
-    """`(second, instances of each rule before it)`; None when it belongs to another rule or release.
-
-    InvalidRecurrence when it is no checkpoint at all.
-    """
-    second, done = value.get("second"), value.get("done")
-    if not (
-        _is_count(second)
-        and isinstance(done, list)
-        and all(_is_count(number) and number >= 0 for number in done)
-    ):
-        raise InvalidRecurrence("checkpoint", "is not a value that `checkpoint()` made; leave it out")
-    if value.get("v") != _VERSION or value.get("rule") != rule or len(done) != rules:
-        return None
-    return second, done
 
 
 def _is_count(value: Any) -> TypeGuard[int]:
@@ -130,7 +108,8 @@ class Recurrence:
         steps = StepBudget(parsing=True)
         choices = Choices(zone_named("timezone", timezone or "UTC"), gap == "skip", overlap == "last")
         built = build(written, choices, now, steps, stored=stored)
-        _use_checkpoint(built, checkpoint, gap, overlap)
+        if checkpoint is not None:
+            _use_checkpoint(built, checkpoint, gap, overlap)
         notes = list(built.notes)
         if timezone is not None and choices.zone is not built.start.zone:
             own, given = built.start.zone.name, choices.zone.name
@@ -250,10 +229,8 @@ class Recurrence:
         own = self._set
         if self.observed is not None and self.observed.on_holiday == "uncounted":
             own = on_open_days(own, self.observed)
-        return verdict(
-            ExplainedRecurrence(own, self._fires, self._start, self.observed),
-            require_aware(instant, "instant"),
-        )
+        explained = ExplainedRecurrence(own, self._fires, self._start, self.observed)
+        return verdict(explained, require_aware(instant, "instant"))
 
     def left_out(self, start: datetime, end: datetime, limit: int) -> list[datetime]:
         """The local times from `start` up to `end` (both aware), `limit` at most, at which nothing fires
@@ -283,7 +260,8 @@ class Recurrence:
         if isinstance(self._observing, RolledSet):
             second = self._observing.earliest(second)
         done = [rule.done_before(second, StepBudget()) for rule in counted]
-        return write_checkpoint(fingerprint(self.text, self.gap, self.overlap), second, done)
+        rule = fingerprint(self.text, self.gap, self.overlap)
+        return {"v": _VERSION, "rule": rule, "second": second, "done": done}
 
     def _between(
         self, start: datetime, end: datetime, limit: int | None, shifted: set[int] | None
@@ -333,11 +311,17 @@ def _counted(of: RecurrenceSet) -> list[CountedRule]:
     return [rule for rule in (*of.rules, *of.exception_rules) if isinstance(rule, CountedRule)]
 
 
-def _use_checkpoint(built: Built, checkpoint: dict[str, Any] | None, gap: str, overlap: str) -> None:
-    if checkpoint is None:
-        return
-    counted = _counted(built.set)
-    known = read_checkpoint(checkpoint, fingerprint(built.text, gap, overlap), len(counted))
-    if known is not None:
-        for rule, done in zip(counted, known[1], strict=True):
-            rule.use(CountMark(known[0], done))
+def _use_checkpoint(built: Built, checkpoint: dict[str, Any], gap: str, overlap: str) -> None:
+    """Lets the rules count on from it; InvalidRecurrence for any other value. One of another rule
+    or release is not used."""
+    second, done = checkpoint.get("second"), checkpoint.get("done")
+    if not (
+        _is_count(second)
+        and isinstance(done, list)
+        and all(_is_count(number) and number >= 0 for number in done)
+    ):
+        raise InvalidRecurrence("checkpoint", "is not a value that `checkpoint()` made; leave it out")
+    counted, rule = _counted(built.set), fingerprint(built.text, gap, overlap)
+    if checkpoint.get("v") == _VERSION and checkpoint.get("rule") == rule and len(done) == len(counted):
+        for each, number in zip(counted, done, strict=True):
+            each.use(CountMark(second, number))

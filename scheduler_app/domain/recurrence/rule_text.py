@@ -9,7 +9,6 @@ bounded.
 """
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -18,24 +17,15 @@ from dateutil.parser import isoparse
 from dateutil.rrule import weekday
 
 from scheduler_app.domain.errors import InvalidRecurrence
-from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES, Frequency, Rule, Skip, Until
+from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES, Frequency, Rule, Skip, WrittenTime
 from scheduler_app.domain.recurrence.timeline import FIRST_SECOND, local_datetime, local_second
 
 _SHAPE: Final = re.compile(r"[0-9]{8}(T[0-9]{6}(Z?))?")
 _OFFSET: Final = re.compile(r"[0-9-]{8,10}[T ][0-9:.]{4,15}[+-][0-9:]{2,5}")
 
 
-@dataclass(frozen=True)
-class ParsedTime:
-    """A date or date-time as written: its wall-clock second, and whether it is UTC or a date alone."""
-
-    second: int
-    utc: bool
-    date_only: bool
-
-
-def read_time(part: str, text: str) -> ParsedTime:
-    """The time that `text` writes; InvalidRecurrence naming `part` when it is none."""
+def read_time(part: str, text: str) -> WrittenTime:
+    """The time that `text` writes; InvalidRecurrence naming `part` for other text."""
     upper = text.upper()
     match = _SHAPE.fullmatch(upper)
     problem = "is not a date or date-time"
@@ -50,9 +40,8 @@ def read_time(part: str, text: str) -> ParsedTime:
             except ValueError:
                 problem = "does not exist in the calendar"
             else:
-                return ParsedTime(local_second(moment), bool(match[2]), match[1] is None)
-    shown = text if len(text) <= 40 else text[:40] + "…"
-    raise InvalidRecurrence(part, f"{shown} {problem}; {_remedy(upper)}")
+                return WrittenTime(local_second(moment), bool(match[2]), match[1] is None)
+    raise InvalidRecurrence(part, f"{shortened(text)} {problem}; {_remedy(upper)}")
 
 
 def _remedy(text: str) -> str:
@@ -128,7 +117,7 @@ def read_rule(value: str) -> Rule:
         freq=freq,
         interval=_positive("INTERVAL", parts["INTERVAL"], MAX_INTERVAL) if "INTERVAL" in parts else 1,
         count=_positive("COUNT", parts["COUNT"], MAX_COUNT) if "COUNT" in parts else None,
-        until=_until(parts["UNTIL"]) if "UNTIL" in parts else None,
+        until=read_time("UNTIL", parts["UNTIL"]) if "UNTIL" in parts else None,
         by_day=_days(parts["BYDAY"]) if "BYDAY" in parts else (),
         week_start=_week_start(parts["WKST"]) if "WKST" in parts else 0,
         skip=_skip(parts),
@@ -145,24 +134,30 @@ def _split(value: str) -> dict[str, str]:
         pieces.pop()  # one trailing semicolon is common and harmless
     for piece in pieces:
         written, equals, content = (text.strip() for text in piece.partition("="))
+        if not piece.strip():
+            raise InvalidRecurrence(
+                "RRULE", "there are two semicolons with nothing between them; leave one out"
+            )
         if not equals:
-            raise InvalidRecurrence("RRULE", _no_part(piece.strip()))
+            raise InvalidRecurrence(
+                "RRULE", f"{shortened(written)} is not of the form NAME=VALUE; write it like BYDAY=MO"
+            )
         name = written.upper()
         if ":" in name:
             raise InvalidRecurrence(
                 "RRULE",
-                f"{_shown(written)} has a colon in a rule; write RRULE: once, at the beginning of a line",
+                f"{shortened(written)} has a colon in a rule; write RRULE: once, at the beginning of a line",
             )
         if name in _ELSEWHERE:
             raise InvalidRecurrence(name, _ELSEWHERE[name])
         if name not in _LISTS and name not in _SINGLE:
+            known = ", ".join((*_SINGLE, *_LISTS))
             raise InvalidRecurrence(
-                _shown(name),
-                f"is not a part of a rule; RFC 5545 and RFC 7529 know {_known()}",
+                shortened(name), f"is not a part of a rule; RFC 5545 and RFC 7529 know {known}"
             )
         if "=" in content:
             raise InvalidRecurrence(
-                name, f"{_shown(content)} holds another part; separate the parts with semicolons"
+                name, f"{shortened(content)} holds another part; separate the parts with semicolons"
             )
         if name in parts:
             raise InvalidRecurrence(name, "is given twice; give it once, with its values separated by commas")
@@ -172,17 +167,8 @@ def _split(value: str) -> dict[str, str]:
     return parts
 
 
-def _no_part(piece: str) -> str:
-    if not piece:
-        return "there are two semicolons with nothing between them; leave one out"
-    return f"{_shown(piece)} is not of the form NAME=VALUE; write it like BYDAY=MO"
-
-
-def _known() -> str:
-    return ", ".join((*_SINGLE, *_LISTS))
-
-
-def _shown(text: str) -> str:
+def shortened(text: str) -> str:
+    """What was written as a message shows it, cut where it is long."""
     return text if len(text) <= 40 else text[:40] + "…"
 
 
@@ -191,20 +177,18 @@ def _frequency(text: str) -> Frequency:
         return Frequency[text.upper()]
     except KeyError:
         names = ", ".join(freq.name for freq in Frequency)
-        raise InvalidRecurrence("FREQ", f"{_shown(text)} is not a frequency; one of {names}") from None
+        raise InvalidRecurrence("FREQ", f"{shortened(text)} is not a frequency; one of {names}") from None
 
 
-def _number(name: str, text: str, expected: str) -> int:
-    if not _NUMBER.fullmatch(text) or len(text) > _DIGITS:
-        raise InvalidRecurrence(name, f"{_shown(text)} is not allowed; {expected}")
-    return int(text)
+def _number(text: str) -> int | None:
+    """None for text that is not a whole number, or is too long for one."""
+    return int(text) if _NUMBER.fullmatch(text) and len(text) <= _DIGITS else None
 
 
 def _positive(name: str, text: str, limit: int) -> int:
-    expected = f"a whole number from 1 to {limit}"
-    number = _number(name, text, expected)
-    if not 1 <= number <= limit or text[0] == "+":
-        raise InvalidRecurrence(name, f"{_shown(text)} is not allowed; {expected}")
+    number = _number(text)
+    if number is None or not 1 <= number <= limit or text[0] == "+":
+        raise InvalidRecurrence(name, f"{shortened(text)} is not allowed; a whole number from 1 to {limit}")
     return number
 
 
@@ -214,12 +198,12 @@ def _numbers(name: str, spec: _List, text: str) -> tuple[int, ...]:
     values = set()
     for piece in text.split(","):
         item = piece.strip()
-        number = _number(name, item, expected)
-        size = abs(number) if spec.signed else number
-        if not spec.low <= size <= spec.high or (not spec.signed and item[0] in "+-"):
+        number = _number(item)
+        size = abs(number or 0)
+        if number is None or not spec.low <= size <= spec.high or (not spec.signed and item[0] in "+-"):
             if name == "BYSECOND" and number == 60:
                 expected += "; a leap second never comes by the rule, 59 is the last second of a minute"
-            raise InvalidRecurrence(name, f"{item} is not allowed; {expected}")
+            raise InvalidRecurrence(name, f"{shortened(item)} is not allowed; {expected}")
         values.add(number)
     return tuple(sorted(values))
 
@@ -232,7 +216,7 @@ def _days(text: str) -> tuple[weekday, ...]:
         if match is None or (match[1] and number == 0) or abs(number) > 53:
             raise InvalidRecurrence(
                 "BYDAY",
-                f"{_shown(piece)} is not allowed; MO to SU, in MONTHLY and YEARLY rules with a number "
+                f"{shortened(piece)} is not allowed; MO to SU, in MONTHLY and YEARLY rules with a number "
                 "from 1 to 53 or -1 to -53 before it, for example 2MO or -1FR",
             )
         days.add((number, DAY_NAMES.index(match[2])))
@@ -241,7 +225,7 @@ def _days(text: str) -> tuple[weekday, ...]:
 
 def _week_start(text: str) -> int:
     if text.upper() not in DAY_NAMES:
-        raise InvalidRecurrence("WKST", f"{_shown(text)} is not a weekday; one of {', '.join(DAY_NAMES)}")
+        raise InvalidRecurrence("WKST", f"{shortened(text)} is not a weekday; one of {', '.join(DAY_NAMES)}")
     return DAY_NAMES.index(text.upper())
 
 
@@ -249,7 +233,8 @@ def _skip(parts: dict[str, str]) -> Skip:
     """RFC 7529, with the one calendar there is here."""
     if parts.get("RSCALE", "GREGORIAN").upper() != "GREGORIAN":
         raise InvalidRecurrence(
-            "RSCALE", f"{_shown(parts['RSCALE'])} is not supported; write RSCALE=GREGORIAN, or leave it out"
+            "RSCALE",
+            f"{shortened(parts['RSCALE'])} is not supported; write RSCALE=GREGORIAN, or leave it out",
         )
     if "SKIP" not in parts:
         return Skip.OMIT
@@ -261,12 +246,9 @@ def _skip(parts: dict[str, str]) -> Skip:
         return Skip(parts["SKIP"].upper())
     except ValueError:
         names = ", ".join(Skip)
-        raise InvalidRecurrence("SKIP", f"{_shown(parts['SKIP'])} is not a choice; one of {names}") from None
-
-
-def _until(text: str) -> Until:
-    time = read_time("UNTIL", text)
-    return Until(time.second, time.utc, time.date_only)
+        raise InvalidRecurrence(
+            "SKIP", f"{shortened(parts['SKIP'])} is not a choice; one of {names}"
+        ) from None
 
 
 def _check_combination(rule: Rule) -> None:
@@ -295,22 +277,8 @@ def _check_combination(rule: Rule) -> None:
             raise InvalidRecurrence(
                 "BYDAY", "numbered days cannot stand beside BYWEEKNO; leave the numbers out"
             )
-    if rule.by_set_pos and not _has_other_by(rule):
+    lists = (getattr(rule, spec.field) for spec in _LISTS.values() if spec.field != "by_set_pos")
+    if rule.by_set_pos and not (rule.by_day or any(lists)):
         raise InvalidRecurrence(
             "BYSETPOS", "picks from what other BY parts give; add one, for example BYDAY=MO,TU,WE,TH,FR"
         )
-
-
-def _has_other_by(rule: Rule) -> bool:
-    return any(
-        (
-            rule.by_month,
-            rule.by_week_no,
-            rule.by_year_day,
-            rule.by_month_day,
-            rule.by_day,
-            rule.by_hour,
-            rule.by_minute,
-            rule.by_second,
-        )
-    )

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 from scheduler_app.domain.recurrence.rule_text import write_time
 from scheduler_app.domain.recurrence.rules.bound_rule import CountedRule
 from scheduler_app.domain.recurrence.rules.calendar_rule import CalendarRule
-from scheduler_app.domain.recurrence.rules.rule import Skip, Until, first_from
+from scheduler_app.domain.recurrence.rules.rule import Skip, WrittenTime
 from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
 
-from .timeline import DAY, FIRST_DAY, LAST_DAY, LAST_SECOND, ceil_second, local_datetime, to_datetime
+from .timeline import DAY, LAST_SECOND, ceil_second, local_datetime, to_datetime
 
 if TYPE_CHECKING:
     from .recurrence import Recurrence
@@ -56,12 +56,10 @@ def standard_rule(recurrence: "Recurrence", after: datetime) -> StandardRule | N
 
     Raises InvalidRecurrence where it takes too many steps to tell."""
     of = recurrence._set
-    if recurrence.observed is not None:
-        return None
-    if len(of.rules) != 1 or of.exception_rules or of.exception_days:
+    if recurrence.observed is not None or len(of.rules) != 1 or of.exception_rules or of.exception_days:
         return None
     rule, first = of.rules[0], ceil_second(after)
-    bound = rule.bound if isinstance(rule, CountedRule) else rule
+    bound = rule.bound
     parts, zone = bound.rule, of.zone
     unclear = parts.by_week_no or parts.skip is not Skip.OMIT or any(place > 1 for place in parts.by_set_pos)
     if unclear or (
@@ -75,7 +73,7 @@ def standard_rule(recurrence: "Recurrence", after: datetime) -> StandardRule | N
     if isinstance(rule, CountedRule):
         parts = replace(parts, count=rule.count - rule.done_before(start, StepBudget()))
     elif bound.until is not None:
-        parts = replace(parts, until=Until(bound.until, utc=True))
+        parts = replace(parts, until=WrittenTime(bound.until, utc=True))
     dates = tuple(each for each in of.dates if each >= first)
     exceptions = tuple(sorted(each for each in of.exception_dates if each >= start))
     if len(dates) + len(exceptions) > MAX_DATES or (dates and dates[0] < start):
@@ -98,13 +96,8 @@ def _meets_a_gap(rule: CalendarRule, start: int) -> bool:
     if zone.fixed:
         return False
     end = min(start + _GAPS_LOOKED_AT, LAST_SECOND)
-    for begin, after in zone.gaps(start + zone.offset(start), end + zone.offset(end)):
-        for day in range(begin // DAY, (after - 1) // DAY + 1):
-            if FIRST_DAY <= day <= LAST_DAY and rule.days.allows(day):
-                index = first_from(rule.times, max(begin - day * DAY, 0))
-                if index < len(rule.times) and day * DAY + rule.times[index] < after:
-                    return True
-    return False
+    gaps = zone.gaps(start + zone.offset(start), end + zone.offset(end))
+    return any(rule.first_reading(begin, after) is not None for begin, after in gaps)
 
 
 def _gives_the_same(found: StandardRule, recurrence: "Recurrence", after: datetime) -> bool:

@@ -6,8 +6,6 @@ from datetime import date
 from itertools import islice
 from typing import Final, NamedTuple
 
-from dateutil.rrule import weekday
-
 from scheduler_app.domain.recurrence.build import Built
 from scheduler_app.domain.recurrence.description import vocabulary as say
 from scheduler_app.domain.recurrence.rules.bound_rule import BoundRule, CountedRule, RuleOfSet, Start
@@ -15,12 +13,11 @@ from scheduler_app.domain.recurrence.rules.calendar_rule import CalendarRule
 from scheduler_app.domain.recurrence.rules.elapsed_rule import ElapsedRule
 from scheduler_app.domain.recurrence.rules.open_days import RolledSet
 from scheduler_app.domain.recurrence.rules.recurrence_set import Observance, RecurrenceSet
-from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES, Frequency, Rule, Skip, first_from
+from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES, Frequency, Rule, Skip
 from scheduler_app.domain.recurrence.rules.step_budget import OutOfSteps, StepBudget
-from scheduler_app.domain.recurrence.timeline import DAY, LAST_SECOND
+from scheduler_app.domain.recurrence.timeline import DAY, LAST_SECOND, month_spans
 
-_LENGTHS: Final = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_FEW: Final = 4  # with more week numbers than these, one that is missing now and then is no surprise
+_FEW: Final = 4  # with more week numbers than these, one that is missing now and then does not surprise
 
 
 def missing_day_warnings(rule: Rule, start: date) -> Iterator[str]:
@@ -35,12 +32,13 @@ def missing_day_warnings(rule: Rule, start: date) -> Iterator[str]:
 
 
 def _weeks_and_days_of_the_year(rule: Rule) -> Iterator[str]:
-    if 53 in rule.by_week_no and len(rule.by_week_no) <= _FEW:
+    few = len(rule.by_week_no) <= _FEW
+    if 53 in rule.by_week_no and few:
         yield (
             "Only some years have a week 53; in the others the rule does not fire in it. "
             "BYWEEKNO=-1 is the last week of each year."
         )
-    if -53 in rule.by_week_no and len(rule.by_week_no) <= _FEW:
+    if -53 in rule.by_week_no and few:
         yield (
             "Only some years have 53 weeks and so a week -53, their first; in the others the rule does not "
             "fire in it. BYWEEKNO=1 is the first week of each year."
@@ -59,7 +57,7 @@ def _days_of_the_month(rule: Rule, start: date) -> Iterator[str]:
     implied = not (rule.by_month_day or rule.by_year_day or rule.by_week_no)
     days = (start.day,) if implied else rule.by_month_day
     months = rule.by_month or ((start.month,) if implied and rule.freq == Frequency.YEARLY else ())
-    shortest = min(_LENGTHS[month] for month in months or range(1, 13))
+    shortest = min(month_spans(False)[month - 1][1] for month in months or range(1, 13))
     gone = [day for day in days if abs(day) > shortest]
     if not gone or (max(gone) > 0 and set(range(28, max(gone) + 1)) <= set(days)):
         return  # the 28th and whatever follows it are the last days of each month, and are meant so
@@ -84,19 +82,15 @@ def _weekdays(rule: Rule) -> Iterator[str]:
     in_months = rule.freq == Frequency.MONTHLY or bool(rule.by_month)
     period, most = ("month", 5) if in_months else ("year", 53)
     for day in rule.by_day:
-        number, name = abs(day.n or 0), say.WEEKDAYS[day.weekday]
+        number, name, code = abs(day.n or 0), say.WEEKDAYS[day.weekday], DAY_NAMES[day.weekday]
         if number > most:
-            yield f"No {period} has a {say.ordinal(number)} {name}; take BYDAY={day.n}{_code(day)} out."
+            yield f"No {period} has a {say.ordinal(number)} {name}; take BYDAY={day.n}{code} out."
         elif number == most:
             end = "-1" if day.n > 0 else "1"
             yield (
                 f"Not every {period} has a {say.rank(day.n)} {name}: where it is missing the rule does not "
-                f"fire on it. BYDAY={end}{_code(day)} is the {say.rank(int(end))} {name} of each {period}."
+                f"fire on it. BYDAY={end}{code} is the {say.rank(int(end))} {name} of each {period}."
             )
-
-
-def _code(day: weekday) -> str:
-    return DAY_NAMES[day.weekday]
 
 
 _AHEAD: Final = 10 * 366 * DAY  # how far clock changes are looked for; the next ones tell
@@ -138,12 +132,12 @@ def clock_change_warnings(bound: BoundRule, start: Start, now: int) -> Iterator[
     end = min(begin + _AHEAD, LAST_SECOND if bound.until is None else bound.until)
     if isinstance(bound.endless, ElapsedRule):
         yield from _drift(bound.rule, bound.endless.step, start, begin, end)
-    elif not start.skip_gap and begin < end:
+    elif not start.skip_gap and begin < end and not bound.rule.by_set_pos:
         yield from _gap(bound.endless, begin, end)
 
 
 def _drift(rule: Rule, step: int, start: Start, begin: int, end: int) -> Iterator[str]:
-    """A step of whole days, or one that fills a day, reads as a time of day and is none."""
+    """A step of whole days, or one that fills a day, reads like a time of day, which it is not."""
     days, rest = divmod(step, DAY)
     if rest and (DAY % step or step % 3600 or step == 3600):
         return
@@ -167,7 +161,7 @@ def _gap(rule: CalendarRule, begin: int, end: int) -> Iterator[str]:
     """The first local time of the rule that a clock change leaves out."""
     zone = rule.zone
     for first, last in zone.gaps(begin + zone.offset(begin), end + zone.offset(end)):
-        local = _reading_between(rule, first, last)
+        local = rule.first_reading(first, last)
         if local is not None:
             fires = zone.read(local).early
             yield (
@@ -177,19 +171,6 @@ def _gap(rule: CalendarRule, begin: int, end: int) -> Iterator[str]:
                 "to skip to leave it out."
             )
             return
-
-
-def _reading_between(rule: CalendarRule, first: int, last: int) -> int | None:
-    """The first wall-clock second from `first` to before `last` on a day and at a time of the rule."""
-    if rule.rule.by_set_pos:
-        return None
-    for day in range(first // DAY, last // DAY + 1):
-        index = first_from(rule.times, max(first - day * DAY, 0))
-        if index < len(rule.times):
-            local = day * DAY + rule.times[index]
-            if local < last and rule.days.allows(day):
-                return local
-    return None
 
 
 #: Exceptions and counted instances that are looked at; more would make the answer slow.
@@ -226,7 +207,7 @@ def _without_effect(built: Built, steps: StepBudget) -> Iterator[str]:
         yield f"EXDATE {say.moment(local)} takes nothing away: {hint}."
     for day in sorted(of.exception_days)[:_LOOKED_AT]:
         if _on_day(built, day, steps) is None:
-            yield (f"EXDATE {say.date(day * DAY)} takes nothing away: nothing occurs on that day; check it.")
+            yield f"EXDATE {say.date(day * DAY)} takes nothing away: nothing occurs on that day; check it."
 
 
 def _on_day(built: Built, day: int, steps: StepBudget) -> int | None:
@@ -241,11 +222,8 @@ def _on_day(built: Built, day: int, steps: StepBudget) -> int | None:
 def _next(rule: RuleOfSet, second: int, steps: StepBudget) -> int | None:
     """The first instant from a UTC second on. The end of a long COUNT is not looked at, because it would have
     to be counted to."""
-    if isinstance(rule, BoundRule):
-        return next(rule.instants(second, steps), None)
-    if rule.count > _LOOKED_AT:
-        return next(rule.bound.instants(second, steps), None)
-    return next(rule.instants(second, steps), None)
+    too_long = isinstance(rule, CountedRule) and rule.count > _LOOKED_AT
+    return next((rule.bound if too_long else rule).instants(second, steps), None)
 
 
 def _counted(rule: CountedRule, exceptions: frozenset[int], steps: StepBudget) -> Iterator[str]:
@@ -302,8 +280,9 @@ class Warnings:
         built = self.built
         found = list(self.notes)
         for rule in built.set.rules:
-            bound = _bound(rule)
-            found += _of_rule(bound, built)
+            bound = rule.bound
+            if bound.until is not None and bound.until < built.start.instant:
+                found.append("UNTIL lies before DTSTART, so the rule gives nothing; give a later one.")
             found += missing_day_warnings(bound.rule, date.fromordinal(built.start.local // DAY))
             found += clock_change_warnings(bound, built.start, self.now)
         if days_known:
@@ -316,18 +295,9 @@ class Warnings:
         return tuple(dict.fromkeys(found))
 
 
-def _bound(rule: RuleOfSet) -> BoundRule:
-    return rule.bound if isinstance(rule, CountedRule) else rule
-
-
-def _of_rule(bound: BoundRule, built: Built) -> Iterator[str]:
-    if bound.until is not None and bound.until < built.start.instant:
-        yield "UNTIL lies before DTSTART, so the rule gives nothing; give a later one."
-
-
 def _of_start(built: Built, asked_for: bool, first: int | None) -> Iterator[str]:
     """Warnings about DTSTART; `first` is the first occurrence, as far as it is known."""
-    rules = [_bound(rule) for rule in built.set.rules]
+    rules = [rule.bound for rule in built.set.rules]
     start = built.start.instant
     if not asked_for:
         for bound in rules:

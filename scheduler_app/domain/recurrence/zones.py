@@ -32,6 +32,7 @@ from scheduler_app.domain.recurrence.timeline import (
     UNIX_EPOCH,
     first_day,
     is_leap,
+    month_spans,
 )
 
 _NAME: Final = r"(?:[A-Za-z]+|<[A-Za-z0-9+-]+>)"
@@ -40,7 +41,6 @@ _FOOTER: Final = re.compile(
     rf"{_NAME}(?P<std>{_CLOCK})(?:{_NAME}(?P<dst>{_CLOCK})?,(?P<start>[^,]+),(?P<end>[^,]+))?"
 )
 _DATE: Final = re.compile(rf"(?:M(\d+)\.(\d)\.(\d)|(J?)(\d+))(?:/({_CLOCK}))?")
-_DAYS_BEFORE: Final = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
 
 
 def posix_tz_transitions(footer: str, after: int) -> list[tuple[int, int]]:
@@ -85,9 +85,8 @@ def _second(rule: str, year: int) -> int:
 
 
 def _nth_weekday(year: int, month: int, week: int, weekday: int) -> int:
-    leap = is_leap(year)
-    start = first_day(year) + _DAYS_BEFORE[month - 1] + (leap and month > 2)
-    length = _DAYS_BEFORE[month] - _DAYS_BEFORE[month - 1] + (leap and month == 2)
+    begin, length = month_spans(is_leap(year))[month - 1]
+    start = first_day(year) + begin
     offset = (weekday - start) % 7 + (week - 1) * 7  # an ordinal modulo 7 counts from Sunday, as POSIX does
     return start + (offset if offset < length else offset - 7)
 
@@ -109,6 +108,10 @@ class WallClockReading(NamedTuple):
     early: int
     late: int
     kind: str
+
+    def instant(self, *, last: bool) -> int:
+        """The instant to take; of a time that exists twice the `last` one, or the first."""
+        return self.late if last and self.kind == "overlap" else self.early
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +212,7 @@ def zone_names() -> Collection[str]:
 
 
 def find_zone(name: str) -> Zone:
-    """The zone of an IANA name in any case; UnknownZone when there is none."""
+    """The zone of an IANA name in any case; UnknownZone if IANA has no such zone."""
     known = _names().get(name.lower())
     if known is None:
         raise UnknownZone(name)
@@ -269,7 +272,7 @@ _LONGEST = 40
 
 
 def better_zone(name: str) -> str:
-    """What to give instead of `name`, which is no IANA zone."""
+    """What to give instead of `name`, which IANA does not know as a zone."""
     if _OFFSET.fullmatch(name):
         return "an offset knows no clock changes: name a place such as Europe/Paris, or UTC"
     city = name.rpartition("/")[2].strip().replace(" ", "_").lower()

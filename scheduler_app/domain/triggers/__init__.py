@@ -5,8 +5,6 @@ to a recurrence or to an instant; what was written is kept and shown beside it, 
 when an edit changes it or the choices that it is read with.
 """
 
-from scheduler_app.domain.triggers.registry import Given, edited_trigger, names_a_trigger, new_trigger
-
 from .kind import (
     FieldType,
     NotUnderstood,
@@ -17,7 +15,7 @@ from .kind import (
     Value,
     written_value,
 )
-from .registry import BY_NAME, FIELDS, KINDS, ONE_OF
+from .registry import BY_NAME, FIELDS, KINDS, ONE_OF, Given, edited_trigger, names_a_trigger, new_trigger
 from .trigger import Trigger
 
 __all__ = [

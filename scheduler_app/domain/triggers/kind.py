@@ -119,6 +119,12 @@ class TriggerContext:
     """What that calendar leaves of a recurrence, given what its text implies for holidays; None if no
     calendar is known."""
 
+    def parse(self, text: str) -> Recurrence:
+        """The recurrence of a text, as the schedule would read it. Raises InvalidRecurrence."""
+        return Recurrence.parse(
+            text, created_at=self.at, timezone=self.timezone, gap=self.gap, overlap=self.overlap
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Translation:
@@ -145,25 +151,14 @@ class NotUnderstood(InvalidField):
         *,
         not_understood: tuple[str, ...] = (),
         readings: tuple[Translation, ...] = (),
-        context: TriggerContext | None = None,
     ) -> None:
         super().__init__(field, message)
         self.not_understood = not_understood
         """The words that were not understood, as they were written."""
         self.readings = readings
         """What it may mean, where that is known: the person gives one of them instead."""
-        self.context = context
-        """What the readings are read in; known where the trigger is made of its kind."""
-
-    def read_in(self, context: TriggerContext) -> "NotUnderstood":
-        """The same refusal, which knows the context of its readings."""
-        return NotUnderstood(
-            self.field,
-            self.message,
-            not_understood=self.not_understood,
-            readings=self.readings,
-            context=context,
-        )
+        self.context: TriggerContext | None = None
+        """What the readings are read in; set where the trigger is made of its kind."""
 
 
 class TriggerKind(Protocol):
@@ -228,7 +223,7 @@ class ShownReading:
 
 
 def shown_readings(error: NotUnderstood) -> tuple[ShownReading, ...]:
-    """The readings of a refusal, seen from when and where the text was given; none where that is unknown."""
+    """The readings of a refusal, seen from when and where the text was given; empty if that is unknown."""
     context = error.context
     return () if context is None else tuple(_shown(reading, context) for reading in error.readings)
 
@@ -238,13 +233,7 @@ def _shown(reading: Translation, context: TriggerContext) -> ShownReading:
         once = Once(reading.instant)
         found = once.occurrences(reading.instant, _END, limit=1)
         return ShownReading(None, reading.instant, once.description, tuple(found))
-    written = Recurrence.parse(
-        reading.recurrence or "",
-        created_at=context.at,
-        timezone=context.timezone,
-        gap=context.gap,
-        overlap=context.overlap,
-    )
+    written = context.parse(reading.recurrence or "")
     observed = context.observing(written, reading.on_holiday) if context.observing else written
     following = observed.occurrences(context.at, _END, limit=SHOWN)
     run_at = written.after(context.at) if written.is_once else None

@@ -10,12 +10,12 @@ from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.local_time import timezone_named
-from scheduler_app.domain.triggers.cron import Cron
+from scheduler_app.domain.triggers.cron.kind import Cron
 from scheduler_app.domain.triggers.delay_seconds import DelaySeconds
 from scheduler_app.domain.triggers.every_seconds import EverySeconds
 from scheduler_app.domain.triggers.kind import TriggerContext, TriggerField, TriggerKind, Value
 from scheduler_app.domain.triggers.on_demand import OnDemand
-from scheduler_app.domain.triggers.phrase import Phrase
+from scheduler_app.domain.triggers.phrase.kind import Phrase
 from scheduler_app.domain.triggers.rrule import RRule
 from scheduler_app.domain.triggers.run_at import RunAt
 from scheduler_app.domain.triggers.trigger import Trigger

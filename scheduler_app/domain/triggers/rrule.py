@@ -45,8 +45,8 @@ class RRule(TriggerKind):
         recurrence = trigger.recurrence(created_at)
         if self.names_start(trigger.written) or not isinstance(recurrence, Recurrence) or recurrence.is_once:
             return Translation(recurrence=text)
-        kept = kept_start(recurrence, context.timezone, context.at)
-        return Translation(recurrence=f"{kept.line}\n{text}", warnings=kept.warnings)
+        start, warnings = kept_start(recurrence, context.timezone, context.at)
+        return Translation(recurrence=f"{start}\n{text}", warnings=warnings)
 
     def names_start(self, written: Mapping[str, Value]) -> bool:
         """Whether the text has a DTSTART."""

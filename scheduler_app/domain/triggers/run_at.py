@@ -9,7 +9,6 @@ from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.local_time import instant_at, read_local
-from scheduler_app.domain.recurrence import Gap, Overlap
 from scheduler_app.domain.triggers.kind import (
     FieldType,
     Translation,
@@ -22,10 +21,10 @@ from scheduler_app.domain.triggers.kind import (
 
 
 def at_local_time(
-    field: str, local: datetime, timezone: str, gap: Gap, overlap: Overlap, *, names_zone: bool = False
+    field: str, local: datetime, context: TriggerContext, *, names_zone: bool = False
 ) -> Translation:
-    """The one occurrence at `local` (naive, in whole seconds) in an IANA zone, and what a clock change does
-    to it.
+    """The one occurrence at `local` (naive, in whole seconds) in the context's timezone, and what a clock
+    change does to it.
 
     The zone is the schedule's, unless the text of `field` `names_zone` itself. Raises InvalidField for a time
     that a clock change leaves out where `gap` is "skip": it would never run.
@@ -34,23 +33,25 @@ def at_local_time(
     date = f"RDATE:{stamp}"
     if names_zone:
         # A date alone has no zone of its own: that of the set would be the schedule's.
-        date = f"DTSTART:{stamp}Z" if timezone == "UTC" else f"DTSTART;TZID={timezone}:{stamp}"
-    return Translation(recurrence=date, warnings=_clock_change(field, local, timezone, gap, overlap))
+        zone = context.timezone
+        date = f"DTSTART:{stamp}Z" if zone == "UTC" else f"DTSTART;TZID={zone}:{stamp}"
+    return Translation(recurrence=date, warnings=_clock_change(field, local, context))
 
 
-def _clock_change(field: str, local: datetime, timezone: str, gap: Gap, overlap: Overlap) -> tuple[str, ...]:
+def _clock_change(field: str, local: datetime, context: TriggerContext) -> tuple[str, ...]:
+    timezone = context.timezone
     kind = read_local(local, timezone).kind
     clock = f"{local:%H:%M} on {local:%Y-%m-%d}"
     if kind == "gap":
         missing = f"{clock} does not exist in {timezone}, where clocks are put forward then"
-        if gap == "skip":
+        if context.gap == "skip":
             raise InvalidField(
                 field, f"{missing}: with gap=skip it would never run; give another time, or gap=shift"
             )
         return (f"{missing}; it runs at {instant_at(local, timezone):%H:%M} UTC.",)
     if kind == "overlap":
         twice = f"{clock} comes twice in {timezone}, where clocks are put back then"
-        return (f"{twice}; it runs the {overlap} time.",)
+        return (f"{twice}; it runs the {context.overlap} time.",)
     return ()
 
 
@@ -83,7 +84,7 @@ class RunAt(TriggerKind):
             )
         if run_at.microsecond:
             raise InvalidField("run_at", "has a fraction of a second: leave it out, or give an offset too")
-        found = at_local_time("run_at", run_at, context.timezone, context.gap, context.overlap)
+        found = at_local_time("run_at", run_at, context)
         _refuse_past(instant_at(run_at, context.timezone, context.overlap), context)
         return found
 

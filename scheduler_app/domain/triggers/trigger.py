@@ -152,7 +152,8 @@ class Trigger:
                     RecurrenceText(found.recurrence, context.at, zone, gap, overlap, start_implied)
                 )
         except NotUnderstood as error:
-            raise error.read_in(context) from None
+            error.context = context
+            raise
         except InvalidRecurrence as error:
             raise _error_of_kind(error, kind.name) from None
         except OverflowError:  # of a sum of times beyond the last that Python knows
@@ -195,7 +196,7 @@ class Trigger:
         return cache.read(text) if checkpoint is None else text.read(checkpoint)
 
     def recurrence_text(self, created_at: datetime) -> str | None:
-        """The recurrence as text that means the same to whoever takes it; None if there is none.
+        """The recurrence as text that means the same to whoever takes it; None for a trigger without one.
 
         What an earlier release pinned may leave out a part that is read otherwise today.
         """

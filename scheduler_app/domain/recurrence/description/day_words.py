@@ -10,9 +10,9 @@ from dateutil.rrule import weekday
 from scheduler_app.domain.recurrence.description import vocabulary as say
 from scheduler_app.domain.recurrence.rules.days import DayFilter
 from scheduler_app.domain.recurrence.rules.rule import Frequency, Rule, Skip
+from scheduler_app.domain.recurrence.timeline import month_spans
 
 _DATES: Final = 4  # up to this many days of named months are written out one by one
-_SHORTEST: Final = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)  # lengths of the months
 _LEAP: Final = ", in leap years,"
 _WEEK_OF_MONTH: Final[dict[tuple[int, ...], int]] = {
     (1, 2, 3, 4, 5, 6, 7): 1,
@@ -120,8 +120,7 @@ def constraints(of: DayFilter) -> list[str]:
 
 def _all_of(of: DayFilter) -> DayWords:
     """Days that must be several things at once, each of which is named."""
-    text = f"day that is {say.all_of(constraints(of))},"
-    return each(text)
+    return each(f"day that is {say.all_of(constraints(of))},")
 
 
 def _weekdays(of: DayFilter) -> DayWords:
@@ -150,7 +149,7 @@ def _month_days(of: DayFilter, moved: str) -> DayWords:
 
 def _reaches(month: int, days: tuple[int, ...]) -> bool:
     """Whether a month ever has one of the days."""
-    return any(abs(day) <= (29 if month == 2 else _SHORTEST[month]) for day in days)
+    return any(abs(day) <= month_spans(True)[month - 1][1] for day in days)
 
 
 def _numbered(of: DayFilter) -> DayWords:
@@ -210,9 +209,8 @@ def _weeks(of: DayFilter, last: str = "and") -> str:
             ranked = "second" if step == 2 else say.ordinal(step)
             names.append(f"every {ranked} week from week {numbered[0]} to week {numbered[-1]}")
         else:
-            names.append(
-                f"week{'s' if len(numbered) > 1 and last == 'and' else ''} {say.numbers(numbered, last)}"
-            )
+            plural = "s" if len(numbered) > 1 and last == "and" else ""
+            names.append(f"week{plural} {say.numbers(numbered, last)}")
     names += [f"the {say.rank(number)} week" for number in of.by_week_no if number < 0]
     begin = f" (weeks begin on {say.WEEKDAYS[of.week_start]})" if of.week_start else ""
     return f"{say.listed(names, last)} of the year{begin}"
@@ -223,9 +221,8 @@ def _year_days(days: tuple[int, ...], last: str = "and") -> str:
     if min(days) > 0:
         plural = "s" if len(days) > 1 and last == "and" else ""
         return f"day{plural} {say.numbers(days, last)} of the year"
-    names = [f"day {day}" for day in days if day > 0] + [
-        f"the {say.rank(day)} day" for day in days if day < 0
-    ]
+    names = [f"day {day}" if day > 0 else f"the {say.rank(day)} day" for day in days]
+    names.sort(key=lambda name: name.startswith("the"))
     return f"{say.listed(names, last)} of the year"
 
 
@@ -267,7 +264,7 @@ def missing_day_words(of: DayFilter) -> str:
     """`, where there is a 31st,` for days that some of the months or years do not have; else nothing."""
     if (of.by_month == (2,) and of.by_month_day in ((29,), (-29,))) or of.by_year_day in ((366,), (-366,)):
         return _LEAP
-    shortest = min(_SHORTEST[month] for month in of.by_month or range(1, 13))
+    shortest = min(month_spans(False)[month - 1][1] for month in of.by_month or range(1, 13))
     rare = [day for day in of.by_month_day if abs(day) > shortest]
     rare += [day for day in of.by_year_day if abs(day) == 366]
     rare += [number for number in of.by_week_no if abs(number) == 53]

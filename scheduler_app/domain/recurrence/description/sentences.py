@@ -31,7 +31,7 @@ from scheduler_app.domain.recurrence.rules.rule import Frequency, Rule, week_of
 from scheduler_app.domain.recurrence.rules.step_budget import OutOfSteps, StepBudget
 from scheduler_app.domain.recurrence.timeline import DAY
 
-_LONGEST: Final = 300  # of a quoted rule; what is longer is no sentence
+_LONGEST: Final = 300  # of a quoted rule; a longer one is cut
 
 
 @dataclass(frozen=True)
@@ -53,17 +53,9 @@ def quoted_rule(rule: Rule, start: Start) -> SentenceBody:
     return SentenceBody(f"As the rule {shown} says", say.moment(start.local), exact=True)
 
 
-_CALENDAR_UNITS: Final = {
-    Frequency.YEARLY: "year",
-    Frequency.MONTHLY: "month",
-    Frequency.WEEKLY: "week",
-    Frequency.DAILY: "day",
-}
-
-
 def calendar_body(rule: Rule, of: DayFilter, start: Start) -> SentenceBody:
     """The body of a rule whose days are those of `of`, in the periods that INTERVAL allows."""
-    chosen = picked_positions(rule, _times(rule, start))
+    chosen = picked_positions(rule, TimesOfDay(*rule.hours_minutes_seconds(start.local)))
     # Where gaps are left out, the readings in them hold no position.
     if chosen is None or (chosen.days and chosen.times.size > 1 and start.skip_gap and not start.zone.fixed):
         return quoted_rule(rule, start)
@@ -85,13 +77,6 @@ def calendar_body(rule: Rule, of: DayFilter, start: Start) -> SentenceBody:
     )
 
 
-def _times(rule: Rule, start: Start) -> TimesOfDay:
-    time = start.local % DAY
-    return TimesOfDay(
-        rule.by_hour or (time // 3600,), rule.by_minute or (time // 60 % 60,), rule.by_second or (time % 60,)
-    )
-
-
 def _days(rule: Rule, of: DayFilter, positions: tuple[int, ...]) -> DayWords | None:
     """The days, with the periods that take part."""
     words = position_words(rule, of, positions)
@@ -103,7 +88,7 @@ def _days(rule: Rule, of: DayFilter, positions: tuple[int, ...]) -> DayWords | N
 
 def _periods(rule: Rule, of: DayFilter, positions: tuple[int, ...], words: DayWords) -> str | None:
     """`Every second week on Monday`."""
-    unit = _CALENDAR_UNITS[rule.freq]
+    unit = rule.freq.unit
     every = f"Every second {unit}" if rule.interval == 2 else f"Every {rule.interval} {unit}s"
     if rule.freq == Frequency.YEARLY:
         return f"{every} on {words.on}"
@@ -136,13 +121,6 @@ def _anchor(rule: Rule, start: Start) -> str:
     return date
 
 
-_ELAPSED_UNITS: Final = {
-    Frequency.HOURLY: ("hour", 3600),
-    Frequency.MINUTELY: ("minute", 60),
-    Frequency.SECONDLY: ("second", 1),
-}
-
-
 def elapsed_body(rule: Rule, of: DayFilter, start: Start) -> SentenceBody:
     """The body of a rule that steps in elapsed time, on the days of `of`.
 
@@ -161,7 +139,7 @@ def elapsed_body(rule: Rule, of: DayFilter, start: Start) -> SentenceBody:
     if inside is None:
         return quoted_rule(rule, start)
     # BY parts that give several instants for each period divide it by the clock, so that it begins with it.
-    unit = _ELAPSED_UNITS[rule.freq][1] if _expands(rule) else 1
+    unit = rule.freq.seconds if _expands(rule) else 1
     begin = start.local - start.local % unit
     return SentenceBody(
         _every(rule) + inside + _only(rule, of), say.moment(begin), exact=begin == start.local
@@ -170,10 +148,11 @@ def elapsed_body(rule: Rule, of: DayFilter, start: Start) -> SentenceBody:
 
 def _every(rule: Rule) -> str:
     """Its step in the largest unit that counts it evenly."""
-    seconds = rule.interval * _ELAPSED_UNITS[rule.freq][1]
-    unit, length = next(each for each in _ELAPSED_UNITS.values() if seconds % each[1] == 0)
-    count = seconds // length
-    return f"Every {unit}" if count == 1 else f"Every {count} {unit}s"
+    seconds = rule.interval * rule.freq.seconds
+    freqs = (Frequency.HOURLY, Frequency.MINUTELY, Frequency.SECONDLY)
+    largest = next(freq for freq in freqs if seconds % freq.seconds == 0)
+    count = seconds // largest.seconds
+    return f"Every {largest.unit}" if count == 1 else f"Every {count} {largest.unit}s"
 
 
 def _in_each_period(rule: Rule, start: Start) -> str | None:
@@ -227,7 +206,7 @@ def _covers(rule: Rule) -> bool:
 
 def _times_of_day(rule: Rule, start: Start) -> TimesOfDay | None:
     """The times of day at which the rule fires, when they are the same on every day; else None."""
-    unit = _ELAPSED_UNITS[rule.freq][1]
+    unit = rule.freq.seconds
     larger = {3600: 24, 60: 60, 1: 60}[unit]
     if larger % rule.interval:
         return None
@@ -265,11 +244,9 @@ def _picked(rule: Rule, times: TimesOfDay) -> TimesOfDay | None:
         return times
     if rule.freq == Frequency.MINUTELY:
         return TimesOfDay(times.hours, times.minutes, tuple(pick(list(times.seconds), rule.by_set_pos)))
-    inside = [minute * 60 + second for minute in times.minutes for second in times.seconds]
-    chosen = pick(inside, rule.by_set_pos)
-    minutes = tuple(sorted({time // 60 for time in chosen}))
-    seconds = tuple(sorted({time % 60 for time in chosen}))
-    return TimesOfDay(times.hours, minutes, seconds) if len(minutes) * len(seconds) == len(chosen) else None
+    inside = replace(times, hours=(0,)).all()
+    picked = TimesOfDay.of(pick(inside, rule.by_set_pos))
+    return None if picked is None else replace(picked, hours=times.hours)
 
 
 @dataclass(frozen=True)
@@ -284,7 +261,7 @@ def rule_sentence(of: RuleOfSet, start: Start, later: bool, exceptions: bool) ->
     """The sentence for one rule. `later`: its DTSTART lies in the future; `exceptions`: some of its instances
     may be taken away."""
     count = of.count if isinstance(of, CountedRule) else None
-    bound = of.bound if isinstance(of, CountedRule) else of
+    bound = of.bound
     if count == 1 and not exceptions and (only := _first(bound)) is not None:
         return RuleSentence(f"Once, on {say.moment(only + start.zone.offset(only))}")
     rule, days = bound.rule, bound.endless.days.filter

@@ -2,6 +2,7 @@
 positions are days of a period at the same times of day.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -33,6 +34,14 @@ class TimesOfDay:
     hours: tuple[int, ...]
     minutes: tuple[int, ...]
     seconds: tuple[int, ...]
+
+    @classmethod
+    def of(cls, times: Collection[int]) -> "TimesOfDay | None":
+        """Those that are exactly these seconds of the day; None if they are no such product."""
+        hours = tuple(sorted({time // 3600 for time in times}))
+        minutes = tuple(sorted({time // 60 % 60 for time in times}))
+        found = cls(hours, minutes, tuple(sorted({time % 60 for time in times})))
+        return found if found.size == len(times) else None
 
     @property
     def size(self) -> int:
@@ -216,20 +225,15 @@ def picked_positions(rule: Rule, times: TimesOfDay) -> PickedPositions | None:
         by_day.setdefault(sign * (day + 1), set()).add(all_times[time if sign > 0 else size - 1 - time])
     if rule.freq == Frequency.DAILY:
         # A day has its own times and nothing else: later positions name nothing.
+        days: tuple[int, ...] = ()
         chosen = by_day.get(1, set()) | by_day.get(-1, set())
-        return _product((), chosen)
-    chosen = next(iter(by_day.values()))
-    if any(other != chosen for other in by_day.values()):
-        return None
-    return _product(tuple(sorted(by_day, key=lambda day: (day < 0, day))), chosen)
-
-
-def _product(days: tuple[int, ...], chosen: set[int]) -> PickedPositions | None:
-    hours = tuple(sorted({time // 3600 for time in chosen}))
-    minutes = tuple(sorted({time // 60 % 60 for time in chosen}))
-    seconds = tuple(sorted({time % 60 for time in chosen}))
-    times = TimesOfDay(hours, minutes, seconds)
-    return PickedPositions(days, times) if times.size == len(chosen) else None
+    else:
+        days = tuple(sorted(by_day, key=lambda day: (day < 0, day)))
+        chosen = next(iter(by_day.values()))
+        if any(other != chosen for other in by_day.values()):
+            return None
+    picked = TimesOfDay.of(chosen)
+    return None if picked is None else PickedPositions(days, picked)
 
 
 def without_positions(rule: Rule, of: DayFilter, days: tuple[int, ...]) -> tuple[DayFilter, tuple[int, ...]]:
@@ -283,10 +287,8 @@ def _pool(of: DayFilter) -> str | None:
         return None
     if len(must) == 1 and of.by_month_day and min(of.by_month_day) > 0:
         return f"of the days {say.numbers(of.by_month_day)}"
-    names = tuple(day.weekday for day in of.by_day)
-    noun = {_WORKING: "weekday (Monday to Friday)", _WEEKEND: "weekend day (Saturday or Sunday)"}.get(
-        names, "day"
-    )
+    groups = {_WORKING: "weekday (Monday to Friday)", _WEEKEND: "weekend day (Saturday or Sunday)"}
+    noun = groups.get(tuple(day.weekday for day in of.by_day), "day")
     rest = constraints(replace(of, by_day=())) if noun != "day" else must
     if not rest:
         return noun

@@ -6,14 +6,14 @@ DTSTART.
 
 COUNT is kept right without walking from DTSTART each time. An instance is counted from DTSTART on, before
 EXDATE takes any away, and one that a gap shifted counts. So where a rule ends can be known only from a
-place where the count is known: a *mark*, "so many instances lie before this second". A checkpoint, which
+place where the count is known: a *mark*, the number of instances before some second. A checkpoint, which
 a schedule stores, is such a mark; another is kept from the last look-up. For the rules that are common
 with COUNT the number of instances is arithmetic: steps of elapsed time, or days of a year times times of
 a day, with a correction for the readings that a gap took away or laid upon others. The others are counted
 one by one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final, NamedTuple
@@ -71,6 +71,11 @@ class BoundRule:
     until: int | None
     endless: CalendarRule | ElapsedRule
 
+    @property
+    def bound(self) -> "BoundRule":
+        """The rule itself; that of a `CountedRule` is the rule without its COUNT."""
+        return self
+
     def instants(self, second: int, steps: StepBudget, shifted: set[int] | None = None) -> Iterator[int]:
         """The UTC seconds from `second` on, strictly increasing, up to UNTIL; COUNT is not looked at here."""
         until = self.until
@@ -107,7 +112,7 @@ def bind(rule: Rule, start: Start, until: int | None, part: str, steps: StepBudg
             start.local,
             start.zone,
             days,
-            _times(rule, start.local),
+            times_of_day(*rule.hours_minutes_seconds(start.local)),
             start.skip_gap,
             start.last_in_overlap,
         )
@@ -135,17 +140,8 @@ def _filled_in(rule: Rule, start_day: int) -> Rule:
     return filled
 
 
-def _times(rule: Rule, local: int) -> Sequence[int]:
-    time = local % DAY
-    return times_of_day(
-        rule.by_hour or (time // 3600,),
-        rule.by_minute or (time // 60 % 60,),
-        rule.by_second or (time % 60,),
-    )
-
-
 def _check_positions(rule: Rule) -> None:
-    """A position beyond the largest set that a period can give would be searched for in vain."""
+    """A position beyond the largest set that a period can give would be searched for without end."""
     hours, minutes, seconds = (max(len(part), 1) for part in (rule.by_hour, rule.by_minute, rule.by_second))
     largest = {
         Frequency.YEARLY: 371 * hours * minutes * seconds,
@@ -244,7 +240,7 @@ def _picks(rule: CalendarRule, day: int, enough: int, steps: StepBudget) -> int 
         for start, after in _gaps(rule, begin * DAY, stop * DAY):
             if start // DAY != (2 * after - start) // DAY:
                 return None
-            if _lost_at_most(rule, start, after):
+            if rule.first_reading(start, after) is not None:
                 affected.add(rule.period(start // DAY))
         for first, last in affected:
             done += _of_period(rule, first, first * DAY, last * DAY + DAY) - _positions(rule, first, last)
@@ -290,14 +286,6 @@ def _gaps(rule: CalendarRule, begin: int, end: int) -> list[tuple[int, int]]:
     if rule.zone.fixed:
         return []
     return [gap for gap in rule.zone.gaps(begin, end) if begin <= gap[0] < end]
-
-
-def _lost_at_most(rule: CalendarRule, start: int, end: int) -> bool:
-    """Whether the rule has readings in the gap from local `start` to `end`, which lies in one day."""
-    midnight = start // DAY * DAY
-    return rule.days.allows(start // DAY) and first_from(rule.times, start - midnight) < first_from(
-        rule.times, end - midnight
-    )
 
 
 def _lost(rule: CalendarRule, start: int, end: int) -> int:

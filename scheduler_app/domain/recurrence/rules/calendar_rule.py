@@ -58,14 +58,18 @@ class CalendarRule:
 
     def has_reading(self, local: int) -> bool:
         """Whether a rule without BYSETPOS gives the wall-clock reading `local`."""
-        day, time = divmod(local, DAY)
-        index = first_from(self.times, time)
-        return (
-            local >= self.start
-            and index < len(self.times)
-            and self.times[index] == time
-            and self.days.allows(day)
-        )
+        return local >= self.start and self.first_reading(local, local + 1) is not None
+
+    def first_reading(self, begin: int, end: int) -> int | None:
+        """The first wall-clock second from `begin` to before `end` on a day and at a time of the rule;
+        BYSETPOS is not asked."""
+        for day in range(begin // DAY, (end - 1) // DAY + 1):
+            index = first_from(self.times, max(begin - day * DAY, 0))
+            if index < len(self.times):
+                local = day * DAY + self.times[index]
+                if local < end and self.days.allows(day):
+                    return local
+        return None
 
     def _readings(self, local: int, steps: StepBudget) -> Iterator[int]:
         """The wall-clock readings from the local second `local` on, as local seconds in order."""

@@ -53,10 +53,10 @@ def window_from(zone: Zone, second: int) -> DayWindow:
 
 def seconds_of(rule: RuleOfSet, window: DayWindow, steps: StepBudget) -> int:
     """The instants of a rule within a window that does not begin before its start."""
-    bound, until = (rule.bound, rule.last) if isinstance(rule, CountedRule) else (rule, rule.until)
+    until = rule.last if isinstance(rule, CountedRule) else rule.until
     if isinstance(rule, CountedRule) and until is None:
         return _listed(rule, window, steps)
-    endless = bound.endless
+    endless = rule.bound.endless
     if isinstance(endless, CalendarRule):
         found = _of_calendar(endless, window)
     else:
@@ -74,12 +74,7 @@ def _of_calendar(rule: CalendarRule, window: DayWindow) -> int | None:
         return None
     if not rule.days.allows(window.day):
         return 0
-    time = rule.start % DAY
-    times = times_of_day_bits(
-        rule.rule.by_hour or (time // 3600,),
-        rule.rule.by_minute or (time // 60 % 60,),
-        rule.rule.by_second or (time % 60,),
-    )
+    times = times_of_day_bits(*rule.rule.hours_minutes_seconds(rule.start))
     return times >> ((window.begin + window.offset) % DAY) & window.every_second
 
 
@@ -93,7 +88,7 @@ def _of_elapsed(rule: ElapsedRule, window: DayWindow) -> int | None:
     before = window.begin - (rule.first + period * rule.step)
     if -before >= window.end - window.begin:
         return 0
-    found = _every_nth_second(rule.step)
+    found = _repeated(1, rule.step, _TWO_DAYS)
     if rule.width > 1:
         found *= sum(1 << into for into in rule.inner)
     found = found >> before if before >= 0 else found << -before
@@ -120,17 +115,6 @@ def times_of_day_bits(hours: tuple[int, ...], minutes: tuple[int, ...], seconds:
     minute = sum(1 << second for second in seconds or range(60))
     hour = sum(minute << (60 * number) for number in minutes or range(60))
     return sum(hour << (3600 * number) for number in hours or range(24))
-
-
-@lru_cache(maxsize=128)
-def _every_nth_second(step: int) -> int:
-    """Every `step`-th second of two days, from the first on."""
-    found = 1
-    reach = step
-    while reach < _TWO_DAYS:
-        found |= found << reach
-        reach *= 2
-    return found & ((1 << _TWO_DAYS) - 1)
 
 
 _EVERY_TIME: Final = (1 << DAY) - 1
@@ -161,12 +145,7 @@ def times_of(rule: BoundRule) -> int:
         times, size = endless.times, len(endless.times)
         picked = {times[(at - 1 if at > 0 else at) % size] for at in parts.by_set_pos}
         return sum(1 << time for time in picked)
-    time = endless.start % DAY
-    return times_of_day_bits(
-        parts.by_hour or (time // 3600,),
-        parts.by_minute or (time // 60 % 60,),
-        parts.by_second or (time % 60,),
-    )
+    return times_of_day_bits(*parts.hours_minutes_seconds(endless.start))
 
 
 def touched_by_gaps(zone: Zone, times: int, named: int, first: int, end: int) -> tuple[int, int]:
@@ -197,7 +176,7 @@ def daily_times(rule: BoundRule) -> int:
     grid, zone = gcd(endless.step, DAY), endless.zone
     offsets = zone.offsets[bisect_right(zone.starts, endless.start) :]
     met = {(endless.first + offset + into) % grid for offset in set(offsets) for into in endless.inner}
-    return times & _repeated(sum(1 << second for second in met), grid)
+    return times & _repeated(sum(1 << second for second in met), grid, DAY)
 
 
 def _daily_step_times(rule: ElapsedRule) -> int:
@@ -210,13 +189,14 @@ def _daily_step_times(rule: ElapsedRule) -> int:
     if len(phases) > 1:
         return 0
     phase = phases.pop()
-    return _repeated(sum(1 << (phase + second) for second in rule.inner), rule.step)
+    return _repeated(sum(1 << (phase + second) for second in rule.inner), rule.step, DAY)
 
 
-def _repeated(found: int, step: int) -> int:
-    """The same seconds in every `step` seconds of a day."""
+@lru_cache(maxsize=128)
+def _repeated(found: int, step: int, length: int) -> int:
+    """The same seconds again after every `step` seconds, in `length` seconds."""
     reach = step
-    while reach < DAY:
+    while reach < length:
         found |= found << reach
         reach *= 2
-    return found & _EVERY_TIME
+    return found & ((1 << length) - 1)

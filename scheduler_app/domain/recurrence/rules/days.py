@@ -84,21 +84,10 @@ class DayFilter:
         return sum(days_between(*spans[month - 1]) for month in self.by_month)
 
     def _year_days(self, kind: YearKind) -> int:
-        days = 0
-        for number in self.by_year_day:
-            bit = number - 1 if number > 0 else kind.length + number
-            if 0 <= bit < kind.length:
-                days |= 1 << bit
-        return days
+        return _numbered(self.by_year_day, ((0, kind.length),))
 
     def _month_days(self, kind: YearKind) -> int:
-        days = 0
-        for start, length in month_spans(kind.leap):
-            for number in self.by_month_day:
-                offset = number - 1 if number > 0 else length + number
-                if 0 <= offset < length:
-                    days |= 1 << (start + offset)
-        return days
+        return _numbered(self.by_month_day, month_spans(kind.leap))
 
     def _weekdays(self, kind: YearKind) -> int:
         sets = weekday_sets(kind)
@@ -132,6 +121,17 @@ class DayFilter:
         return days & ((1 << kind.length) - 1)
 
 
+def _numbered(numbers: tuple[int, ...], spans: tuple[tuple[int, int], ...]) -> int:
+    """The days of these numbers in each span, given by its first bit and its length."""
+    days = 0
+    for start, length in spans:
+        for number in numbers:
+            offset = number - 1 if number > 0 else length + number
+            if 0 <= offset < length:
+                days |= 1 << (start + offset)
+    return days
+
+
 def _week_years(kind: YearKind, week_start: int) -> tuple[tuple[int, int], ...]:
     """`(bit of the first day of week 1, number of weeks)` of the week-years before, in and after a year.
 
@@ -154,17 +154,17 @@ class Days:
     repeats_after: int
 
     def named(self, year: int) -> int:
-        """The days of a year (see `year`) that the parts and the phase name."""
+        """The days of a year (see `timeline`) that the parts and the phase name."""
         days = self.filter.days(year)
         return days & self.phase(year) if days and self.phase is not None else days
 
     def of_year(self, year: int) -> int:
-        """The days of a year (see `year`)."""
+        """The days of a year (see `timeline`)."""
         return self.named(year)
 
     @property
     def reach(self) -> int:
-        """Days by which one of the days may lie outside of the period that names it (see `skipping`)."""
+        """Days by which one of the days may lie outside of the period that names it (see `SkippingDays`)."""
         return 0
 
     @property
@@ -180,7 +180,7 @@ class Days:
         return bool(self.of_year(year) >> (day - first_day(year)) & 1)
 
     def next(self, day: int, steps: StepBudget) -> int | None:
-        """The first of the days that is not before `day`; None when there is none before the year 10000."""
+        """The first of the days that is not before `day`; None if there are no more before the year 10000."""
         if day > LAST_DAY:
             return None
         day = max(day, FIRST_DAY)
@@ -267,7 +267,7 @@ class SkippingDays(Days):
         if days is None:
             january = first_day(year)
             days = self.named(year)
-            for day, _ in self._moved(year - 1, year + 1):
+            for day, _, _ in self._moved(year - 1, year + 1):
                 if january <= day < first_day(year + 1):
                     days |= 1 << (day - january)
             if len(self._years) == _KEPT:
@@ -279,7 +279,7 @@ class SkippingDays(Days):
         """As `Days.in_period`, with the days that the period named, wherever they came to lie."""
         shift = self.reach
         days = span(self.named, first, last) << shift
-        for day, source in self._moved(_year(first), _year(last)):
+        for day, source, _ in self._moved(_year(first), _year(last)):
             if first <= source <= last:
                 days |= 1 << (day - first + shift)
         return first - shift, days
@@ -290,16 +290,12 @@ class SkippingDays(Days):
         year = _year(day)
         if self.named(year) >> (day - first_day(year)) & 1:
             return None
-        found = (each for each in self._moved_numbers(year - 1, year + 1) if each[0] == day)
+        found = (each for each in self._moved(year - 1, year + 1) if each[0] == day)
         return next(((number, source) for _, source, number in found), None)
 
-    def _moved(self, first: int, last: int) -> list[tuple[int, int]]:
-        """`(day, first day of the period that named it)` for the moved days that the years from `first` to
-        `last` name."""
-        return [(day, source) for day, source, _ in self._moved_numbers(first, last)]
-
-    def _moved_numbers(self, first: int, last: int) -> list[tuple[int, int, int]]:
-        """As `_moved`, with the number that named the day."""
+    def _moved(self, first: int, last: int) -> list[tuple[int, int, int]]:
+        """`(day, first day of the period that named it, the number that did)` for the moved days that the
+        years from `first` to `last` name."""
         found = []
         for year in range(first, last + 1):
             january = first_day(year)
@@ -340,29 +336,18 @@ def limits_of_moved(rule: Rule) -> DayFilter:
 
 def _targets(rule: Rule, year: int) -> set[tuple[int, int, int]]:
     """`(first day of the period, the day moved to, its number)`, the days as days after 1 January, for the
-    days that a year named in vain."""
-    leap = is_leap(year)
-    forward = rule.skip is Skip.FORWARD
+    days that are named and that the year does not have."""
+    spans, numbers = [(0, year_kind(year).length)], rule.by_year_day
+    if rule.by_month_day:
+        of_year, numbers = month_spans(is_leap(year)), rule.by_month_day
+        spans = [of_year[month - 1] for month in rule.by_month or range(1, 13)]
     found = set()
-    if not rule.by_month_day:
-        length = 366 if leap else 365
-        for number in rule.by_year_day:
+    for start, length in spans:
+        for number in numbers:
             if abs(number) > length:
-                found.add((0, _moved_to(number, 0, length, forward), number))
-        return found
-    spans = month_spans(leap)
-    for month in rule.by_month or range(1, 13):
-        start, length = spans[month - 1]
-        for number in rule.by_month_day:
-            if abs(number) > length:
-                found.add((start, _moved_to(number, start, length, forward), number))
+                after = start + length if number > 0 else start
+                found.add((start, after if rule.skip is Skip.FORWARD else after - 1, number))
     return found
-
-
-def _moved_to(number: int, start: int, length: int, forward: bool) -> int:
-    """Where a day beyond the end (or before the beginning) of a period of `length` days comes to lie."""
-    after = start + length if number > 0 else start
-    return after if forward else after - 1
 
 
 def _year(day: int) -> int:

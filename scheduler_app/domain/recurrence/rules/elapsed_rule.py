@@ -22,7 +22,7 @@ from math import gcd
 from typing import Final, NamedTuple
 
 from scheduler_app.domain.recurrence.rules.days import Days
-from scheduler_app.domain.recurrence.rules.rule import Frequency, Rule
+from scheduler_app.domain.recurrence.rules.rule import Rule
 from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
 from scheduler_app.domain.recurrence.timeline import CYCLE_DAYS, CYCLE_YEARS, DAY, LAST_SECOND
 from scheduler_app.domain.recurrence.zones import Zone
@@ -101,9 +101,6 @@ def _repeated(table: bytes, times: int, chosen: tuple[int, ...]) -> bytes:
     return b"".join(table if not chosen or index in chosen else empty for index in range(times))
 
 
-_UNITS: Final = {Frequency.HOURLY: 3600, Frequency.MINUTELY: 60, Frequency.SECONDLY: 1}
-
-
 class _Block(NamedTuple):
     """Periods from `begin` up to `end` on one day and in one offset: only `table` tells which of them pass.
 
@@ -125,24 +122,24 @@ class ElapsedRule:
     zone: Zone
     days: Days
     _unit: int = field(init=False)
-    _width: int = field(init=False)  # how much of a period can fire: a second, where no BY part expands it
-    _step: int = field(init=False)  # seconds from period to period
-    _first: int = field(init=False)  # UTC second at which the first period begins
-    _inner: tuple[int, ...] = field(init=False)  # seconds into a period at which it fires
+    width: int = field(init=False)  # seconds of a period in which it can fire: 1, where no BY part expands it
+    step: int = field(init=False)  # seconds from period to period
+    first: int = field(init=False)  # UTC second at which the first period begins
+    # Seconds into a period at which it fires, where the period runs with the local clock.
+    inner: tuple[int, ...] = field(init=False)
     _test: TimeTest | None = field(init=False)
     _tables: dict[int, bytes] = field(default_factory=dict, init=False)  # by offset
 
     def __post_init__(self) -> None:
-        unit = _UNITS[self.rule.freq]
-        rule = self.rule
+        rule, unit = self.rule, self.rule.freq.seconds
         expands = (unit > 1 and rule.by_second) or (unit == 3600 and rule.by_minute)
         into = (self.start + self.zone.offset(self.start)) % unit if expands else 0
         for name, value in (
             ("_unit", unit),
-            ("_width", unit if expands else 1),
-            ("_step", unit * rule.interval),
-            ("_first", self.start - into),
-            ("_inner", _inner(rule, unit, into) if expands else (0,)),
+            ("width", unit if expands else 1),
+            ("step", unit * rule.interval),
+            ("first", self.start - into),
+            ("inner", _inner(rule, unit, into) if expands else (0,)),
             ("_test", _test(rule, unit)),
         ):
             object.__setattr__(self, name, value)
@@ -150,33 +147,13 @@ class ElapsedRule:
     @property
     def plain(self) -> bool:
         """Whether the instants are simply `start` and every `step` seconds after it."""
-        return self._test is None and self._width == 1 and self.days.everything
-
-    @property
-    def step(self) -> int:
-        """Seconds from period to period."""
-        return self._step
-
-    @property
-    def first(self) -> int:
-        """The UTC second at which the first period begins."""
-        return self._first
-
-    @property
-    def width(self) -> int:
-        """Seconds of a period in which it can fire: 1, where no BY part expands it."""
-        return self._width
-
-    @property
-    def inner(self) -> tuple[int, ...]:
-        """Seconds into a period at which it fires, where the period runs with the local clock."""
-        return self._inner
+        return self._test is None and self.width == 1 and self.days.everything
 
     def instants(self, second: int, steps: StepBudget, shifted: set[int] | None = None) -> Iterator[int]:
         """The UTC seconds from `second` on, strictly increasing. Elapsed time has no gaps: `shifted` stays
         empty."""
         second = max(second, self.start)
-        first, step, inner = self._first, self._step, self._inner
+        first, step, inner = self.first, self.step, self.inner
         period = (second - first) // step
         give_up = self._give_up(second)
         while (block := self._next(period, give_up, steps)) is not None:
@@ -203,9 +180,9 @@ class ElapsedRule:
                 period += 1
 
     def _next(self, period: int, give_up: int, steps: StepBudget) -> _Block | None:
-        """The first block from `period` on that can fire; None when there is none up to `give_up`."""
-        width, step, zone = self._width, self._step, self.zone
-        begin = self._first + period * step
+        """The first block from `period` on that can fire; None if no period up to `give_up` can."""
+        width, step, zone = self.width, self.step, self.zone
+        begin = self.first + period * step
         day_from, day_found = 0, -1
         while begin <= give_up:
             steps.spend()
@@ -219,9 +196,9 @@ class ElapsedRule:
             period = end if jump is None else period + jump
             if period >= end:
                 period = end
-                begin = self._first + period * step
+                begin = self.first + period * step
                 continue
-            begin = self._first + period * step
+            begin = self.first + period * step
             local = begin + offset
             day = local // DAY
             if not day_from <= day <= day_found:
@@ -238,18 +215,18 @@ class ElapsedRule:
             # Nothing before the day that was found; beyond a change of offset it begins at another instant.
             reach = min(day_found * DAY - offset, max(change, (day_found - 2) * DAY))
             period = max(self._period_from(reach - width + 1), period + 1)
-            begin = self._first + period * step
+            begin = self.first + period * step
         return None
 
     def _give_up(self, second: int) -> int:
         """The UTC second by which, from `second` on, calendar, offset and phase have met in every way."""
-        days = self._step // gcd(self._step, DAY)
+        days = self.step // gcd(self.step, DAY)
         years = CYCLE_YEARS * (days // gcd(days, CYCLE_DAYS)) + 1
         return min(LAST_SECOND, max(second, self.zone.steady_from) + years * 366 * DAY)
 
     def _period_from(self, second: int) -> int:
         """The first period that begins at `second` or later."""
-        return -((self._first - second) // self._step)
+        return -((self.first - second) // self.step)
 
     def _table(self, offset: int) -> bytes:
         """The time table while `offset` is in force."""
@@ -257,17 +234,17 @@ class ElapsedRule:
         if table is None:
             table = b"\x01"
             if self._test is not None:
-                local = self._first + offset
+                local = self.first + offset
                 # What fires at one second lies in one unit of the clock, wherever its period begins.
-                start = local if self._width > 1 else local - local % self._unit
-                table = time_table(self._test, self._step, start)
+                start = local if self.width > 1 else local - local % self._unit
+                table = time_table(self._test, self.step, start)
             self._tables[offset] = table
         return table
 
     def _tested(self, begin: int) -> list[int]:
         """The instants of an irregular period, tested one by one: the clock changes in it, or runs askew to
         it."""
-        into = self.start - self._first
+        into = self.start - self.first
         rule, unit = self.rule, self._unit
         minutes = range(60) if unit == 3600 and rule.by_minute else (into // 60,)
         found = []

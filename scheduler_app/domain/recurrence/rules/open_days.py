@@ -94,15 +94,10 @@ def on_open_days(of: RecurrenceSet, observed: Observance) -> RecurrenceSet:
 
 
 def _on_open_days(rule: RuleOfSet, observed: Observance) -> RuleOfSet:
-    if isinstance(rule, CountedRule):
-        return CountedRule(_bound(rule.bound, observed), rule.count)
-    return _bound(rule, observed)
-
-
-def _bound(rule: BoundRule, observed: Observance) -> BoundRule:
-    days = rule.endless.days
-    found = OpenDays(days.filter, days.phase, days.repeats_after, days, observed)
-    return OpenRule(rule.rule, rule.start, rule.until, replace(rule.endless, days=found))
+    bound, days = rule.bound, rule.bound.endless.days
+    open_days = OpenDays(days.filter, days.phase, days.repeats_after, days, observed)
+    found = OpenRule(bound.rule, bound.start, bound.until, replace(bound.endless, days=open_days))
+    return CountedRule(found, rule.count) if isinstance(rule, CountedRule) else found
 
 
 _CHUNK: Final = 1024  # bits that are looked at together
@@ -128,7 +123,7 @@ class RolledSet:
     _by_clock: bool = field(init=False, repr=False)  # whether a rule goes by the wall clock
 
     def __post_init__(self) -> None:
-        rules = [_tied(rule) for rule in self.own.rules]
+        rules = [rule.bound for rule in self.own.rules]
         object.__setattr__(self, "_possible", reduce(or_, map(daily_times, rules), 0))
         object.__setattr__(self, "_by_clock", any(isinstance(rule.endless, CalendarRule) for rule in rules))
 
@@ -325,10 +320,6 @@ class RolledSet:
             return FIRST_SECOND if day < FIRST_DAY else LAST_SECOND + 1
         early, late, _ = self.own.zone.read(day * DAY)
         return min(early, late)
-
-
-def _tied(rule: BoundRule | CountedRule) -> BoundRule:
-    return rule.bound if isinstance(rule, CountedRule) else rule
 
 
 def _members(bits: int, base: int) -> Iterator[int]:

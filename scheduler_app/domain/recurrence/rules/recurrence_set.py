@@ -18,7 +18,7 @@ from heapq import merge
 from math import lcm
 from typing import Final, Literal, Protocol
 
-from scheduler_app.domain.recurrence.rules.bound_rule import BoundRule, CountedRule, RuleOfSet
+from scheduler_app.domain.recurrence.rules.bound_rule import BoundRule, RuleOfSet
 from scheduler_app.domain.recurrence.rules.calendar_rule import CalendarRule
 from scheduler_app.domain.recurrence.rules.day_bits import (
     DayWindow,
@@ -62,7 +62,7 @@ class ClosedDays(Protocol):
         ...
 
     def of_year(self, year: int) -> int:
-        """The closed days of a year as a set (see `year`): bit 0 is 1 January."""
+        """The closed days of a year as a set (see `timeline`): bit 0 is 1 January."""
         ...
 
     def name_of(self, at: date) -> str:
@@ -120,7 +120,7 @@ class Exclusions:
     days: frozenset[int]
     closed: ClosedDays | None = None
     _in_order: tuple[int, ...] = field(init=False, repr=False)  # the instants
-    _of_years: dict[int, int] = field(default_factory=dict, init=False, repr=False)  # the days (see `year`)
+    _of_years: dict[int, int] = field(default_factory=dict, init=False, repr=False)  # the days
     _over: dict[int, int] = field(
         default_factory=dict, init=False, repr=False
     )  # by rule: nothing is left from there on
@@ -206,8 +206,8 @@ class Exclusions:
         not excluded as a whole."""
         if day > LAST_DAY:
             return LAST_SECOND + 1
-        bound = _bound(rule)
-        others = [(_bound(other), times) for other in self.rules if (times := self._taken(other, bound))]
+        bound = rule.bound
+        others = [(other.bound, times) for other in self.rules if (times := self._taken(other, bound))]
         wanted = times_of(bound)
         year = year_of(max(day, FIRST_DAY))
         last_year = self._hopeless_after(bound, [other for other, _ in others], year)
@@ -239,7 +239,7 @@ class Exclusions:
         return self._taken_times[key]
 
     def _hopeless_after(self, rule: BoundRule, others: list[BoundRule], year: int) -> int:
-        """The year after which what was found in vain from `year` on only repeats itself."""
+        """The year after which a search that found nothing from `year` on only repeats itself."""
         ends = [other.until // DAY for other in others if other.until is not None]
         steady = year_of(min(max(self.zone.steady_from // DAY, FIRST_DAY), LAST_DAY)) + 1
         irregular = self.closed.irregular_until if self.closed is not None else year
@@ -308,10 +308,6 @@ class _RuleCursor:
         self._stream = self._rule.instants(instant, steps)
         self._next = next(self._stream, None)
         return self._next == instant
-
-
-def _bound(rule: RuleOfSet) -> BoundRule:
-    return rule.bound if isinstance(rule, CountedRule) else rule
 
 
 def _days(rule: BoundRule, year: int) -> int:

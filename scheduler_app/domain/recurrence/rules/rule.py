@@ -22,6 +22,7 @@ from dateutil.rrule import weekday
 from scheduler_app.domain.recurrence.timeline import (
     CYCLE_DAYS,
     CYCLE_YEARS,
+    DAY,
     days_between,
     first_day,
     first_of_week_year,
@@ -44,6 +45,16 @@ class Frequency(IntEnum):
     MINUTELY = 5
     SECONDLY = 6
 
+    @property
+    def unit(self) -> str:
+        """What it is called in a sentence."""
+        return ("year", "month", "week", "day", "hour", "minute", "second")[self]
+
+    @property
+    def seconds(self) -> int:
+        """The length of its unit, where that is elapsed time."""
+        return {Frequency.HOURLY: 3600, Frequency.MINUTELY: 60, Frequency.SECONDLY: 1}[self]
+
 
 class Skip(StrEnum):
     """What becomes of a day that its month or year does not have (RFC 7529, 4.1)."""
@@ -54,8 +65,8 @@ class Skip(StrEnum):
 
 
 @dataclass(frozen=True)
-class Until:
-    """The inclusive end of a rule: a UTC or local second (see `seconds`), as it was written."""
+class WrittenTime:
+    """A date or date-time as written: its wall-clock second, and whether it is UTC or a date alone."""
 
     second: int
     utc: bool
@@ -69,7 +80,7 @@ class Rule:
     freq: Frequency
     interval: int = 1
     count: int | None = None
-    until: Until | None = None
+    until: WrittenTime | None = None  # the last instant that may fire
     by_month: tuple[int, ...] = ()
     by_week_no: tuple[int, ...] = ()
     by_year_day: tuple[int, ...] = ()
@@ -87,6 +98,16 @@ class Rule:
         """Whether the rule steps in exact time rather than by the calendar."""
         return self.freq >= Frequency.HOURLY
 
+    def hours_minutes_seconds(self, start: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """Those of a calendar rule: what it does not name is the same as in DTSTART, the local second `start`
+        (RFC 5545, 3.3.10)."""
+        time = start % DAY
+        return (
+            self.by_hour or (time // 3600,),
+            self.by_minute or (time // 60 % 60,),
+            self.by_second or (time % 60,),
+        )
+
     def text(self, until: str | None) -> str:
         """The canonical RRULE value; `until` is the UNTIL value already pinned to UTC."""
         parts = [] if self.skip is Skip.OMIT else ["RSCALE=GREGORIAN"]
@@ -97,16 +118,12 @@ class Rule:
             parts.append(f"UNTIL={until}")
         if self.count is not None:
             parts.append(f"COUNT={self.count}")
-        lists: tuple[tuple[str, tuple[int, ...]], ...] = (
+        lists: tuple[tuple[str, Sequence[object]], ...] = (
             ("BYMONTH", self.by_month),
             ("BYWEEKNO", self.by_week_no),
             ("BYYEARDAY", self.by_year_day),
             ("BYMONTHDAY", self.by_month_day),
-        )
-        parts += [f"{name}={','.join(map(str, values))}" for name, values in lists if values]
-        if self.by_day:
-            parts.append("BYDAY=" + ",".join(f"{day.n or ''}{DAY_NAMES[day.weekday]}" for day in self.by_day))
-        lists = (
+            ("BYDAY", [f"{day.n or ''}{DAY_NAMES[day.weekday]}" for day in self.by_day]),
             ("BYHOUR", self.by_hour),
             ("BYMINUTE", self.by_minute),
             ("BYSECOND", self.by_second),

@@ -4,7 +4,3 @@ The evaluator itself is the judge. Only when it says that an instant does not oc
 by one, in the order in which RFC 5545, 3.3.10 applies them: DTSTART, INTERVAL, the BY parts, BYSETPOS, UNTIL
 and COUNT, and then the exceptions of the set.
 """
-
-from scheduler_app.domain.recurrence.why.reason import Reason, RecurrenceVerdict
-
-__all__ = ["Reason", "RecurrenceVerdict"]

@@ -2,55 +2,44 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date
 from typing import Final
 
 from scheduler_app.domain.recurrence.description.vocabulary import MONTHS, WEEKDAYS, ordinal
+from scheduler_app.domain.recurrence.description.vocabulary import date as date_in_words
 from scheduler_app.domain.recurrence.rule_text import write_time
-from scheduler_app.domain.recurrence.rules.bound_rule import BoundRule, CountedRule, RuleOfSet
+from scheduler_app.domain.recurrence.rules.bound_rule import BoundRule, RuleOfSet
 from scheduler_app.domain.recurrence.rules.calendar_rule import CalendarRule
 from scheduler_app.domain.recurrence.rules.days import DayFilter, SkippingDays
 from scheduler_app.domain.recurrence.rules.elapsed_rule import ElapsedRule
 from scheduler_app.domain.recurrence.rules.open_days import OpenDays
 from scheduler_app.domain.recurrence.rules.recurrence_set import Observance, RecurrenceSet
-from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES, Frequency
+from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES
 from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
 from scheduler_app.domain.recurrence.timeline import DAY, first_day, local_datetime, year_of
 from scheduler_app.domain.recurrence.why.reason import Reason
 from scheduler_app.domain.recurrence.zones import Zone
 
-__all__ = ["MONTHS", "UNITS", "day_in_words", "on_the_clock", "ordinal", "part_text", "rule_text"]
-
-UNITS: Final = {
-    Frequency.YEARLY: "year",
-    Frequency.MONTHLY: "month",
-    Frequency.WEEKLY: "week",
-    Frequency.DAILY: "day",
-    Frequency.HOURLY: "hour",
-    Frequency.MINUTELY: "minute",
-    Frequency.SECONDLY: "second",
-}
-
 
 def on_the_clock(local: int) -> str:
     """A local second in words: Wednesday 3 March 2027, 09:30:00."""
-    moment = local_datetime(local, None)
-    return f"{_day(moment)}, {moment:%H:%M:%S}"
+    return f"{day_in_words(local)}, {local_datetime(local, None):%H:%M:%S}"
 
 
 def day_in_words(local: int) -> str:
     """The day of a local second in words: Wednesday 3 March 2027."""
-    return _day(local_datetime(local, None))
-
-
-def _day(moment: datetime) -> str:
-    return f"{WEEKDAYS[moment.weekday()]} {moment.day} {MONTHS[moment.month - 1]} {moment.year}"
+    return f"{WEEKDAYS[local_datetime(local, None).weekday()]} {date_in_words(local)}"
 
 
 def rule_text(bound: BoundRule) -> str:
     """The rule as RFC 5545 writes it."""
     until = None if bound.until is None else write_time(bound.until, utc=True)
     return bound.rule.text(until)
+
+
+def _reason(bound: BoundRule, code: str, message: str) -> Reason:
+    """A reason that is about the rule."""
+    return Reason(code, message, rule_text(bound))
 
 
 def part_text(bound: BoundRule, name: str) -> str | None:
@@ -87,7 +76,7 @@ def closed_on(observed: Observance, local: int) -> str:
 
 
 def _cause_in_rule(rule: RuleOfSet, second: int, shifted: bool) -> Reason:
-    bound = rule.bound if isinstance(rule, CountedRule) else rule
+    bound = rule.bound
     text, endless = rule_text(bound), bound.endless
     if not isinstance(endless, CalendarRule):
         local = second + endless.zone.offset(second)
@@ -101,11 +90,9 @@ def _cause_in_rule(rule: RuleOfSet, second: int, shifted: bool) -> Reason:
         missing = days.missing_at(local // DAY)
         if missing is not None:
             return Reason("SKIP", _skipped(bound, local, *missing), text)
-    counted = (
-        f"; days on which the calendar {endless.days.observed.name} is closed are not counted"
-        if isinstance(endless.days, OpenDays)
-        else ""
-    )
+    counted = ""
+    if isinstance(endless.days, OpenDays):
+        counted = f"; days on which the calendar {endless.days.observed.name} is closed are not counted"
     return Reason("RRULE", f"{text} names {on_the_clock(local)}{counted}.", text)
 
 
@@ -114,11 +101,9 @@ def _cause_in_dates(of: RecurrenceSet, second: int, *, last: bool) -> Reason:
     if found is not None:
         return found
     local = on_the_clock(second + of.zone.offset(second))
-    return (
-        Reason("RDATE", f"A date names {local}.")
-        if of.rules
-        else Reason("DTSTART", f"It fires once, {local}.")
-    )
+    if of.rules:
+        return Reason("RDATE", f"A date names {local}.")
+    return Reason("DTSTART", f"It fires once, {local}.")
 
 
 def _cause_in_clock_change(zone: Zone, second: int, shifted: bool, *, last: bool) -> Reason | None:
@@ -172,13 +157,13 @@ _TIME_PARTS: Final = (
 
 def interval_reason(bound: BoundRule, local: int) -> Reason:
     """The period of the local second takes no part."""
-    unit, interval = UNITS[bound.rule.freq], bound.rule.interval
+    unit, interval = bound.rule.freq.unit, bound.rule.interval
     period = f"the {unit} of {day_in_words(local)}" if unit in ("week", "month", "year") else f"this {unit}"
-    return Reason(
+    return _reason(
+        bound,
         "INTERVAL",
         f"INTERVAL={interval} takes one {unit} in {interval}, counted from that of DTSTART, and {period} is"
         " not one of them.",
-        rule_text(bound),
     )
 
 
@@ -197,19 +182,15 @@ def day_reason(bound: BoundRule, day: int) -> Reason | None:
             continue
         written = part_text(bound, part)
         if written is not None:
-            return Reason(part, f"{written} does not name {day_in_words(day * DAY)}.", rule_text(bound))
-        return Reason(
-            part,
-            f"The rule has no {part}, so DTSTART implies {part}={_listed(days.filter, name)}, which does not"
-            f" name {day_in_words(day * DAY)}.",
-            rule_text(bound),
-        )
+            return _reason(bound, part, f"{written} does not name {day_in_words(day * DAY)}.")
+        implied = f"{part}={_listed(days.filter, name)}, which does not name {day_in_words(day * DAY)}"
+        return _reason(bound, part, f"The rule has no {part}, so DTSTART implies {implied}.")
     if isinstance(days, OpenDays) and days.is_closed(day):
         closed = closed_on(days.observed, day * DAY)
-        return Reason(
+        return _reason(
+            bound,
             "holiday",
             f"{closed[0].upper()}{closed[1:]}, and on_holiday=uncounted does not count that day.",
-            rule_text(bound),
         )
     return None
 
@@ -223,29 +204,23 @@ def time_reason(bound: BoundRule, local: int, implied: dict[str, int]) -> Reason
         value = local // seconds % size
         if given[part]:
             if value not in given[part]:
-                message = f"{part_text(bound, part)} does not name the {unit} {value}."
-                return Reason(part, message, rule_text(bound))
+                return _reason(bound, part, f"{part_text(bound, part)} does not name the {unit} {value}.")
         elif part in implied and value != implied[part]:
-            return Reason(
-                part,
-                f"The rule has no {part}, so DTSTART implies {part}={implied[part]}, and not the {unit}"
-                f" {value}.",
-                rule_text(bound),
-            )
+            why = f"DTSTART implies {part}={implied[part]}, and not the {unit} {value}"
+            return _reason(bound, part, f"The rule has no {part}, so {why}.")
     return None
 
 
 def position_reason(bound: BoundRule) -> Reason:
     """What the other parts name, and BYSETPOS does not pick."""
-    unit = UNITS[bound.rule.freq]
     days, of_open = bound.endless.days, ""
     if isinstance(days, OpenDays):
         of_open = f", of those on which the calendar {days.observed.name} is open"
-    return Reason(
+    return _reason(
+        bound,
         "BYSETPOS",
-        f"The other parts name it, but {part_text(bound, 'BYSETPOS')} picks other times of the {unit}"
-        f"{of_open}.",
-        rule_text(bound),
+        f"The other parts name it, but {part_text(bound, 'BYSETPOS')} picks other times of the "
+        f"{bound.rule.freq.unit}{of_open}.",
     )
 
 
@@ -256,17 +231,9 @@ def _only(day_filter: DayFilter, name: str) -> DayFilter:
 
 
 def _listed(day_filter: DayFilter, name: str) -> str:
-    return ",".join(_values(day_filter, name))
-
-
-def _values(day_filter: DayFilter, name: str) -> Iterator[str]:
     if name == "by_day":
-        return (DAY_NAMES[day.weekday] for day in day_filter.by_day)
-    found: tuple[int, ...] = getattr(day_filter, name)
-    return map(str, found)
-
-
-_PERIODS = {Frequency.HOURLY: 3600, Frequency.MINUTELY: 60, Frequency.SECONDLY: 1}
+        return ",".join(DAY_NAMES[day.weekday] for day in day_filter.by_day)
+    return ",".join(map(str, getattr(day_filter, name)))
 
 
 def fires_at(rule: RuleOfSet | CalendarRule | ElapsedRule, second: int, steps: StepBudget) -> bool:
@@ -278,17 +245,14 @@ def rule_reason(rule: RuleOfSet, second: int, steps: StepBudget) -> Reason | Non
     """The first reason for which a rule does not give a UTC second; None if it gives it."""
     if fires_at(rule, second, steps):
         return None
-    bound = rule.bound if isinstance(rule, CountedRule) else rule
-    endless = bound.endless
+    bound, endless = rule.bound, rule.bound.endless
     if not fires_at(endless, second, steps):
         if isinstance(endless, CalendarRule):
             return _calendar_reason(bound, endless, second)
         return _elapsed_reason(bound, endless, second)
     if bound.until is not None and second > bound.until:
-        return Reason("UNTIL", f"The rule ends with {part_text(bound, 'UNTIL')}.", rule_text(bound))
-    return Reason(
-        "COUNT", f"The rule has ended: {part_text(bound, 'COUNT')} came before it.", rule_text(bound)
-    )
+        return _reason(bound, "UNTIL", f"The rule ends with {part_text(bound, 'UNTIL')}.")
+    return _reason(bound, "COUNT", f"The rule has ended: {part_text(bound, 'COUNT')} came before it.")
 
 
 def _calendar_reason(bound: BoundRule, rule: CalendarRule, second: int) -> Reason:
@@ -296,19 +260,19 @@ def _calendar_reason(bound: BoundRule, rule: CalendarRule, second: int) -> Reaso
     local = second + zone.offset(second)
     missing = _in_gap(rule, second)
     if missing is not None and rule.skip_gap and not rule.rule.by_set_pos and rule.has_reading(missing):
-        return Reason(
+        return _reason(
+            bound,
             "gap",
             f"{on_the_clock(missing)} does not exist in {zone.name}, where clocks are put forward then, and"
             " gap=skip leaves it out.",
-            rule_text(bound),
         )
     if zone.read(local).kind == "overlap" and _parts_allow(rule, local):
         chosen = "last" if rule.last_in_overlap else "first"
-        return Reason(
+        return _reason(
+            bound,
             "overlap",
             f"{on_the_clock(local)} comes twice in {zone.name}, where clocks are put back then, and"
             f" overlap={chosen} takes the {chosen} time.",
-            rule_text(bound),
         )
     if local < rule.start:
         return _before_start(bound, rule.start)
@@ -354,7 +318,7 @@ def _elapsed_reason(bound: BoundRule, rule: ElapsedRule, second: int) -> Reason:
     if second < rule.start:
         return _before_start(bound, rule.start + rule.zone.offset(rule.start))
     into = (second - rule.first) % rule.step
-    period = _PERIODS[rule.rule.freq]
+    period = rule.rule.freq.seconds
     if into >= period:
         return interval_reason(bound, local)
     # What no part says is DTSTART's place in its period, which runs in elapsed time.
@@ -373,4 +337,4 @@ def _implied(rule: ElapsedRule, period: int, local: int, into: int) -> Iterator[
 
 
 def _before_start(bound: BoundRule, start: int) -> Reason:
-    return Reason("DTSTART", f"It comes before DTSTART, {on_the_clock(start)}.", rule_text(bound))
+    return _reason(bound, "DTSTART", f"It comes before DTSTART, {on_the_clock(start)}.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from scheduler_app.domain.recurrence.rules.bound_rule import CountedRule, Start
+from scheduler_app.domain.recurrence.rules.bound_rule import Start
 from scheduler_app.domain.recurrence.rules.open_days import RolledSet
 from scheduler_app.domain.recurrence.rules.recurrence_set import Observance, RecurrenceSet
 from scheduler_app.domain.recurrence.rules.step_budget import OutOfSteps, StepBudget
@@ -34,7 +34,7 @@ _ROLLED: Final = 4_000 * DAY
 
 
 def last_occurrence_before(of: AnySet, second: int, steps: StepBudget) -> int | None:
-    """The last occurrence before a UTC second; None if there is none."""
+    """The last occurrence before a UTC second; None if nothing occurs before it."""
     found, high = _some_before(of, second, steps)
     if found is None:
         return None
@@ -50,7 +50,7 @@ def last_occurrence_before(of: AnySet, second: int, steps: StepBudget) -> int | 
 
 
 def _some_before(of: AnySet, second: int, steps: StepBudget) -> tuple[int | None, int]:
-    """`(an occurrence before a UTC second, a later second from which on there is none up to it)`."""
+    """`(an occurrence before a UTC second, a later second, between which and it nothing occurs)`."""
     lowest = _lowest(of)
     reach, high = _FIRST_REACH, second
     while high > lowest:
@@ -65,8 +65,7 @@ def _some_before(of: AnySet, second: int, steps: StepBudget) -> tuple[int | None
 def _lowest(of: AnySet) -> int:
     """A UTC second before which nothing occurs."""
     own = of.own if isinstance(of, RolledSet) else of
-    bounds = [(rule.bound if isinstance(rule, CountedRule) else rule).start for rule in own.rules]
-    first = min([*bounds, *own.dates[:1]], default=FIRST_SECOND)
+    first = min([*(rule.bound.start for rule in own.rules), *own.dates[:1]], default=FIRST_SECOND)
     return max(first - _ROLLED if isinstance(of, RolledSet) else first, FIRST_SECOND)
 
 
@@ -153,7 +152,7 @@ def _exceptions(of: RecurrenceSet, second: int, local: int, steps: StepBudget) -
         found.append(Reason("EXDATE", f"An EXDATE takes {day_in_words(local)} away as a whole."))
     for rule in of.exception_rules:
         if fires_at(rule, second, steps):
-            text = rule_text(rule.bound if isinstance(rule, CountedRule) else rule)
+            text = rule_text(rule.bound)
             found.append(Reason("EXRULE", f"EXRULE:{text} takes {on_the_clock(local)} away.", text))
     return found
 

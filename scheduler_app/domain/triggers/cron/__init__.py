@@ -4,7 +4,3 @@ Vixie's five fields (crontab(5)) with names, lists, ranges and steps, `@hourly` 
 and `#`, and seconds as a sixth field. Each expression becomes rules that fire at exactly the same times, or
 is refused with the reason and with what to use instead.
 """
-
-from .kind import Cron
-
-__all__ = ["Cron"]

@@ -1,7 +1,7 @@
 """The way back: a recurrence as a cron expression, where one fires at exactly the same times.
 
-An expression is guessed from the days and times, translated, and compared: what differs in anything is
-none. Rules are compared as: for each month and weekday, the days of the month on which they fire, from
+An expression is guessed from the days and times, translated, and compared: one that differs in anything is
+dropped. Rules are compared as: for each month and weekday, the days of the month on which they fire, from
 its beginning and from its end; beside it the times of day. Only what a cron expression can become has
 this form.
 """
@@ -15,6 +15,7 @@ from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Gap, Overlap, Recurrence
 from scheduler_app.domain.recurrence.parsed_text import read_text
 from scheduler_app.domain.recurrence.rules.rule import Frequency, Rule, Skip
+from scheduler_app.domain.recurrence.timeline import local_second
 from scheduler_app.domain.recurrence.zones import find_zone
 from scheduler_app.domain.triggers.cron.expression import (
     HOURS,
@@ -25,12 +26,11 @@ from scheduler_app.domain.triggers.cron.expression import (
     WEEKDAYS,
     FieldSpec,
 )
-from scheduler_app.domain.triggers.cron.translation import cron_reading
+from scheduler_app.domain.triggers.cron.translation import FRIDAY, MONDAY, WORKING, cron_reading, days_of_rank
 from scheduler_app.domain.triggers.kind import TriggerContext
 
+_EVERY: Final = frozenset(range(1, 32))
 _LONGEST: Final = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_WORKING_DAYS: Final = (0, 1, 2, 3, 4)
-_MONDAY, _FRIDAY = 0, 4
 #: `(month, weekday)`, Monday is 0, with days of the month. A day of leap years only, or of others only, has
 #: its BYYEARDAY beside it.
 Days = dict[tuple[int, int], frozenset[int | tuple[int, int]]]
@@ -48,7 +48,7 @@ class DaySets:
 
 
 def day_sets(rules: Iterable[Rule], start: datetime) -> DaySets | None:
-    """The form of rules with DTSTART at the local time `start`; None if they have none."""
+    """The form of rules with DTSTART at the local time `start`; None if they do not have this form."""
     found: dict[tuple[int, int], set[int | tuple[int, int]]] = {}
     times: set[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], bool]] = set()
     for rule in rules:
@@ -66,9 +66,8 @@ def day_sets(rules: Iterable[Rule], start: datetime) -> DaySets | None:
                 found.setdefault((month, weekday), set()).update(held)
     if len(times) != 1:
         return None
-    every = frozenset(range(1, 32))
     by_key = {
-        key: every if set(range(1, _LONGEST[key[0]] + 1)) <= held else frozenset(held)
+        key: _EVERY if set(range(1, _LONGEST[key[0]] + 1)) <= held else frozenset(held)
         for key, held in found.items()
         if held
     }
@@ -92,8 +91,7 @@ def _like_cron(rule: Rule) -> bool:
 
 def _times(rule: Rule, start: datetime) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], bool]:
     if not rule.elapsed:
-        hours = rule.by_hour or (start.hour,)
-        return hours, rule.by_minute or (start.minute,), rule.by_second or (start.second,), False
+        return *rule.hours_minutes_seconds(local_second(start)), False
     hours = rule.by_hour or tuple(range(24))
     every = tuple(range(60))
     # An hour's minute, where it is not given, is not always the same on the clock.
@@ -120,35 +118,26 @@ def _pieces(rule: Rule, start: datetime, times: int) -> list[tuple[int, set[int]
         days = {start.day}
     if not weekdays:
         weekdays = [(0, weekday) for weekday in range(7)]
-    return [(weekday, _ranked(rank) or days or set(range(1, 32))) for rank, weekday in weekdays]
-
-
-def _ranked(rank: int) -> set[int]:
-    """The days of the month on which the first, second, … or last of a weekday falls."""
-    if rank > 0:
-        return set(range(7 * rank - 6, 7 * rank + 1))
-    return set(range(7 * rank, 7 * rank + 7)) if rank else set()
+    return [(day, set(days_of_rank(rank)) if rank else days or set(_EVERY)) for rank, day in weekdays]
 
 
 def _picked(rule: Rule, times: int) -> list[tuple[int, set[int]]] | None:
     weekdays = [(day.n or 0, day.weekday) for day in rule.by_day]
-    if rule.by_month_day or weekdays != [(0, weekday) for weekday in _WORKING_DAYS]:
+    if rule.by_month_day or weekdays != [(0, weekday) for weekday in WORKING]:
         return None
     if rule.by_set_pos == tuple(range(1, times + 1)):
-        return [(weekday, {1}) for weekday in _WORKING_DAYS] + [(_MONDAY, {2, 3})]
+        return [(weekday, {1}) for weekday in WORKING] + [(MONDAY, {2, 3})]
     if rule.by_set_pos == tuple(range(-times, 0)):
-        return [(weekday, {-1}) for weekday in _WORKING_DAYS] + [(_FRIDAY, {-2, -3})]
+        return [(weekday, {-1}) for weekday in WORKING] + [(FRIDAY, {-2, -3})]
     return None
 
 
 _RUN: Final = 3  # this many numbers in a row are a range
-_EVERY: Final = frozenset(range(1, 32))
-_WORKING: Final = range(5)
 
 
 def as_cron(recurrence: Recurrence) -> str | None:
     """The cron expression that fires at the same instants as `recurrence` from its DTSTART on, read with the
-    same timezone, gap and overlap; None if there is none.
+    same timezone, gap and overlap; None if no expression does.
 
     Cron has no start: whether a DTSTART that is still to come matters is for the caller to tell. Six fields
     are given with the seconds first, and so that they have no other reading.
@@ -171,11 +160,10 @@ def as_cron(recurrence: Recurrence) -> str | None:
     )
     for text in _candidates(wanted, fixed):
         try:
-            found = day_sets(
-                read_text(cron_reading(text, None, context).recurrence).rules, recurrence.dtstart
-            )
+            rules = read_text(cron_reading(text, None, context).recurrence).rules
         except InvalidField:
             continue
+        found = day_sets(rules, recurrence.dtstart)
         if found is not None and (replace(found, elapsed=wanted.elapsed) if fixed else found) == wanted:
             return text
     return None
@@ -183,10 +171,7 @@ def as_cron(recurrence: Recurrence) -> str | None:
 
 def _candidates(of: DaySets, fixed: bool) -> Iterator[str]:
     stars = of.elapsed or fixed
-    times = [
-        _numbers(of.minutes, MINUTES, stars),
-        _numbers(of.hours, HOURS, stars),
-    ]
+    times = [_numbers(of.minutes, MINUTES, stars), _numbers(of.hours, HOURS, stars)]
     six = of.seconds != (0,)
     if six:
         times.insert(0, _numbers(of.seconds, SECONDS, stars))
@@ -208,7 +193,7 @@ def _day_fields(of: DaySets, *, names: bool) -> Iterator[tuple[str, str]]:
     # Days that satisfy one of the fields.
     partly = {weekday: days for weekday, days in found.items() if weekday not in whole}
     common = set.intersection(*partly.values())
-    working = [days for weekday, days in partly.items() if weekday in _WORKING]
+    working = [days for weekday, days in partly.items() if weekday in WORKING]
     nearest = set.intersection(*working) - common if working else set()
     weekdays = _listed_weekdays(whole, list(_ranks(partly, common)), names)
     for month_days in dict.fromkeys([_listed_month_days(common, set()), _listed_month_days(common, nearest)]):
@@ -228,8 +213,7 @@ def _ranks(found: dict[int, set[int]], common: set[int]) -> Iterator[tuple[int, 
     """Weekdays with the ranks whose days are all among theirs, without those of every weekday."""
     for weekday, days in found.items():
         for rank in (1, 2, 3, 4, 5, -1):
-            first = 7 * rank - 6 if rank > 0 else -7
-            asked = {day for day in range(first, first + 7) if day <= 31}
+            asked = {day for day in days_of_rank(rank) if day <= 31}
             if asked <= days and not asked <= common:
                 yield rank, weekday
 
@@ -264,7 +248,7 @@ def _numbers(values: tuple[int, ...], spec: FieldSpec, stars: bool) -> str:
 
 
 def _star(values: set[int], spec: FieldSpec) -> str:
-    """`*` or `*/2`; empty where the numbers are no such thing."""
+    """`*` or `*/2`; empty if the numbers are neither."""
     if values >= set(range(spec.low, spec.high + 1)):
         return "*"
     steps = range(2, spec.high + 1) if len(values) > 1 else ()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.recurrence.rule_text import shortened
 
 
 def cron_error(message: str) -> InvalidField:
@@ -17,7 +18,7 @@ def cron_error(message: str) -> InvalidField:
 
 def quoted(text: str) -> str:
     """A piece of the expression as it is shown in a message, cut where it is long."""
-    return repr(text if len(text) <= 40 else text[:40] + "…")
+    return repr(shortened(text))
 
 
 _ITEM: Final = re.compile(r"(\*|[0-9]+|[a-z]+)(?:-([0-9]+|[a-z]+))?(?:/([0-9]+))?", re.IGNORECASE)
@@ -152,7 +153,7 @@ _MOST_OF_A_WEEKDAY: Final = 5
 @dataclass(frozen=True, slots=True)
 class MonthDayField:
     """Days of the month: `numbers` from its beginning (positive) and from its end (-1 is the last), the
-    weekdays (Monday to Friday) `nearest` to a day, and its last weekday. `star`: see `fields.Values`."""
+    weekdays (Monday to Friday) `nearest` to a day, and its last weekday. `star`: see `FieldValues`."""
 
     written: str
     numbers: tuple[int, ...]
@@ -169,7 +170,7 @@ class MonthDayField:
 @dataclass(frozen=True, slots=True)
 class WeekdayField:
     """Weekdays, 0 for Monday: `days` of every week, and `ranked` ones of a month as `(rank, weekday)`, where
-    rank -1 is the last. `star`: see `fields.Values`."""
+    rank -1 is the last. `star`: see `FieldValues`."""
 
     written: str
     days: tuple[int, ...]
@@ -306,8 +307,8 @@ class Expression:
 
 
 def split_fields(text: str) -> list[str]:
-    """The five or six fields of an expression, a shorthand written out; InvalidField for what is none, with
-    what to use instead."""
+    """The five or six fields of an expression, a shorthand written out; InvalidField, with what to use
+    instead, for other text."""
     fields = text.split()
     if not fields:
         raise cron_error("is empty; give five fields: minute, hour, day of the month, month, weekday")

@@ -17,7 +17,6 @@ from datetime import timedelta
 from typing import Final, NamedTuple
 
 from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
-from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.recurrence.description import vocabulary as say
 from scheduler_app.domain.recurrence.parsed_text import MAX_RULES
 from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES
@@ -35,8 +34,8 @@ from scheduler_app.domain.triggers.cron.expression import (
 )
 from scheduler_app.domain.triggers.kind import NotUnderstood, Translation, TriggerContext
 
-_MONDAY: Final = 0
-_FRIDAY: Final = 4
+MONDAY: Final = 0
+FRIDAY: Final = 4
 WORKING: Final = (0, 1, 2, 3, 4)
 _YEAR: Final = tuple(range(1, 13))
 _FEBRUARY: Final = (2,)
@@ -113,20 +112,16 @@ def _of_month(days: MonthDayField, months: tuple[int, ...], positions: bool) -> 
     if days.last_weekday and not positions:
         found += [
             CronDayRule(months, (-1,), _every(*WORKING)),
-            CronDayRule(months, (-3, -2), _every(_FRIDAY)),
+            CronDayRule(months, (-3, -2), _every(FRIDAY)),
         ]
     return plain + picked + _merged(found)
 
 
 def _nearest(day: int, given: tuple[int, ...]) -> Iterator[CronDayRule]:
     """The weekday nearest to a day of each month that has it, within that month."""
-    pieces = [
-        _WeekdaysOfDay(_YEAR, day, WORKING),
-        *_before_saturday(day),
-        # Only a day that is not the last of its month has a next one.
-        *([_WeekdaysOfDay(_YEAR, day + 1, (_MONDAY,))] if day < 31 else []),
-        *_before_last_sunday(day),
-    ]
+    pieces = [_WeekdaysOfDay(_YEAR, day, WORKING), *_before_saturday(day), *_before_last_sunday(day)]
+    if day < 31:  # only a day that is not the last of its month has a next one
+        pieces.append(_WeekdaysOfDay(_YEAR, day + 1, (MONDAY,)))
     for piece in pieces:
         months = tuple(month for month in given or _YEAR if month in piece.months)
         if months:
@@ -139,19 +134,19 @@ def _nearest(day: int, given: tuple[int, ...]) -> Iterator[CronDayRule]:
 def _before_saturday(day: int) -> list[_WeekdaysOfDay]:
     """What stands for a Saturday: the Friday before it, but the Monday after the first of a month."""
     if day == 1:
-        return [_WeekdaysOfDay(_YEAR, 3, (_MONDAY,))]
+        return [_WeekdaysOfDay(_YEAR, 3, (MONDAY,))]
     if day == 29:
         return [
-            _WeekdaysOfDay(_WITHOUT_FEBRUARY, 28, (_FRIDAY,)),
-            _WeekdaysOfDay(_FEBRUARY, 28, (_FRIDAY,), _LEAP_FEBRUARY_28),
+            _WeekdaysOfDay(_WITHOUT_FEBRUARY, 28, (FRIDAY,)),
+            _WeekdaysOfDay(_FEBRUARY, 28, (FRIDAY,), _LEAP_FEBRUARY_28),
         ]
     months = {30: _WITHOUT_FEBRUARY, 31: _OF_31_DAYS}.get(day, _YEAR)
-    return [_WeekdaysOfDay(months, day - 1, (_FRIDAY,))]
+    return [_WeekdaysOfDay(months, day - 1, (FRIDAY,))]
 
 
 def _before_last_sunday(day: int) -> list[_WeekdaysOfDay]:
     """What stands for a Sunday that is the last day of its month: the Friday before it."""
-    friday = (_FRIDAY,)
+    friday = (FRIDAY,)
     pieces = {
         28: _WeekdaysOfDay(_FEBRUARY, 26, friday, _COMMON_FEBRUARY_26),
         29: _WeekdaysOfDay(_FEBRUARY, 27, friday, _LEAP_FEBRUARY_27),
@@ -167,10 +162,15 @@ def _of_week(days: WeekdayField, months: tuple[int, ...], ranks: bool) -> list[C
         return [CronDayRule(months, (), plain + days.ranked)]
     found = [CronDayRule(months, (), plain)] if plain else []
     for rank, weekday in days.ranked:
-        first = 7 * rank - 6 if rank > 0 else -7
-        month_days = tuple(day for day in range(first, first + 7) if day <= 31)
+        month_days = tuple(day for day in days_of_rank(rank) if day <= 31)
         found.append(CronDayRule(months, month_days, _every(weekday)))
     return _merged(found)
+
+
+def days_of_rank(rank: int) -> range:
+    """The days of the month on which the first, second, … or last (-1) of a weekday falls."""
+    first = 7 * rank - 6 if rank > 0 else 7 * rank
+    return range(first, first + 7)
 
 
 def _intersection(left: CronDayRule, right: CronDayRule) -> Iterator[CronDayRule]:
@@ -283,7 +283,7 @@ class CronReading:
 
 
 def cron_reading(text: str, seconds_at: SecondsAt | None, context: TriggerContext) -> CronReading:
-    """The reading of `text`; InvalidField where there is none, NotUnderstood where there are two that differ.
+    """The reading of `text`. Raises InvalidField if it has none, NotUnderstood if it has two that differ.
 
     `seconds_at` tells where the seconds stand in six fields. Without it both readings are tried.
     """
@@ -303,7 +303,7 @@ def cron_reading(text: str, seconds_at: SecondsAt | None, context: TriggerContex
     for at in _BOTH:
         try:
             reading = _reading(fields, at, context)
-            parsed_rules(reading.recurrence, context)
+            context.parse(reading.recurrence)
             found[at] = reading
         except InvalidField as problem:
             if problem.field not in ("cron", "rrule"):
@@ -323,17 +323,6 @@ def recurrence_of(expression: Expression, context: TriggerContext) -> str:
     return "\n".join(f"RRULE:{rule}" for rule in _possible(rules, context))
 
 
-def parsed_rules(text: str, context: TriggerContext) -> Recurrence:
-    """The recurrence of RRULE lines. Raises InvalidRecurrence."""
-    return Recurrence.parse(
-        text,
-        created_at=context.at,
-        timezone=context.timezone,
-        gap=context.gap,
-        overlap=context.overlap,
-    )
-
-
 def _reading(fields: list[str], seconds_at: SecondsAt, context: TriggerContext) -> CronReading:
     expression = read_expression(fields, seconds_at)
     return CronReading(expression, recurrence_of(expression, context))
@@ -349,7 +338,7 @@ def _possible(rules: list[str], context: TriggerContext) -> list[str]:
 
 def _fires(rule: str, context: TriggerContext) -> bool:
     try:
-        parsed_rules(rule, context)
+        context.parse(rule)
     except InvalidRecurrence:
         return False
     return True
@@ -357,7 +346,7 @@ def _fires(rule: str, context: TriggerContext) -> bool:
 
 def _ambiguous(text: str, found: dict[SecondsAt, CronReading], context: TriggerContext) -> NotUnderstood:
     told = ", or ".join(
-        f'"{parsed_rules(reading.recurrence, context).description}" with cron_seconds "{at}"'
+        f'"{context.parse(reading.recurrence).description}" with cron_seconds "{at}"'
         for at, reading in found.items()
     )
     return NotUnderstood(
@@ -372,7 +361,7 @@ _AHEAD = 2 * 366 * DAY  # how far clock changes are looked for; the next ones te
 
 
 def lost_time_warning(of: Expression, context: TriggerContext) -> str | None:
-    """A sentence about the first coming day whose times are all left out; None if there is none."""
+    """A sentence about the first coming day whose times are all left out; None if no day is."""
     if not of.follows_clock:
         return None
     zone = find_zone(context.timezone)
@@ -384,7 +373,7 @@ def lost_time_warning(of: Expression, context: TriggerContext) -> str | None:
         if start <= midnight + first and midnight + last < end:
             instant = to_datetime(zone.read(midnight + first).early)
             # At fixed times it would fire then, if the day is one of its days.
-            fixed = parsed_rules(recurrence_of(_fixed(of), context), replace(context, gap="shift"))
+            fixed = replace(context, gap="shift").parse(recurrence_of(_fixed(of), context))
             if fixed.between(instant, instant + timedelta(seconds=1)):
                 return (
                     f"It follows the clock, as in cron, so it does not fire on {say.date(start)}, when "

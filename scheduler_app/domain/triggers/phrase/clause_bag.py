@@ -8,27 +8,27 @@ from datetime import date, datetime, tzinfo
 from typing import Final, TypeVar
 
 from scheduler_app.domain.local_time import instant_at
-from scheduler_app.domain.recurrence import Gap, Overlap
+from scheduler_app.domain.recurrence.zones import find_zone
+from scheduler_app.domain.triggers.kind import TriggerContext
 from scheduler_app.domain.triggers.phrase import clauses
 from scheduler_app.domain.triggers.phrase.clauses import Clause
 
 
 @dataclass(frozen=True, slots=True)
-class PhraseContext:
-    """When and where a phrase is said; `calendar`: the schedule names one.
+class PhraseContext(TriggerContext):
+    """When and where a phrase is said.
 
     `at` is in UTC, as all instants are here: Python adds to times of a zone and compares them by the wall
     clock, on which an hour may come twice.
     """
 
-    at: datetime
-    zone: tzinfo
-    zone_name: str
-    gap: Gap
-    overlap: Overlap
-    calendar: bool
     names_zone: bool = False
-    """Whether the phrase itself names the zone."""
+    """Whether the phrase itself names the timezone."""
+
+    @property
+    def zone(self) -> tzinfo:
+        """The timezone."""
+        return find_zone(self.timezone).info
 
     @property
     def now(self) -> datetime:
@@ -42,7 +42,7 @@ class PhraseContext:
 
     def local(self, moment: datetime) -> datetime:
         """A naive local time of the zone as an instant, in UTC."""
-        return instant_at(moment, self.zone_name, self.overlap)
+        return instant_at(moment, self.timezone, self.overlap)
 
 
 class PhraseRefused(Exception):
@@ -117,6 +117,14 @@ class ClauseBag:
                 return clause
         return None
 
+    def all(self, kind: type[C]) -> list[C]:
+        """The clauses of a kind that the phrase has, taken or not."""
+        return [clause for clause in self.clauses if isinstance(clause, kind)]
+
+    def find(self, kind: type[C]) -> C | None:
+        """The first of them."""
+        return next(iter(self.all(kind)), None)
+
     def has(self, *kinds: type[Clause]) -> bool:
         return any(isinstance(clause, kinds) for clause in self._left)
 
@@ -143,10 +151,7 @@ class ClauseBag:
     def check_empty(self) -> None:
         """Refuses what was understood but has no place in the meaning of the rest."""
         if self._left:
-            raise PhraseRefused(_without_place(self._left[0]))
-
-
-def _without_place(clause: Clause) -> str:
-    return (
-        f"{NAMES[type(clause)]} does not go together with the rest; say one thing only, or make two schedules"
-    )
+            name = NAMES[type(self._left[0])]
+            raise PhraseRefused(
+                f"{name} does not go together with the rest; say one thing only, or make two schedules"
+            )

@@ -5,7 +5,7 @@ every clause that a phrase contains is used in its result, or the phrase is refu
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, time
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,11 @@ class Time:
     def seconds(self) -> int:
         """Since midnight."""
         return self.hour * 3_600 + self.minute * 60 + self.second
+
+    @property
+    def clock(self) -> time:
+        """As Python's type."""
+        return time(self.hour, self.minute, self.second)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ class NthDay:
 
 @dataclass(frozen=True, slots=True)
 class EasterDay:
-    """A day that moves with Easter Sunday, so many days after it."""
+    """A day that moves with Easter Sunday: it lies `days` after it."""
 
     days: int
     year: int | None = None
@@ -119,8 +124,20 @@ Day = DaysAway | NamedDay | Date | NumericDate | DayNumber | MonthOfYear | EndOf
 DAY, BUSINESS_DAY, WEEKDAY = "day", "business day", "weekday"
 
 
+class Clause:
+    """What one group of words says. The kinds subclass it."""
+
+    __slots__ = ()
+
+
+class ExceptedClause(Clause):
+    """A clause that may stand behind "except"."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class RepeatClause:
+class RepeatClause(Clause):
     """Every `count` units; `doubtful` for "biweekly", which may mean twice in one."""
 
     count: int
@@ -129,15 +146,15 @@ class RepeatClause:
 
 
 @dataclass(frozen=True, slots=True)
-class OftenClause:
-    """Twice a day, once a week: so many times in a unit."""
+class OftenClause(Clause):
+    """Twice a day, once a week: a number of times in a unit."""
 
     times: int
     unit: str
 
 
 @dataclass(frozen=True, slots=True)
-class WeekdaysClause:
+class WeekdaysClause(ExceptedClause):
     """Days of the week that repeat; `step` 2 for "every other"; `business` where business days were named;
     `listed` for several single days without "every", which may mean the next ones alone."""
 
@@ -148,7 +165,7 @@ class WeekdaysClause:
 
 
 @dataclass(frozen=True, slots=True)
-class WeekdayAndDayClause:
+class WeekdayAndDayClause(Clause):
     """Friday the 13th."""
 
     weekday: int
@@ -157,7 +174,7 @@ class WeekdayAndDayClause:
 
 
 @dataclass(frozen=True, slots=True)
-class NthClause:
+class NthClause(ExceptedClause):
     """The first Monday, the last business day: ordinals (negative from the end) and what they count.
 
     `joint` where several weekdays share an ordinal; `every` where "every" stands before it.
@@ -169,7 +186,7 @@ class NthClause:
 
 
 @dataclass(frozen=True, slots=True)
-class MonthDaysClause:
+class MonthDaysClause(ExceptedClause):
     """Days of the month by their numbers; `every` where the phrase says that they repeat."""
 
     days: tuple[int, ...]
@@ -177,7 +194,7 @@ class MonthDaysClause:
 
 
 @dataclass(frozen=True, slots=True)
-class WithinMonthClause:
+class WithinMonthClause(Clause):
     """Only on days of the month with these numbers, in the order in which they come; `every` where the phrase
     says so."""
 
@@ -186,14 +203,14 @@ class WithinMonthClause:
 
 
 @dataclass(frozen=True, slots=True)
-class WeeksClause:
+class WeeksClause(Clause):
     """Only in the ISO weeks of the year with these numbers."""
 
     weeks: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class PeriodClause:
+class PeriodClause(ExceptedClause):
     """Of every month, of the quarter, of every other year."""
 
     unit: str
@@ -201,7 +218,7 @@ class PeriodClause:
 
 
 @dataclass(frozen=True, slots=True)
-class MonthsClause:
+class MonthsClause(ExceptedClause):
     """In January and July, from June to August; `quarters` where they were named as quarters."""
 
     months: tuple[int, ...]
@@ -209,7 +226,7 @@ class MonthsClause:
 
 
 @dataclass(frozen=True, slots=True)
-class YearlyDatesClause:
+class YearlyDatesClause(ExceptedClause):
     """Days of the year that repeat; `every` where the phrase says so."""
 
     dates: tuple[Date, ...]
@@ -217,35 +234,35 @@ class YearlyDatesClause:
 
 
 @dataclass(frozen=True, slots=True)
-class OnClause:
+class OnClause(ExceptedClause):
     """The one day on which a single callback comes."""
 
     days: tuple[Day, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class OnEachClause:
+class OnEachClause(Clause):
     """Several single days, on each of which a callback comes once."""
 
     days: tuple[Day, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class AtClause:
+class AtClause(Clause):
     """An instant that is written with its offset."""
 
     instant: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class TimesClause:
+class TimesClause(ExceptedClause):
     """Times of day."""
 
     times: tuple[Time, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class PartOfDayClause:
+class PartOfDayClause(Clause):
     """In the morning, at night; `daily` for "every morning"."""
 
     part: str
@@ -253,8 +270,8 @@ class PartOfDayClause:
 
 
 @dataclass(frozen=True, slots=True)
-class PastHourClause:
-    """So many minutes past the hour; `of_every_hour` where the clause itself says "every hour", `of_the_hour`
+class PastHourClause(Clause):
+    """Minutes past the hour; `of_every_hour` where the clause itself says "every hour", `of_the_hour`
     where it says "the hour"."""
 
     minutes: tuple[int, ...]
@@ -263,7 +280,7 @@ class PastHourClause:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowClause:
+class WindowClause(ExceptedClause):
     """Between two times of day."""
 
     first: Time
@@ -271,12 +288,12 @@ class WindowClause:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkingHoursClause:
+class WorkingHoursClause(Clause):
     """During business hours: the phrase does not say which."""
 
 
 @dataclass(frozen=True, slots=True)
-class StartClause:
+class StartClause(Clause):
     """The day or the time from which on; `at` is a time that follows the day; `week`: from the Monday of its
     week."""
 
@@ -287,7 +304,7 @@ class StartClause:
 
 
 @dataclass(frozen=True, slots=True)
-class UntilClause:
+class UntilClause(Clause):
     """The day (inclusive) or the time up to which; `at` is a time that follows the day."""
 
     day: Day | None
@@ -296,31 +313,31 @@ class UntilClause:
 
 
 @dataclass(frozen=True, slots=True)
-class ForClause:
-    """For so many units."""
+class ForClause(Clause):
+    """For a number of units."""
 
     count: int
     unit: str
 
 
 @dataclass(frozen=True, slots=True)
-class TotalClause:
-    """So many times in all."""
+class TotalClause(Clause):
+    """A number of times in all."""
 
     times: int
 
 
 @dataclass(frozen=True, slots=True)
-class AfterClause:
-    """In so long: a number of seconds, or of days, weeks, months, years; `now` is `After(0, "second")`."""
+class AfterClause(Clause):
+    """In a number of seconds, days, weeks, months or years; "now" is `AfterClause(0, "second")`."""
 
     count: int
     unit: str
 
 
 @dataclass(frozen=True, slots=True)
-class RollClause:
-    """ "or the business day before": what becomes of a day that is none ("previous", "next" or "nearest");
+class RollClause(Clause):
+    """ "or the business day before": where a day goes on which nobody works ("previous", "next", "nearest");
     `weekday` where it says weekday, which no calendar changes."""
 
     direction: str
@@ -328,7 +345,7 @@ class RollClause:
 
 
 @dataclass(frozen=True, slots=True)
-class InZoneClause:
+class InZoneClause(Clause):
     """The IANA names of the zones in which the times may be meant: one, unless the phrase's name for it has
     several."""
 
@@ -336,63 +353,17 @@ class InZoneClause:
 
 
 @dataclass(frozen=True, slots=True)
-class OnceClause:
+class OnceClause(Clause):
     """ "once", "only once": a single callback."""
 
 
 @dataclass(frozen=True, slots=True)
-class HolidaysClause:
+class HolidaysClause(ExceptedClause):
     """Public holidays, which only a calendar knows."""
 
 
-ExceptedClause = (
-    WeekdaysClause
-    | MonthsClause
-    | MonthDaysClause
-    | NthClause
-    | PeriodClause
-    | YearlyDatesClause
-    | OnClause
-    | TimesClause
-    | WindowClause
-    | HolidaysClause
-)
-
-
 @dataclass(frozen=True, slots=True)
-class ExceptClause:
+class ExceptClause(Clause):
     """What is left out."""
 
     what: tuple[ExceptedClause, ...]
-
-
-Clause = (
-    RepeatClause
-    | OftenClause
-    | WeekdaysClause
-    | WeekdayAndDayClause
-    | NthClause
-    | MonthDaysClause
-    | WithinMonthClause
-    | WeeksClause
-    | PeriodClause
-    | MonthsClause
-    | YearlyDatesClause
-    | OnClause
-    | OnEachClause
-    | AtClause
-    | TimesClause
-    | PartOfDayClause
-    | PastHourClause
-    | WindowClause
-    | WorkingHoursClause
-    | StartClause
-    | UntilClause
-    | ForClause
-    | TotalClause
-    | AfterClause
-    | RollClause
-    | InZoneClause
-    | OnceClause
-    | ExceptClause
-)

@@ -31,7 +31,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     UntilClause,
     WindowClause,
 )
-from scheduler_app.domain.triggers.phrase.words import MONTHS_OF, SECONDS_OF
+from scheduler_app.domain.triggers.phrase.words import DAYS_OF, MONTHS_OF, SECONDS_OF
 
 _LAST_YEAR = 9_998
 _SATURDAY = 5
@@ -43,7 +43,7 @@ def is_fixed_day(day: date) -> Date:
 
 
 def date_of(bag: ClauseBag, clause: Clause, day: Day, today: date) -> date:
-    """The date that `day` of `clause` means; raises Several when there are two, with the clause replaced."""
+    """The date that `day` of `clause` means. Raises AmbiguousPhrase, with the clause replaced, if two do."""
     try:
         choices = dates_of(day, today)
     except PhraseRefused as wrong:
@@ -53,11 +53,8 @@ def date_of(bag: ClauseBag, clause: Clause, day: Day, today: date) -> date:
         raise bag.ambiguity(clause, [[_with_day(clause, one)] for one in either], wrong.message) from None
     if len(choices) == 1:
         return choices[0]
-    raise bag.ambiguity(
-        clause,
-        [[_with_day(clause, is_fixed_day(choice))] for choice in choices],
-        "the day can be read in two ways",
-    )
+    options = [[_with_day(clause, is_fixed_day(choice))] for choice in choices]
+    raise bag.ambiguity(clause, options, "the day can be read in two ways")
 
 
 def _with_day(clause: Clause, day: Day) -> Clause:
@@ -68,7 +65,7 @@ def _with_day(clause: Clause, day: Day) -> Clause:
 
 
 def dates_of(day: Day, today: date) -> list[date]:
-    """The dates that a day can mean, the likelier first; Refused when there is none."""
+    """The dates that a day can mean, the likelier first. Raises PhraseRefused if there is no such date."""
     if isinstance(day, DaysAway):
         return [today + timedelta(day.days)]
     if isinstance(day, NamedDay):
@@ -116,18 +113,15 @@ def _date(day: Date, today: date) -> date:
 
 
 def date_or_none(year: int, month: int, day: int) -> date | None:
-    """The date, or None when there is none."""
+    """The date; None if it does not exist."""
     if not (1 <= year <= _LAST_YEAR and 1 <= month <= 12):
         return None
     return date(year, month, day) if 1 <= day <= monthrange(year, month)[1] else None
 
 
 def _numeric(day: NumericDate, today: date) -> list[date]:
-    found = {
-        _date(Date(day.second, day.first, day.year), today),
-        _date(Date(day.first, day.second, day.year), today),
-    }
-    return sorted(found)
+    either = Date(day.second, day.first, day.year), Date(day.first, day.second, day.year)
+    return sorted({_date(one, today) for one in either})
 
 
 def _numbered(day: DayNumber, today: date) -> date:
@@ -147,7 +141,7 @@ def _numbered(day: DayNumber, today: date) -> date:
 
 
 def months_later(day: date, months: int) -> date:
-    """The same day so many months later, or the last day of that month where it is shorter."""
+    """The same day `months` later, or the last day of that month where it is shorter."""
     index = day.year * 12 + day.month - 1 + months
     year, month = index // 12, index % 12 + 1
     if year > _LAST_YEAR:
@@ -171,7 +165,7 @@ def _nth(day: NthDay, today: date) -> date:
 
 
 def next_easter_days(day: EasterDay, today: date, count: int) -> list[date]:
-    """The coming days that lie so many days after Easter Sunday; the one of a year where that is named."""
+    """The next `count` of these days, or the one of the year that is named."""
     if day.year is not None:
         return [_easter_sunday(day.year) + timedelta(day.days)]
     years = range(today.year, today.year + count + 1)
@@ -191,16 +185,20 @@ def _easter_sunday(year: int) -> date:
     return full_moon + timedelta(7 - (full_moon.weekday() + 1) % 7)
 
 
+def units_later(day: date, count: int, unit: str) -> date:
+    """The day that many days, weeks, months, quarters or years later."""
+    if unit in DAYS_OF:
+        return day + timedelta(DAYS_OF[unit] * count)
+    return months_later(day, MONTHS_OF[unit] * count)
+
+
 def _later(day: Later, today: date) -> list[date]:
     bases = dates_of(day.day, today)
     if day.day == NamedDay(today.weekday()):
         bases = [today, today + timedelta(7)]
     if abs(day.count) > 10_000:
         raise PhraseRefused("this is too far away")
-    days = {"day": 1, "week": 7}.get(day.unit)
-    if days is not None:
-        return [base + timedelta(days * day.count) for base in bases]
-    return [months_later(base, MONTHS_OF[day.unit] * day.count) for base in bases]
+    return [units_later(base, day.count, day.unit) for base in bases]
 
 
 def _ends(unit: str, today: date) -> list[date]:
@@ -269,9 +267,7 @@ def _definite(time: Time, *, later: bool = False) -> Time:
 def _readings(times: tuple[Time, ...]) -> list[tuple[Time, ...]]:
     bare = [time for time in times if time.bare]
     as_written = tuple(_definite(time) if time.bare else time for time in times)
-    if not bare or any(
-        (time.hour > _NOON and not time.sure) or (time.hour == 0 and not time.sure) for time in times
-    ):
+    if not bare or any(not time.sure and (time.hour > _NOON or time.hour == 0) for time in times):
         return [as_written]
     with_meridiem = [time for time in times if time.sure]
     if with_meridiem:
@@ -287,11 +283,9 @@ def _readings(times: tuple[Time, ...]) -> list[tuple[Time, ...]]:
     return _distinct(as_written, shifted)
 
 
-def _distinct(*ways: tuple[Time, ...]) -> list[tuple[Time, ...]]:
-    found: dict[tuple[int, ...], tuple[Time, ...]] = {}
-    for way in ways:
-        found.setdefault(tuple(time.seconds for time in way), way)
-    return list(found.values())
+def _distinct(first: tuple[Time, ...], second: tuple[Time, ...]) -> list[tuple[Time, ...]]:
+    same = [time.seconds for time in first] == [time.seconds for time in second]
+    return [first] if same else [first, second]
 
 
 def take_window(bag: ClauseBag, window: WindowClause) -> tuple[int, int]:
@@ -335,7 +329,7 @@ _SECOND = timedelta(seconds=1)
 def _at(time_: Time) -> time:
     if time_.bare and time_.hour <= 6:
         raise PhraseRefused("say the time of the beginning or the end in full, for example 05:00 or 5pm")
-    return time(time_.hour, time_.minute, time_.second)
+    return time_.clock
 
 
 def next_time(time_: Time, moment: PhraseContext) -> datetime:
@@ -347,7 +341,7 @@ def next_time(time_: Time, moment: PhraseContext) -> datetime:
 
 
 def start_instant(bag: ClauseBag, start: StartClause, moment: PhraseContext, clock: Time | None) -> datetime:
-    """From when on; `clock` is the time of day that goes with its day, midnight if there is none.
+    """From when on; `clock` is the time of day that goes with its day, midnight if that is None.
 
     A beginning of today or without a day is not before the present; one that names a past year is.
     """
@@ -384,19 +378,16 @@ def _ask_which_end(bag: ClauseBag, until: UntilClause, month: MonthOfYear, momen
 
 
 def end_after(length: ForClause, start: datetime | None, moment: PhraseContext) -> datetime:
-    """The last instant of so long from the start, or from now."""
+    """The last instant of that length of time from the start, or from now."""
     base = moment.at if start is None else start
     if length.unit in SECONDS_OF:
         found = base + timedelta(seconds=_bounded(length.count * SECONDS_OF[length.unit], 10**10))
     else:
-        day = base.astimezone(moment.zone).date()
-        days = {"day": 1, "week": 7}.get(length.unit)
-        if days is not None:
-            later = day + timedelta(_bounded(days * length.count, 100_000))
-        else:
-            later = months_later(day, _bounded(MONTHS_OF[length.unit] * length.count, 3_000))
-        clock = base.astimezone(moment.zone).time()
-        found = moment.local(datetime.combine(later, clock))
+        size, most = (DAYS_OF, 100_000) if length.unit in DAYS_OF else (MONTHS_OF, 3_000)
+        _bounded(size[length.unit] * length.count, most)
+        local = base.astimezone(moment.zone)
+        later = units_later(local.date(), length.count, length.unit)
+        found = moment.local(datetime.combine(later, local.time()))
     # Counted from a beginning that is itself an occurrence, the end is the first one too many.
     return found if start is None else found - _SECOND
 

@@ -18,19 +18,15 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     MonthOfYear,
     MonthsClause,
     NamedDay,
-    NthClause,
     OnceClause,
     OnClause,
-    PeriodClause,
     RepeatClause,
     RollClause,
     StartClause,
     Time,
-    TimesClause,
     TotalClause,
     UntilClause,
     WeekdaysClause,
-    WindowClause,
     YearlyDatesClause,
 )
 from scheduler_app.domain.triggers.phrase.grammar_dates import dates, day, month_list, month_of_year
@@ -55,7 +51,15 @@ from scheduler_app.domain.triggers.phrase.words import (
     ZONES_BY_WORDS,
 )
 
+_DIRECTIONS = {"preceding": "previous", "following": "next", "closest": "nearest"}
+_DIRECTIONS |= {direction: direction for direction in ("previous", "next", "nearest")}
 _HOLIDAYS = ("public holidays", "bank holidays", "public holiday", "bank holiday", "holidays", "a holiday")
+
+_CLOSED = (
+    *("a saturday or a sunday", "a saturday or sunday", "saturday or sunday"),
+    *("a weekend day", "a weekend", "the weekend", "weekend"),
+    *("not a business day", "not a working day", "not a weekday", "no business day", "no working day"),
+)
 
 
 def start(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
@@ -72,12 +76,9 @@ def start(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         after = tokens.skip(position + 1, "from", "on")
     if (now := tokens.any_of(after, "now on", "now", "today on")) is not None and not between:
         return (StartClause(DaysAway(0)),), now
-    if between:
-        pair = dates(tokens, after)
-        if pair is not None and len(pair[0]) == 2:
-            return (StartClause(pair[0][0]), UntilClause(pair[0][1])), pair[1]
-    point = _point(tokens, after)
-    if point is None:
+    if between and (pair := dates(tokens, after)) is not None and len(pair[0]) == 2:
+        return (StartClause(pair[0][0]), UntilClause(pair[0][1])), pair[1]
+    if (point := _point(tokens, after)) is None:
         return None
     first, after = StartClause(*point[0]), point[1]
     to = tokens.text(after)
@@ -116,8 +117,7 @@ def until(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
 
 def _point(tokens: Tokens, position: int) -> Found[tuple[Day | None, Time | None, Time | None]]:
     """A day, a time of day with its day perhaps, or a month; and a time that follows a day."""
-    found = day(tokens, position) or month_of_year(tokens, position)
-    if found is not None:
+    if (found := day(tokens, position) or month_of_year(tokens, position)) is not None:
         at = tokens.text(found[1]) == "at"
         later = time(tokens, found[1] + at, bare=at)
         if later is None or (
@@ -126,8 +126,7 @@ def _point(tokens: Tokens, position: int) -> Found[tuple[Day | None, Time | None
             return (found[0], None, None), found[1]
         return (found[0], None, later[0]), later[1]
     position = tokens.skip(position, "at")
-    hour = time(tokens, position, bare=True)
-    if hour is None:
+    if (hour := time(tokens, position, bare=True)) is None:
         return None
     of = day(tokens, hour[1])
     return ((None, hour[0], None), hour[1]) if of is None else ((of[0], hour[0], None), of[1])
@@ -139,21 +138,16 @@ def length(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     after = tokens.says(position, "for the next") or tokens.says(position, "during the next")
     after = after if after is not None else position + led
     counted = number(tokens, after)
-    if tokens.text(after) in ("twice", "thrice"):
-        return (TotalClause(2 if tokens.text(after) == "twice" else 3),), after + 1
-    named = ("times", "occurrences", "runs")
-    if counted is not None and tokens.text(counted[1]) in (*named, "time", "x"):
-        total = tokens.skip(counted[1] + 1, "only", "in")
-        return (TotalClause(counted[0]),), counted[1] + 1 if total == counted[1] + 1 else total
-    found = amount(tokens, after) if led else None
-    if (
-        found is None
-        and led
-        and after > position + 1
-        and tokens.text(after) in ("hour", "day", "week", "month")
-    ):
-        return (ForClause(1, tokens.text(after)),), after + 1
-    return None if found is None else ((ForClause(*found[0]),), found[1])
+    if (times := {"twice": 2, "thrice": 3}.get(tokens.text(after))) is not None:
+        return (TotalClause(times),), after + 1
+    if counted is not None and tokens.text(counted[1]) in ("times", "occurrences", "runs", "time", "x"):
+        return (TotalClause(counted[0]),), tokens.skip(counted[1] + 1, "only", "in")
+    if not led:
+        return None
+    if (found := amount(tokens, after)) is not None:
+        return (ForClause(*found[0]),), found[1]
+    one = after > position + 1 and tokens.text(after) in ("hour", "day", "week", "month")
+    return ((ForClause(1, tokens.text(after)),), after + 1) if one else None
 
 
 def in_so_long(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
@@ -161,12 +155,10 @@ def in_so_long(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     if (after := tokens.any_of(position, "right now", "now", "immediately")) is not None:
         return (AfterClause(0, "second"),), after
     led = tokens.text(position) in ("in", "after")
-    found = amount(tokens, position + led)
-    if found is None:
+    if (found := amount(tokens, position + led)) is None:
         return None
     after = found[1]
-    later = tokens.any_of(after, "from now", "from today", "time")
-    if later is None and not led:
+    if (later := tokens.any_of(after, "from now", "from today", "time")) is None and not led:
         return None
     return (AfterClause(*found[0]),), after if later is None else later
 
@@ -180,20 +172,16 @@ def once(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
 def roll(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """or the business day before, or the nearest weekday, or the next working day if it is a weekend; if it
     is a weekend, then the monday after; the nearest weekday to (a day of the month)."""
-    near = _nearest_to(tokens, position)
-    if near is not None:
+    if (near := _nearest_to(tokens, position)) is not None:
         return near
     condition = _if_it_is_closed(tokens, tokens.skip(position, "or", ","))
     after = tokens.skip(position, "or") if condition is None else tokens.skip(condition, ",", "then")
     if after == position:
         return None
     after = tokens.skip(after, "on", "to", "the")
-    words = {"previous": "previous", "preceding": "previous", "next": "next", "following": "next"}
-    words |= {"nearest": "nearest", "closest": "nearest"}
-    direction = words.get(tokens.text(after), "")
+    direction = _DIRECTIONS.get(tokens.text(after), "")
     edge = {"last": "previous", "first": "next"}.get(tokens.text(after), "")
-    found = _open_day(tokens, after + bool(direction or edge))
-    if found is None:
+    if (found := _open_day(tokens, after + bool(direction or edge))) is None:
         return None
     (weekday, named), end = found
     side = {"before": "previous", "after": "next"}.get(tokens.text(end), "")
@@ -239,8 +227,7 @@ def _if_it_is_closed(tokens: Tokens, position: int) -> int | None:
     if tokens.text(position) not in ("if", "when", "where", "unless"):
         return None
     position += 1
-    after = tokens.any_of(position, "it's", "that's")
-    if after is None:
+    if (after := tokens.any_of(position, "it's", "that's")) is None:
         subject = tokens.any_of(position, "it", "that", "this", "the day", "the date", "that day", "this day")
         if subject is None:
             return None
@@ -248,36 +235,20 @@ def _if_it_is_closed(tokens: Tokens, position: int) -> int | None:
     if after is None:
         return None
     after = tokens.skip(after, "on")
-    return tokens.any_of(
-        after,
-        "a saturday or a sunday",
-        "a saturday or sunday",
-        "saturday or sunday",
-        "a weekend day",
-        "a weekend",
-        "the weekend",
-        "weekend",
-        "not a business day",
-        "not a working day",
-        "not a weekday",
-        "no business day",
-        "no working day",
-    )
+    return tokens.any_of(after, *_CLOSED)
 
 
 def next_few(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
-    """the next 4 fridays, the next 3 weekdays, the next 5 days: so many times in all."""
+    """the next 4 fridays, the next 3 weekdays, the next 5 days: a number of times in all."""
     after = tokens.skip(position, "on", "for", "the")
     count = number(tokens, after + 1) if tokens.text(after) in ("next", "coming", "following") else None
     if count is None:
         return None
     if tokens.text(after - 1) != "for" and tokens.text(count[1]) == "days":
         return (RepeatClause(1, "day"), TotalClause(count[0])), count[1] + 1
-    group = day_group(tokens, count[1])
-    if group is not None and group[0].days != WEEKEND:
+    if (group := day_group(tokens, count[1])) is not None and group[0].days != WEEKEND:
         return (group[0], TotalClause(count[0])), group[1]
-    found = weekday_list(tokens, count[1])
-    if found is None or len(found[0][0]) > 1:
+    if (found := weekday_list(tokens, count[1])) is None or len(found[0][0]) > 1:
         return None
     return (WeekdaysClause(found[0][0]), TotalClause(count[0])), found[1]
 
@@ -287,14 +258,10 @@ def left_out(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     if tokens.text(position) not in EXCEPT:
         return None
     after = tokens.skip(position + 1, "not", "for", "on")
-    if (
-        tokens.text(position) == "not"
-        and tokens.text(after) not in ("at", "in", "between")
-        and (tokens.text(after - 1) != "on")
-    ):
+    named = tokens.text(after) in ("at", "in", "between") or tokens.text(after - 1) == "on"
+    if tokens.text(position) == "not" and not named:
         return None
-    found = several(tokens, after, _left)
-    if found is None:
+    if (found := several(tokens, after, _left)) is None:
         return None
     return (ExceptClause(tuple(one for some in found[0] for one in some)),), found[1]
 
@@ -308,8 +275,7 @@ def _left(tokens: Tokens, position: int) -> Found[tuple[ExceptedClause, ...]]:
     ordered = nth(tokens, position) or month_days(tokens, position)
     if ordered is not None and (scope := period(tokens, ordered[1])) is not None:
         return (*_left_of(ordered[0]), *_left_of(scope[0])), scope[1]
-    dated = dates(tokens, tokens.skip(position, "the"))
-    if dated is not None:
+    if (dated := dates(tokens, tokens.skip(position, "the"))) is not None:
         whole = YearlyDatesClause(dated[0]) if yearly_dates(dated[0]) else OnClause(dated[0])
         return (whole,), dated[1]
     if ordered is not None:
@@ -320,27 +286,14 @@ def _left(tokens: Tokens, position: int) -> Found[tuple[ExceptedClause, ...]]:
         return (MonthsClause(of[0]),), of[1]
     if (single := day(tokens, position)) is not None:
         return (OnClause((single[0],)),), single[1]
-    between = window(tokens, position)
-    if between is not None and tokens.text(position) in ("between", "from"):
+    if (between := window(tokens, position)) is not None and tokens.text(position) in ("between", "from"):
         return _left_of(between[0]), between[1]
     at = times(tokens, position) if tokens.text(position) == "at" else None
     return None if at is None else (_left_of(at[0]), at[1])
 
 
 def _left_of(clauses: tuple[Clause, ...]) -> tuple[ExceptedClause, ...]:
-    kinds = (
-        WeekdaysClause,
-        MonthsClause,
-        MonthDaysClause,
-        NthClause,
-        PeriodClause,
-        YearlyDatesClause,
-        OnClause,
-        TimesClause,
-        WindowClause,
-        HolidaysClause,
-    )
-    return tuple(clause for clause in clauses if isinstance(clause, kinds))
+    return tuple(clause for clause in clauses if isinstance(clause, ExceptedClause))
 
 
 def zone(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:

@@ -30,7 +30,6 @@ from scheduler_app.domain.triggers.phrase.tokens import (
     Found,
     Tokens,
     amount,
-    joined,
     number,
     ordinal,
     several,
@@ -52,28 +51,18 @@ _NEXT = ("next", "this", "coming")
 
 def dates(tokens: Tokens, position: int) -> Found[tuple[Date, ...]]:
     """24 december, december 24th 2026, friday 20 november; lists of them; several days or months of one."""
-    found: list[Date] = []
-    after: int | None = position
-    while after is not None:
-        one = _dates(tokens, tokens.skip(after, "on") if found else after)
-        if one is None:
-            break
-        found += one[0]
-        position = one[1]
-        after = joined(tokens, position)
-    return (tuple(found), position) if found else None
+    found = several(tokens, position, _dates, "on")
+    return None if found is None else (tuple(date for some in found[0] for date in some), found[1])
 
 
 def _dates(tokens: Tokens, position: int) -> Found[tuple[Date, ...]]:
-    weekday = WEEKDAYS.get(tokens.text(position))
-    if weekday is not None:
+    if (weekday := WEEKDAYS.get(tokens.text(position))) is not None:
         position = tokens.skip(position + 1, ",", "the")
     for name, (month, number_) in FEASTS.items():
         if (after := tokens.says(position, name)) is not None:
             year = _year(tokens, after)
             return (Date(month, number_, year[0], weekday),), year[1]
-    iso = _iso(tokens, position)
-    if iso is not None:
+    if (iso := _iso(tokens, position)) is not None:
         return (Date(iso[0].month, iso[0].day, iso[0].year, weekday),), iso[1]
     return _day_then_month(tokens, position, weekday) or _month_then_day(tokens, position, weekday)
 
@@ -92,11 +81,9 @@ def _day_number(tokens: Tokens, position: int) -> Found[int]:
 
 
 def _day_then_month(tokens: Tokens, position: int, weekday: int | None) -> Found[tuple[Date, ...]]:
-    days = several(tokens, position, _day_number)
-    if days is None:
+    if (days := several(tokens, position, _day_number)) is None:
         return None
-    months = several(tokens, tokens.skip(days[1], "day", "of"), _month)
-    if months is None:
+    if (months := several(tokens, tokens.skip(days[1], "day", "of"), _month)) is None:
         return None
     year = _year(tokens, months[1])
     found = tuple(Date(month, day, year[0], weekday) for month in months[0] for day in days[0])
@@ -109,11 +96,9 @@ def _month(tokens: Tokens, position: int) -> Found[int]:
 
 
 def _month_then_day(tokens: Tokens, position: int, weekday: int | None) -> Found[tuple[Date, ...]]:
-    month = _month(tokens, position)
-    if month is None:
+    if (month := _month(tokens, position)) is None:
         return None
-    days = several(tokens, month[1], _date_in_month)
-    if days is None:
+    if (days := several(tokens, month[1], _date_in_month)) is None:
         return None
     year = _year(tokens, days[1])
     return tuple(Date(month[0], day, year[0], weekday) for day in days[0]), year[1]
@@ -164,8 +149,7 @@ def _later(tokens: Tokens, position: int) -> Found[Day]:
         and tokens.at(position + 2).kind != "number"
     ):
         return Later(1, "week", NamedDay(weekday)), position + 2
-    length = amount(tokens, position)
-    if length is None or length[0][1] not in ("day", "week", "month", "year"):
+    if (length := amount(tokens, position)) is None or length[0][1] not in ("day", "week", "month", "year"):
         return None
     (count, unit), after = length
     side = tokens.text(after)
@@ -243,8 +227,7 @@ def _relative(tokens: Tokens, position: int) -> Found[Day]:
 
 
 def _end(tokens: Tokens, position: int) -> Found[Day]:
-    after = tokens.any_of(position, "at the end of", "the end of", "at end of", "end of")
-    if after is None:
+    if (after := tokens.any_of(position, "at the end of", "the end of", "at end of", "end of")) is None:
         after = tokens.any_of(position, "the last day of", "last day of")
         if after is not None and tokens.text(after) != "this":
             return None
@@ -279,8 +262,7 @@ def _named(tokens: Tokens, position: int) -> Found[Day]:
         later = WEEKDAYS.get(tokens.text(tokens.skip(after, "on")))
         return None if later is None else (NamedDay(later, "next week"), tokens.skip(after, "on") + 1)
     which = tokens.text(position) if tokens.text(position) in _NEXT else ""
-    weekday = WEEKDAYS.get(tokens.text(position + bool(which)))
-    if weekday is None:
+    if (weekday := WEEKDAYS.get(tokens.text(position + bool(which)))) is None:
         return None
     position += 1 + bool(which)
     if not which and (after := tokens.any_of(position, "next week", "of next week")) is not None:
@@ -305,8 +287,7 @@ def _numbered(tokens: Tokens, position: int) -> Found[Day]:
 
 def month_of_year(tokens: Tokens, position: int) -> Found[Day]:
     """in june, march 2027: for a start or an end."""
-    month = _month(tokens, tokens.skip(position, "in", "of"))
-    if month is None:
+    if (month := _month(tokens, tokens.skip(position, "in", "of"))) is None:
         return None
     year = _year(tokens, month[1])
     return MonthOfYear(month[0], year[0]), year[1]
@@ -322,8 +303,7 @@ def on(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     for which in _NEXT:
         if (after := tokens.any_of(position, f"{which} weekend", f"on {which} weekend")) is not None:
             return (OnClause((NamedDay(5, which), NamedDay(6, which))),), after
-    found = day(tokens, position)
-    if found is None:
+    if (found := day(tokens, position)) is None:
         return None
     days, position = [found[0]], found[1]
     while tokens.text(position) == "or" and (more := day(tokens, position + 1)) is not None:
@@ -334,15 +314,13 @@ def on(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
 
 def month_list(tokens: Tokens, position: int) -> Found[tuple[int, ...]]:
     """Months joined by commas or "and", or as ranges."""
-    found = several(tokens, position, _months)
-    if found is None:
+    if (found := several(tokens, position, _months)) is None:
         return None
     return tuple(dict.fromkeys(month for some in found[0] for month in some)), found[1]
 
 
 def _months(tokens: Tokens, position: int) -> Found[tuple[int, ...]]:
-    first = MONTHS.get(tokens.text(position))
-    if first is None:
+    if (first := MONTHS.get(tokens.text(position))) is None:
         return None
     last = MONTHS.get(tokens.text(position + 2)) if tokens.text(position + 1) in TO else None
     if last is None:
@@ -365,8 +343,7 @@ def months(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         return (MonthsClause(_month_range(*(end for end in ends if end is not None))),), position + 4
     led = word in ("in", "of", "during") or word in EVERY
     position = tokens.skip(position + led, "each", "every") if led else position
-    found = month_list(tokens, position + (word == "from"))
-    if found is None or not (led or len(found[0]) > 1):
+    if (found := month_list(tokens, position + (word == "from"))) is None or not (led or len(found[0]) > 1):
         return None
     return (MonthsClause(found[0]),), found[1]
 
@@ -375,8 +352,7 @@ def quarters(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """in q1, in q1 and q3, during the first quarter: the months of calendar quarters."""
     if tokens.text(position) not in ("in", "during"):
         return None
-    found = several(tokens, position + 1, _quarter)
-    if found is None:
+    if (found := several(tokens, position + 1, _quarter)) is None:
         return None
     months = tuple(month for number in dict.fromkeys(found[0]) for month in _months_of_quarter(number))
     return (MonthsClause(months, quarters=True),), found[1]
@@ -396,8 +372,7 @@ def weeks(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """in week 12, of weeks 1 and 20 [of the year], in odd weeks."""
     led = tokens.text(position) in ("in", "of", "during", "on")
     position = tokens.skip(position + led, *EVERY)
-    parity = {"odd": 1, "even": 2}.get(tokens.text(position))
-    if parity is not None:
+    if (parity := {"odd": 1, "even": 2}.get(tokens.text(position))) is not None:
         after = tokens.any_of(position + 1, "numbered weeks", "weeks", "week", "calendar weeks")
         return None if after is None or not led else ((WeeksClause(tuple(range(parity, 54, 2))),), after)
     if not led or tokens.text(position) not in ("week", "weeks"):

@@ -36,21 +36,16 @@ from scheduler_app.domain.triggers.phrase.words import (
 
 WORKDAYS = (0, 1, 2, 3, 4)
 WEEKEND = (5, 6)
-_BUSINESS = (
-    "business day",
-    "business days",
-    "working day",
-    "working days",
-    "workday",
-    "workdays",
-    "work day",
+_BUSINESS = tuple(
+    f"{word}{end}"
+    for word in ("business day", "working day", "workday", "work day", "businessday")
+    for end in ("", "s")
 )
-_BUSINESS_MORE = ("work days", "businessday", "businessdays")
 
 
 def business_days(tokens: Tokens, position: int) -> int | None:
     """The position after "business day(s)" or a synonym."""
-    return tokens.any_of(position, *_BUSINESS, *_BUSINESS_MORE)
+    return tokens.any_of(position, *_BUSINESS)
 
 
 def day_group(tokens: Tokens, position: int) -> Found[WeekdaysClause]:
@@ -72,8 +67,7 @@ def weekday_list(tokens: Tokens, position: int) -> Found[tuple[tuple[int, ...], 
         after = tokens.skip(after, "on") if days else after
         if tokens.text(after) in EVERY and days:
             after += 1
-        found = _weekdays(tokens, after)
-        if found is None:
+        if (found := _weekdays(tokens, after)) is None:
             break
         (some, several_of_it), position = found
         days += [day for day in some if day not in days]
@@ -86,14 +80,12 @@ def weekday_list(tokens: Tokens, position: int) -> Found[tuple[tuple[int, ...], 
 
 
 def _weekdays(tokens: Tokens, position: int) -> Found[tuple[tuple[int, ...], bool]]:
-    first = one_weekday(tokens, position)
-    if first is None:
+    if (first := one_weekday(tokens, position)) is None:
         return None
     (day, plural), position = first
-    if tokens.text(position) in TO - {"until", "til"}:
-        last = one_weekday(tokens, position + 1)
-        if last is not None:
-            return (_weekday_range(day, last[0][0]), True), last[1]
+    to = tokens.text(position) in TO - {"until", "til"}
+    if to and (last := one_weekday(tokens, position + 1)) is not None:
+        return (_weekday_range(day, last[0][0]), True), last[1]
     return ((day,), plural), position
 
 
@@ -126,8 +118,7 @@ def weekdays(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     group = day_group(tokens, position)
     if group is not None and (tokens.text(group[1] - 1).endswith("s") or _plural_part(tokens, group[1])):
         return (group[0],), group[1]
-    found = weekday_list(tokens, position)
-    if found is None:
+    if (found := weekday_list(tokens, position)) is None:
         return None
     (days, plural), after = found
     plural = plural or _plural_part(tokens, after)
@@ -146,8 +137,7 @@ def friday_the_13th(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """[every] friday the 13th."""
     position = tokens.skip(position, "on")
     repeated = tokens.text(position) in EVERY
-    weekday = one_weekday(tokens, position + repeated)
-    if weekday is None or tokens.text(weekday[1]) != "the":
+    if (weekday := one_weekday(tokens, position + repeated)) is None or tokens.text(weekday[1]) != "the":
         return None
     day = ordinal(tokens, weekday[1] + 1)
     if day is None or tokens.text(day[1]) in ("of", *MONTHS) or not 1 <= day[0] <= 31:
@@ -160,8 +150,7 @@ def nth(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     position = tokens.skip(position, "on")
     every = tokens.text(position) in EVERY
     position += every
-    found = several(tokens, position, _positions)
-    if found is None:
+    if (found := several(tokens, position, _positions)) is None:
         return None
     positions = tuple(pair for some, _ in found[0] for pair in some)
     return (NthClause(positions, any(joint for _, joint in found[0]), every),), found[1]
@@ -174,8 +163,7 @@ def _positions(tokens: Tokens, position: int) -> Found[tuple[tuple[tuple[int, in
     )
     if ordinals is None or any(number == 0 for number in ordinals[0]):
         return None
-    what = _counted(tokens, ordinals[1])
-    if what is None:
+    if (what := _counted(tokens, ordinals[1])) is None:
         return None
     counted, after = what
     return (tuple((number, one) for number in ordinals[0] for one in counted), len(counted) > 1), after
@@ -202,18 +190,8 @@ def _counted(tokens: Tokens, position: int) -> Found[tuple[int | str, ...]]:
         return (WEEKDAY,), after
     if (after := tokens.any_of(position, "calendar day", "day", "days")) is not None:
         return (DAY,), after
-    first = one_weekday(tokens, position)
-    if first is None:
-        return None
-    found: list[int | str] = [first[0][0]]
-    position = first[1]
-    while (after := joined(tokens, position)) is not None:
-        more = one_weekday(tokens, after)
-        if more is None:
-            break
-        found.append(more[0][0])
-        position = more[1]
-    return tuple(found), position
+    found = several(tokens, position, one_weekday)
+    return None if found is None else (tuple(day for day, _ in found[0]), found[1])
 
 
 def month_days(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
@@ -228,25 +206,21 @@ def month_days(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         if numbers is None or not all(1 <= day <= 31 for day in numbers[0]):
             return None
         return (MonthDaysClause(numbers[0], every),), numbers[1]
-    parity = {"odd": 1, "even": 2}.get(tokens.text(position))
-    if parity is not None:
+    if (parity := {"odd": 1, "even": 2}.get(tokens.text(position))) is not None:
         after = tokens.any_of(position + 1, "numbered days", "days", "day", "dates")
         return None if after is None else ((MonthDaysClause(tuple(range(parity, 32, 2)), every=True),), after)
-    found = several(tokens, position, _day_numbers)
-    if found is None or tokens.text(found[1]) in UNITS:
+    if (found := several(tokens, position, _day_numbers)) is None or tokens.text(found[1]) in UNITS:
         return None
     days = tuple(dict.fromkeys(day for some in found[0] for day in some))
     return ((MonthDaysClause(days, every),), found[1]) if all(1 <= day <= 31 for day in days) else None
 
 
 def _day_numbers(tokens: Tokens, position: int) -> Found[tuple[int, ...]]:
-    first = _the_ordinal(tokens, position)
-    if first is None or first[0] < 0:
+    if (first := _the_ordinal(tokens, position)) is None or first[0] < 0:
         return None
-    if tokens.text(first[1]) in TO - {"until", "till", "til"}:
-        last = _the_ordinal(tokens, first[1] + 1)
-        if last is not None and first[0] < last[0] <= 31:
-            return tuple(range(first[0], last[0] + 1)), last[1]
+    to = tokens.text(first[1]) in TO - {"until", "till", "til"}
+    if to and (last := _the_ordinal(tokens, first[1] + 1)) is not None and first[0] < last[0] <= 31:
+        return tuple(range(first[0], last[0] + 1)), last[1]
     return (first[0],), first[1]
 
 
@@ -276,7 +250,7 @@ def yearly_dates(dates: tuple[Date, ...]) -> bool:
 
 #: Every month has a day so far before its last one.
 _FARTHEST = 27
-_BEFORE = ("before the end", "before end", "before the last day", "before last day")
+_BEFORE_THE_END = ("before the end", "before end", "before the last day", "before last day")
 
 
 def edge_of_every(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
@@ -296,9 +270,7 @@ def before_the_end(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     count = (1, position + 1) if tokens.text(position) in ("the", "a") else number(tokens, position)
     if count is None or not 1 <= count[0] <= _FARTHEST or tokens.text(count[1]) not in ("day", "days"):
         return None
-    end = tokens.any_of(
-        count[1] + 1, "before the end", "before end", "before the last day", "before last day"
-    )
+    end = tokens.any_of(count[1] + 1, *_BEFORE_THE_END)
     found = period(tokens, end) if end is not None and tokens.text(end) == "of" else None
     if found is None:
         return None
@@ -331,8 +303,7 @@ def beside_a_day(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     position = tokens.skip(position, "on")
     every = tokens.text(position) in EVERY
     position = tokens.skip(position + every, "the")
-    counted = _days_from_a_weekday(tokens, position)
-    if counted is not None:
+    if (counted := _days_from_a_weekday(tokens, position)) is not None:
         (day, first), after = counted
         return _seven_days(tokens, after, day, first, every=every)
     ranked = tokens.text(position) if tokens.text(position) in ("first", "last") else ""
@@ -345,8 +316,7 @@ def beside_a_day(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     after = (after if on is None else on) + 1
     if side not in ("after", "following", "before") or ranked == ("last" if side != "before" else "first"):
         return None
-    based = _nth_weekday(tokens, after)
-    if based is not None:
+    if (based := _nth_weekday(tokens, after)) is not None:
         (base, rank), after = based
         ahead = (day - base) % 7 if side != "before" else -((base - day) % 7)
         if not ahead and on is None:
@@ -376,8 +346,7 @@ def _days_from_a_weekday(tokens: Tokens, position: int) -> Found[tuple[int, int]
 
 def _nth_weekday(tokens: Tokens, position: int) -> Found[tuple[int, int]]:
     """the second tuesday: the weekday and its ordinal."""
-    rank = ordinal(tokens, tokens.skip(position, "the"))
-    if rank is None or not 1 <= rank[0] <= 4:
+    if (rank := ordinal(tokens, tokens.skip(position, "the"))) is None or not 1 <= rank[0] <= 4:
         return None
     day = one_weekday(tokens, rank[1])
     return None if day is None else ((day[0][0], rank[0]), day[1])

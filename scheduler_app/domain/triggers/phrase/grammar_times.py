@@ -3,6 +3,7 @@
 """
 
 import re
+from functools import partial
 from typing import Final
 
 from scheduler_app.domain.triggers.phrase.clauses import (
@@ -23,7 +24,16 @@ from scheduler_app.domain.triggers.phrase.clauses import (
 )
 from scheduler_app.domain.triggers.phrase.grammar_dates import dates, day
 from scheduler_app.domain.triggers.phrase.grammar_days import day_group, weekday_list, yearly_dates
-from scheduler_app.domain.triggers.phrase.tokens import Found, Tokens, amount, joined, number, ordinal, unit
+from scheduler_app.domain.triggers.phrase.tokens import (
+    Found,
+    Tokens,
+    amount,
+    joined,
+    number,
+    ordinal,
+    several,
+    unit,
+)
 from scheduler_app.domain.triggers.phrase.words import (
     ADVERBS,
     DOUBTFUL_ADVERBS,
@@ -58,8 +68,7 @@ def time(tokens: Tokens, position: int, *, bare: bool, worded: bool = True) -> F
         after = position + 1 + _is_hours(tokens, position + 1)
         counts = tokens.text(after) in UNITS or tokens.text(after) in _NOT_AFTER_A_TIME
         return (Time(hour, minute), after) if _fits(hour, minute) and not counts else None
-    hour_found = number(tokens, position)
-    if hour_found is None or (token.kind == "number" and len(token.text) > 2):
+    if (hour_found := number(tokens, position)) is None or (token.kind == "number" and len(token.text) > 2):
         return None
     hour, position = hour_found
     return _hour(tokens, hour, position, bare=bare, padded=token.text.startswith("0"))
@@ -135,8 +144,7 @@ def _with_meridiem(hour: int, minute: int, second: int, which: str, position: in
 
 def _worded(tokens: Tokens, position: int) -> Found[Time]:
     """half past nine, (a) quarter to ten, ten (minutes) past eleven; the hour may have am or pm."""
-    minutes = _minutes_and_side(tokens, position)
-    if minutes is None or _may_be_hours(tokens, position):
+    if (minutes := _minutes_and_side(tokens, position)) is None or _may_be_hours(tokens, position):
         return None
     past, after = minutes
     hour = time(tokens, after, bare=True) if tokens.at(after).kind in ("number", "word") else None
@@ -165,8 +173,7 @@ def _minutes_and_side(tokens: Tokens, position: int) -> Found[int]:
     if tokens.text(position) == "quarter":
         count: tuple[int, int] | None = (15, position + 1)
     else:
-        count = number(tokens, position)
-        if count is not None:
+        if (count := number(tokens, position)) is not None:
             named = tokens.text(count[1]) in ("minutes", "minute", "min", "mins")
             count = count[0], count[1] + named
     if count is None or not 0 < count[0] < 60:
@@ -180,31 +187,21 @@ def _minutes_and_side(tokens: Tokens, position: int) -> Found[int]:
 def times(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """[at] one or several times of day, perhaps followed by "in the morning" or "at night"."""
     bare = tokens.text(position) in ("at", "@")
-    position += bare
-    first = time(tokens, position, bare=bare)
-    if first is None:
+    if (read := several(tokens, position + bare, partial(time, bare=bare), "at", "@")) is None:
         return None
-    found, position = [first[0]], first[1]
-    while (after := joined(tokens, position)) is not None:
-        after = tokens.skip(after, "at", "@")
-        more = time(tokens, after, bare=bare)
-        if more is None:
-            break
-        found.append(more[0])
-        position = more[1]
-    clauses: tuple[Clause, ...] = (TimesClause(tuple(found)),)
+    found, position = read
+    listed = TimesClause(found)
     part = in_the_morning(tokens, position)
-    return (clauses, position) if part is None else ((*clauses, part[0]), part[1])
+    return ((listed,), position) if part is None else ((listed, part[0]), part[1])
 
 
 def in_the_morning(tokens: Tokens, position: int) -> Found[PartOfDayClause]:
     """in the morning, at night."""
     if (night := tokens.any_of(position, "at night", "in the night")) is not None:
         return PartOfDayClause("night"), night
-    after = tokens.says(position, "in the")
-    if after is None or tokens.text(after) not in PARTS_OF_DAY:
+    if (after := tokens.says(position, "in the")) is None or tokens.text(after) not in PARTS_OF_DAY:
         return None
-    return PartOfDayClause(PARTS_OF_DAY[tokens.text(after)]), after + 1
+    return PartOfDayClause(tokens.text(after)), after + 1
 
 
 def past_hour(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
@@ -221,12 +218,10 @@ def past_hour(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     ) is not None:
         return (PastHourClause((30,), of_every_hour=False),), after
     at = tokens.skip(position, "at", "on")
-    minutes = _minute_list(tokens, at) or _sided_minutes(tokens, at)
-    if minutes is None:
+    if (minutes := _minute_list(tokens, at) or _sided_minutes(tokens, at)) is None:
         return None
     found, after = minutes
-    hour = _of_every_hour(tokens, after)
-    if hour is None:
+    if (hour := _of_every_hour(tokens, after)) is None:
         return (PastHourClause(found, of_every_hour=False),), after
     return (PastHourClause(found, of_every_hour=True, of_the_hour=tokens.text(hour - 2) == "the"),), hour
 
@@ -275,16 +270,14 @@ def window(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         return (WorkingHoursClause(),), hours + 2
     between = tokens.text(position) == "between"
     led = between or tokens.text(position) == "from"
-    first = time(tokens, position + led, bare=True, worded=False)
-    if first is None:
+    if (first := time(tokens, position + led, bare=True, worded=False)) is None:
         return None
     to = tokens.text(first[1])
     if not (to in ("and", "&") if between else to in TO):
         return None
     if not led and to != "-" and tokens.at(position).kind == "word":
         return None
-    last = time(tokens, first[1] + 1, bare=True, worded=False)
-    if last is None:
+    if (last := time(tokens, first[1] + 1, bare=True, worded=False)) is None:
         return None
     return (WindowClause(first[0], last[0]),), last[1]
 
@@ -311,7 +304,7 @@ def every(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
 def _every_group(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """every weekday, every other tuesday, every monday and thursday, every morning."""
     if tokens.text(position) in PARTS_OF_DAY:
-        return (PartOfDayClause(PARTS_OF_DAY[tokens.text(position)], daily=True),), position + 1
+        return (PartOfDayClause(tokens.text(position), daily=True),), position + 1
     if (after := tokens.says(position, "leap day")) is not None:
         return (YearlyDatesClause((Date(2, 29),), every=True),), after
     if tokens.text(position) in ("noon", "midnight"):
@@ -323,8 +316,7 @@ def _every_group(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         return (RepeatClause(1, "day"),), after
     other = tokens.text(position) in ("other", "alternate")
     position += other
-    group = day_group(tokens, position)
-    if group is not None:
+    if (group := day_group(tokens, position)) is not None:
         found, after = group
         return (WeekdaysClause(found.days, 1 + other, found.business),), after
     days = weekday_list(tokens, position)
@@ -341,17 +333,14 @@ def _every_length(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
             return (repeat,), after
     if tokens.text(position) in ("half", "quarter") and (part := amount(tokens, position)) is not None:
         return (RepeatClause(*part[0]),), part[1]
-    one = unit(tokens, position)
-    if one is not None and tokens.at(position).text != "second":
-        half = tokens.says(one[1], "and a half")
-        if half is not None and one[0] == "hour":
+    if (one := unit(tokens, position)) is not None and tokens.at(position).text != "second":
+        if (half := tokens.says(one[1], "and a half")) is not None and one[0] == "hour":
             return (RepeatClause(90, "minute"),), half
         return (RepeatClause(1, one[0]),), one[1]
     if tokens.text(position) in ("other", "alternate"):
         of = unit(tokens, position + 1)
         return None if of is None else ((RepeatClause(2, of[0]),), of[1])
-    counted = ordinal(tokens, position)
-    if counted is not None and counted[0] > 1:
+    if (counted := ordinal(tokens, position)) is not None and counted[0] > 1:
         of = unit(tokens, counted[1])
         # "every second day of the month" counts days, not steps.
         if of is not None and tokens.text(of[1]) != "of":
@@ -364,11 +353,9 @@ def _every_length(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
 
 def _every_date(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """every 25 december, every january 1st and july 1st, every january."""
-    movable = day(tokens, position)
-    if movable is not None and isinstance(movable[0], EasterDay):
+    if (movable := day(tokens, position)) is not None and isinstance(movable[0], EasterDay):
         return (RepeatClause(1, "year"), OnClause((movable[0],))), movable[1]
-    found = dates(tokens, position)
-    if found is None or not yearly_dates(found[0]):
+    if (found := dates(tokens, position)) is None or not yearly_dates(found[0]):
         return None
     return (YearlyDatesClause(found[0], every=True),), found[1]
 
@@ -379,8 +366,7 @@ def often(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         after := tokens.any_of(position, "7 days a week", "seven days a week", "7 days per week")
     ) is not None:
         return (RepeatClause(1, "day"),), after
-    times = _TIMES.get(tokens.text(position))
-    if times is not None:
+    if (times := _TIMES.get(tokens.text(position))) is not None:
         position += 1
     else:
         counted = number(tokens, position)

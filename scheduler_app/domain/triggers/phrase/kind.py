@@ -63,7 +63,7 @@ class Phrase(TriggerKind):
             return self.translate(trigger.written, context)
         if recurrence.is_once:
             local = recurrence.dtstart.replace(tzinfo=None)
-            return at_local_time("phrase", local, context.timezone, context.gap, context.overlap)
+            return at_local_time("phrase", local, context)
         if recurrence.timezone != trigger.timezone:
             return Translation(recurrence.text, warnings=trigger.warnings, on_holiday=trigger.on_holiday)
         text, warnings = without_zone(recurrence, context.timezone, context.at)
@@ -75,7 +75,7 @@ class Phrase(TriggerKind):
         return meanings[0] != meanings[1]
 
     def _meaning(self, written: Mapping[str, Value], context: TriggerContext) -> Translation | None:
-        """None where the phrase is refused."""
+        """None if the phrase is refused."""
         try:
             return self.translate(written, context)
         except InvalidField:

@@ -1,7 +1,7 @@
 """A single time: "in 10 minutes", "tomorrow at noon", "on friday at 17:00", "at 9am"."""
 
 from dataclasses import replace
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from typing import NoReturn
 
 from scheduler_app.domain.errors import InvalidField
@@ -42,22 +42,23 @@ from scheduler_app.domain.triggers.phrase.clauses import (
 )
 from scheduler_app.domain.triggers.phrase.dates import (
     date_of,
+    date_or_none,
     dates_of,
     is_fixed_day,
     months_later,
     take_times,
+    units_later,
 )
 from scheduler_app.domain.triggers.phrase.rules import dates_text
-from scheduler_app.domain.triggers.phrase.words import MONTHS_OF, SECONDS_OF
+from scheduler_app.domain.triggers.phrase.words import SECONDS_OF
 from scheduler_app.domain.triggers.run_at import at_local_time
 
 _MAX_DATES = 100
 _PAST = "this lies in the past; say when it is to happen"
-_DAYS_OF = {"day": 1, "week": 7}
 
 
 def single_time(bag: ClauseBag, moment: PhraseContext) -> Translation:
-    """The instant or the local time that the clauses name; Refused when it is past or none."""
+    """The instant or the local time that the clauses name. Raises PhraseRefused if it is past, or missing."""
     bag.take(OnceClause)
     after = bag.take(AfterClause)
     on = bag.take(OnClause)
@@ -66,17 +67,18 @@ def single_time(bag: ClauseBag, moment: PhraseContext) -> Translation:
     tonight = on == OnClause((DaysAway(0),)) and bag.has(PartOfDayClause)
     each, stamp = bag.take(OnEachClause), bag.take(AtClause)
     times = take_times(bag)
+    named = [one for one in (after, on, numbered, thirteenth) if one is not None]
     _ask_how_often(bag, numbered, times, moment)
     bag.check_empty()
-    if each is not None and sum(one is not None for one in (after, on, numbered, thirteenth)) == 0:
+    if each is not None and not named:
         return _on_each(bag, each, times, moment)
     if len(times) > 1:
         raise PhraseRefused("several times on one day need “every day”, or a schedule for each")
     at = times[0] if times else None
-    if sum(one is not None for one in (after, on, numbered, thirteenth, each)) > 1:
+    if len(named) + (each is not None) > 1:
         raise PhraseRefused("two days are named; name one")
     if stamp is not None:
-        if times or any(one is not None for one in (after, on, numbered, thirteenth, each)):
+        if times or named or each is not None:
             raise PhraseRefused("an instant with its offset needs no other day or time")
         if stamp.instant <= moment.at:
             raise PhraseRefused(_PAST)
@@ -93,9 +95,8 @@ def single_time(bag: ClauseBag, moment: PhraseContext) -> Translation:
     if numbered is not None:
         return _at(_on(bag, OnClause((DayNumber(numbered.days[0]),)), at, moment), moment)
     if thirteenth is not None:
-        return _at(
-            _first_coming(_thirteenths(thirteenth, moment.today), _needed(bag, at, moment), moment), moment
-        )
+        days = _thirteenths(thirteenth, moment.today)
+        return _at(_first_coming(days, _needed(bag, at, moment), moment), moment)
     if at is None:
         raise PhraseRefused("say when: a time of day, a day, or how often")
     return _at(_first_coming([moment.today, moment.today + timedelta(1)], at, moment), moment)
@@ -111,7 +112,7 @@ def _ask_how_often(
         and not bag.mentions(OnClause, MonthDaysClause, OnEachClause, AtClause, AfterClause)
     ):
         raise bag.missing([[RepeatClause(1, "day")]], "say how often, such as “every day”")
-    roll = next((one for one in bag.clauses if isinstance(one, RollClause)), None)
+    roll = bag.find(RollClause)
     if roll is not None and numbered is not None:
         rest = tuple(one for one in bag.clauses if one not in (roll, numbered))
         day = dates_of(DayNumber(numbered.days[0]), moment.today)[0]
@@ -133,9 +134,7 @@ def _rolled(day: date, roll: RollClause) -> date:
 def _at(local: datetime, moment: PhraseContext) -> Translation:
     """A local time, which stays one: new zone data move it."""
     try:
-        return at_local_time(
-            "phrase", local, moment.zone_name, moment.gap, moment.overlap, names_zone=moment.names_zone
-        )
+        return at_local_time("phrase", local, moment, names_zone=moment.names_zone)
     except InvalidField as error:
         raise PhraseRefused(error.message) from None
 
@@ -144,33 +143,19 @@ def _elapsed(after: AfterClause, at: Time | None, moment: PhraseContext) -> date
     """The instant that lies the given hours, minutes or seconds of elapsed time from now."""
     if at is not None:
         raise PhraseRefused("a time of day does not go together with so many hours or minutes from now")
-    seconds = after.count * SECONDS_OF[after.unit]
     # "Now" is the next whole second: what is scheduled lies in the future.
-    return _checked(moment, seconds if seconds else 1)
-
-
-def _later(after: AfterClause, at: Time | None, moment: PhraseContext) -> datetime:
-    """The local time that lies the given days, weeks, months or years from now."""
-    days = _DAYS_OF.get(after.unit)
-    if after.count < 1 or after.count > 100_000:
-        raise PhraseRefused("this is too far away, or not in the future")
-    day = (
-        moment.today + timedelta(days * after.count)
-        if days is not None
-        else months_later(moment.today, MONTHS_OF[after.unit] * after.count)
-    )
-    clock = moment.now.time().replace(microsecond=0) if at is None else _clock(at)
-    return datetime.combine(day, clock)
-
-
-def _checked(moment: PhraseContext, seconds: int) -> datetime:
+    seconds = after.count * SECONDS_OF[after.unit] or 1
     if not 0 < seconds <= 100 * 366 * 86_400:
         raise PhraseRefused("this is too far away, or not in the future")
     return moment.at + timedelta(seconds=seconds)
 
 
-def _clock(at: Time) -> time:
-    return time(at.hour, at.minute, at.second)
+def _later(after: AfterClause, at: Time | None, moment: PhraseContext) -> datetime:
+    """The local time that lies the given days, weeks, months or years from now."""
+    if after.count < 1 or after.count > 100_000:
+        raise PhraseRefused("this is too far away, or not in the future")
+    clock = moment.now.time().replace(microsecond=0) if at is None else at.clock
+    return datetime.combine(units_later(moment.today, after.count, after.unit), clock)
 
 
 def _needed(bag: ClauseBag, at: Time | None, moment: PhraseContext) -> Time:
@@ -184,12 +169,11 @@ def _needed(bag: ClauseBag, at: Time | None, moment: PhraseContext) -> Time:
 
 def _on(bag: ClauseBag, on: OnClause, at: Time | None, moment: PhraseContext) -> datetime:
     if len(on.days) > 1:
-        raise bag.ambiguity(
-            on, [[OnClause((day,))] for day in on.days], "one of several days is meant; say which"
-        )
+        options: list[list[Clause]] = [[OnClause((day,))] for day in on.days]
+        raise bag.ambiguity(on, options, "one of several days is meant; say which")
     day = on.days[0]
     if isinstance(day, EndOf) and not (day.this and day.unit != "week"):
-        options: list[list[Clause]] = [
+        options = [
             [OnClause((is_fixed_day(date_of(bag, on, day, moment.today)),))],
             [NthClause(((-1, DAY),)), PeriodClause(day.unit)],
         ]
@@ -241,13 +225,9 @@ def _on_each(
 def _ask_which_midnight(bag: ClauseBag, on: OnClause, day: date) -> NoReturn:
     """Midnight of a day may be its beginning or its end."""
     rest = tuple(clause for clause in bag.clauses if clause != on and not isinstance(clause, TimesClause))
-    options = [
-        (*rest, OnClause((is_fixed_day(which),)), TimesClause((Time(0),)))
-        for which in (day, day + timedelta(1))
-    ]
-    raise AmbiguousPhrase(
-        "midnight may be the beginning or the end of that day; say 00:00 and the date", options
-    )
+    either = [OnClause((is_fixed_day(which),)) for which in (day, day + timedelta(1))]
+    why = "midnight may be the beginning or the end of that day; say 00:00 and the date"
+    raise AmbiguousPhrase(why, [(*rest, one, TimesClause((Time(0),))) for one in either])
 
 
 def _thirteenths(wanted: WeekdayAndDayClause, today: date) -> list[date]:
@@ -256,11 +236,8 @@ def _thirteenths(wanted: WeekdayAndDayClause, today: date) -> list[date]:
     found = []
     for ahead in range(12 * 12):
         month = months_later(today.replace(day=1), ahead)
-        try:
-            day = month.replace(day=wanted.day)
-        except ValueError:
-            continue
-        if day >= today and day.weekday() == wanted.weekday:
+        day = date_or_none(month.year, month.month, wanted.day)
+        if day is not None and day >= today and day.weekday() == wanted.weekday:
             found.append(day)
         if len(found) == 2:
             break
@@ -270,7 +247,7 @@ def _thirteenths(wanted: WeekdayAndDayClause, today: date) -> list[date]:
 def _first_coming(days: list[date], at: Time, moment: PhraseContext) -> datetime:
     """The local time on the first of several days on which it is still to come."""
     for day in days:
-        found = datetime.combine(day, _clock(at))
+        found = datetime.combine(day, at.clock)
         if moment.local(found) > moment.at:
             return found
     raise PhraseRefused(_PAST)

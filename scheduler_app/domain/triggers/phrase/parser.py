@@ -22,7 +22,6 @@ from scheduler_app.domain.triggers.phrase.tokens import Found, Token, Tokens
 from scheduler_app.domain.triggers.phrase.words import (
     AND,
     DONE_TO,
-    EVERY,
     PARTS_OF_DAY,
     POLITE,
     THANKS,
@@ -53,8 +52,7 @@ class PhraseReading:
 
 def _dates(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """on 24 december: the day of a single callback, or several days, which may repeat if none has a year."""
-    found = grammar_dates.dates(tokens, tokens.skip(position, "on", "the"))
-    if found is None:
+    if (found := grammar_dates.dates(tokens, tokens.skip(position, "on", "the"))) is None:
         return None
     if len(found[0]) == 1:
         return (OnClause(found[0]),), found[1]
@@ -72,26 +70,20 @@ def _stamp(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         moment = datetime.fromisoformat(stamp if "T" in stamp else f"{stamp[:10]}T{stamp[10:]}")
     except ValueError:
         return None
-    offset = moment.utcoffset()
-    if offset is not None and not stamp.endswith("Z"):
+    if (offset := moment.utcoffset()) is not None and not stamp.endswith("Z"):
         within = abs(offset) <= _LARGEST_OFFSET
         return ((AtClause(moment.astimezone(UTC)),), position + 1) if within else None
-    time = Time(moment.hour, moment.minute, moment.second)
-    clauses: tuple[Clause, ...] = (
-        OnClause((Date(moment.month, moment.day, moment.year),)),
-        TimesClause((time,)),
-    )
-    return (*clauses, InZoneClause(("UTC",))) if offset is not None else clauses, position + 1
+    day = OnClause((Date(moment.month, moment.day, moment.year),))
+    time = TimesClause((Time(moment.hour, moment.minute, moment.second),))
+    return ((day, time) if offset is None else (day, time, InZoneClause(("UTC",)))), position + 1
 
 
 def _part_of_day(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """in the morning; morning(s) after a day."""
-    found = grammar_times.in_the_morning(tokens, position)
-    if found is not None:
+    if (found := grammar_times.in_the_morning(tokens, position)) is not None:
         return (found[0],), found[1]
-    word = tokens.text(position)
-    part = PARTS_OF_DAY.get(word) or PARTS_OF_DAY.get(word.removesuffix("s"))
-    return None if part is None or position == 0 else ((PartOfDayClause(part),), position + 1)
+    part = tokens.text(position).removesuffix("s")
+    return ((PartOfDayClause(part),), position + 1) if part in PARTS_OF_DAY and position > 0 else None
 
 
 _RULES: Final[Sequence[Callable[[Tokens, int], Found[tuple[Clause, ...]]]]] = (
@@ -155,8 +147,7 @@ def _after_the_verb(line: Tokens) -> int:
     position = 0
     while (after := line.any_of(position, *POLITE)) is not None:
         position = after
-    verb = line.any_of(position, *VERBS)
-    if verb is None:
+    if (verb := line.any_of(position, *VERBS)) is None:
         return position
     done = line.any_of(verb, *DONE_TO)
     return verb if done is None else done
@@ -177,6 +168,4 @@ def _longest(line: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         found = rule(line, position)
         if found is not None and found[1] > position and (best is None or found[1] > best[1]):
             best = found
-    if best is None and line.text(position) in EVERY:
-        return None
     return best

@@ -47,6 +47,7 @@ from scheduler_app.domain.triggers.phrase.rules import (
     text_of,
     yearly,
 )
+from scheduler_app.domain.triggers.phrase.words import SECONDS_OF
 
 
 @dataclass
@@ -69,15 +70,16 @@ class LeftOut:
 
     def keeps(self, second: int) -> bool:
         """Whether a time of day (seconds since midnight) stays."""
-        return second not in self.times and not any(_within(second, *window) for window in self.windows)
+        return second not in self.times and not any(is_within(second, *window) for window in self.windows)
 
 
-def _within(second: int, first: int, last: int) -> bool:
+def is_within(second: int, first: int, last: int) -> bool:
+    """Whether a time of day lies in a window, which may go on after midnight."""
     return first <= second <= last if first < last else second >= first or second <= last
 
 
 def take_left_out(bag: ClauseBag, moment: PhraseContext) -> LeftOut | None:
-    """Everything that one "except" names; None where there is none."""
+    """Everything that one "except" names; None if nothing is left out."""
     asked = bag.take(ExceptClause)
     if asked is None:
         return None
@@ -176,6 +178,13 @@ class Steps:
     short: RepeatClause | None = None
     long: RepeatClause | None = None
 
+    def add(self, found: RepeatClause) -> None:
+        """Puts an interval in its place, which another one may not have taken."""
+        place = "short" if found.unit in SECONDS_OF else "long"
+        if getattr(self, place) is not None:
+            raise PhraseRefused("two intervals are given; give one")
+        setattr(self, place, found)
+
 
 def end_of(
     bag: ClauseBag,
@@ -198,14 +207,14 @@ def end_of(
 
 def _on_workdays_only(rule: DayRule) -> bool:
     """Whether a rule names only days from Monday to Friday."""
-    days = dict(rule.parts).get("BYDAY", "")
-    return bool(days) and not any(weekend in days for weekend in ("SA", "SU"))
+    days = dict(rule.parts).get("BYDAY", "SA")
+    return "SA" not in days and "SU" not in days
 
 
 def finished_plan(
     bag: ClauseBag,
     named: NamedDays,
-    interval: int,
+    step: RepeatClause | None,
     seconds: list[int],
     left_out: LeftOut | None,
     span: tuple[StartClause | None, UntilClause | None],
@@ -213,6 +222,8 @@ def finished_plan(
     warnings: tuple[str, ...] = (),
 ) -> Translation:
     start, until = span
+    # The phrase may name an interval beside that of its days.
+    interval = named.interval if step is None else max(named.interval, step.count)
     first = None if start is None or start.day is None else start_instant(bag, start, moment, None)
     end, total = end_of(bag, until, None, first, moment)
     bag.check_empty()
@@ -235,7 +246,7 @@ def finished_plan(
             raise PhraseRefused(
                 "with a calendar, so many times cannot be counted over several times of day; give an end"
             )
-        on_holiday = "uncounted"  # days that the calendar closes are none of so many times
+        on_holiday = "uncounted"  # days that the calendar closes are not counted
     if on_holiday == "uncounted" and interval > 1:
         raise PhraseRefused("with a calendar, business days are counted in each period; name the months")
     plan = Plan(

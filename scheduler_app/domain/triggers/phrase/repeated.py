@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
+from scheduler_app.domain.recurrence.timeline import DAY
 from scheduler_app.domain.triggers.kind import Translation
 from scheduler_app.domain.triggers.phrase.clause_bag import (
     AmbiguousPhrase,
@@ -52,17 +53,14 @@ from scheduler_app.domain.triggers.phrase.dates import (
     take_times,
     take_window,
 )
-from scheduler_app.domain.triggers.phrase.plan import Steps, end_of, finished_plan, take_left_out
+from scheduler_app.domain.triggers.phrase.plan import Steps, end_of, finished_plan, is_within, take_left_out
 from scheduler_app.domain.triggers.phrase.repeated_days import named_days
 from scheduler_app.domain.triggers.phrase.rules import Plan, numbers, text_of
 from scheduler_app.domain.triggers.phrase.words import SECONDS_OF
 
-_SECONDS_OF_DAY = 86_400
-_ALL_DAY = (0, _SECONDS_OF_DAY - 1)
+_ALL_DAY = (0, DAY - 1)
 _WORKING = WeekdaysClause((0, 1, 2, 3, 4))
-#: More steps within one day would need more rules than a recurrence may have.
-_MAX_STEPS = 86_400
-_LONGEST_STEP = 1_000 * _SECONDS_OF_DAY
+_LONGEST_STEP = 1_000 * DAY
 
 
 def within_the_day(
@@ -70,9 +68,9 @@ def within_the_day(
 ) -> Translation:
     """Repeats by hours, minutes or seconds: in elapsed time, or by the clock on chosen days or hours."""
     if (working := bag.take(WorkingHoursClause)) is not None:
-        ways = [
-            [WindowClause(Time(first), Time(last)), *_unless_days(bag)] for first, last in ((9, 17), (8, 18))
-        ]
+        has_days = bag.has(WeekdaysClause, MonthDaysClause, NthClause, YearlyDatesClause, OnClause)
+        days = [] if has_days else [_WORKING]
+        ways = [[WindowClause(Time(first), Time(last)), *days] for first, last in ((9, 17), (8, 18))]
         raise bag.ambiguity(working, ways, "which hours are meant? Say for example “between 9 and 17”")
     left_out = take_left_out(bag, moment)
     window = bag.take(WindowClause)
@@ -104,19 +102,12 @@ def within_the_day(
     seconds = _clock_steps(bag, steps.short, past, window)
     if left_out is not None:
         seconds = [second for second in seconds if left_out.keeps(second)]
-    long = steps.long
-    if chosen and window is not None and _passes_midnight(seconds):
+    if chosen and window is not None and any(later < earlier for earlier, later in pairwise(seconds)):
         raise PhraseRefused(
             "hours over midnight on chosen days: it is not clear to which day those after midnight belong"
         )
-    named = named_days(bag, long, moment, start)
-    return finished_plan(bag, named, named.apart(long), seconds, left_out, (start, until), moment)
-
-
-def _unless_days(bag: ClauseBag) -> list[Clause]:
-    return (
-        [] if bag.has(WeekdaysClause, MonthDaysClause, NthClause, YearlyDatesClause, OnClause) else [_WORKING]
-    )
+    named = named_days(bag, steps.long, moment, start)
+    return finished_plan(bag, named, steps.long, seconds, left_out, (start, until), moment)
 
 
 def _ask_about_the_day(bag: ClauseBag, moment: PhraseContext) -> None:
@@ -138,27 +129,18 @@ def _clock_steps(
     if past is not None:
         step = 1 if short is None else short.count
         hours = [hour * 3_600 + minute * 60 for hour in range(0, 24, step) for minute in past.minutes]
-        return [second for second in hours if _inside(second, first, last)]
+        return [second for second in hours if is_within(second, first, last)]
     assert short is not None  # noqa: S101 - one of the two is why we are here
     step = short.count * SECONDS_OF[short.unit]
-    if window is None and _SECONDS_OF_DAY % step:
+    if window is None and DAY % step:
         raise PhraseRefused(
             "this interval does not divide a day, so that it is not clear when it begins on each; say "
             "between which hours"
         )
-    length = last - first if last > first else last - first + _SECONDS_OF_DAY
-    if step > length or length // step > _MAX_STEPS:
+    length = last - first if last > first else last - first + DAY
+    if step > length:
         raise PhraseRefused("the interval is longer than the hours between which it is meant")
-    return [(first + ahead) % _SECONDS_OF_DAY for ahead in range(0, length + 1, step)]
-
-
-def _passes_midnight(seconds: list[int]) -> bool:
-    """Whether the hours go on after midnight."""
-    return any(later < earlier for earlier, later in pairwise(seconds))
-
-
-def _inside(second: int, first: int, last: int) -> bool:
-    return first <= second <= last if first < last else second >= first or second <= last
+    return [(first + ahead) % DAY for ahead in range(0, length + 1, step)]
 
 
 def _elapsed(
@@ -171,8 +153,7 @@ def _elapsed(
     """Steps of elapsed time, which no day and no hour restricts."""
     start, until = span
     if past is not None:
-        body, step = f"FREQ=HOURLY;BYMINUTE={numbers(past.minutes)};BYSECOND=0", timedelta()
-        interval = 1
+        body, interval, step = f"FREQ=HOURLY;BYMINUTE={numbers(past.minutes)};BYSECOND=0", 1, timedelta()
     else:
         assert short is not None  # noqa: S101 - one of the two is why we are here
         length = short.count * SECONDS_OF[short.unit]
@@ -185,15 +166,8 @@ def _elapsed(
     clock = None if until is None else until.at
     end, total = end_of(bag, until, clock, first if start is not None else None, moment)
     bag.check_empty()
-    exact = first if past is None else None
-    plan = Plan(
-        (body,),
-        interval,
-        exact_start=exact,
-        first=first if past is not None else None,
-        until=end,
-        total=total,
-    )
+    exact, not_before = (first, None) if past is None else (None, first)
+    plan = Plan((body,), interval, exact_start=exact, first=not_before, until=end, total=total)
     return Translation(recurrence=text_of(plan, moment))
 
 
@@ -213,7 +187,6 @@ def _first_step(
     return start_instant(bag, start, moment, clock).replace(microsecond=0)
 
 
-_DAY_SECONDS: Final = 86_400
 _EASTERS: Final = 10
 _MIDNIGHT: Final = "The phrase names no time of day: it fires at 00:00; say for example “at 9:00”."
 
@@ -272,27 +245,22 @@ def _hours(past: PastHourClause, step: RepeatClause) -> RepeatClause:
 
 def _names_each_step(bag: ClauseBag, steps: Steps) -> bool:
     """Whether times of day say what an interval says already: every 8 hours at 6, 14 and 22."""
-    times = [time for one in bag.clauses if isinstance(one, TimesClause) for time in one.times]
-    if (
-        steps.short is None
-        or steps.long is not None
-        or len(times) < 2
-        or bag.mentions(WindowClause, WorkingHoursClause)
-    ):
+    times = [time for one in bag.all(TimesClause) for time in one.times]
+    windowed = bag.mentions(WindowClause, WorkingHoursClause)
+    if steps.short is None or steps.long is not None or len(times) < 2 or windowed:
         return False
     step = steps.short.count * SECONDS_OF[steps.short.unit]
     even = (times[0].seconds + step * index for index in range(len(times)))
-    return step * len(times) == _DAY_SECONDS and [time.seconds for time in times] == list(even)
+    return step * len(times) == DAY and [time.seconds for time in times] == list(even)
 
 
 def _check_total(bag: ClauseBag) -> None:
     """Twice, with two times of day: on each of the days, or in all?"""
-    total = next((one for one in bag.clauses if isinstance(one, TotalClause)), None)
-    times = sum(len(one.times) for one in bag.clauses if isinstance(one, TimesClause))
+    total = bag.find(TotalClause)
+    times = sum(len(one.times) for one in bag.all(TimesClause))
     if total is not None and total.times == times > 1:
-        raise bag.ambiguity(
-            total, [[]], f"{times} times on each of the days, or in all? For all of them give an “until”"
-        )
+        why = f"{times} times on each of the days, or in all? For all of them give an “until”"
+        raise bag.ambiguity(total, [[]], why)
 
 
 def _check_listed(bag: ClauseBag) -> None:
@@ -311,18 +279,15 @@ def _check_listed(bag: ClauseBag) -> None:
         else:
             continue
         others = tuple(other for other in bag.clauses if other is not one)
-        bounded = any(
-            isinstance(other, StartClause | UntilClause | ForClause | TotalClause | ExceptClause)
-            for other in others
-        )
-        if not (bounded or has_repetition(others) or _names_months(others)):
+        bounded = bag.mentions(StartClause, UntilClause, ForClause, TotalClause, ExceptClause)
+        if not (bounded or has_repetition(others)):
             why = f"these days once, or every {unit}? Say “every”, or the date of each"
             raise bag.ambiguity(one, [[again], [OnEachClause(days)]], why)
 
 
 def _check_movable(bag: ClauseBag, moment: PhraseContext) -> None:
     """Easter comes on another date each year, and no rule names it: the next one, or a list of dates."""
-    on = next((one for one in bag.clauses if isinstance(one, OnClause)), None)
+    on = bag.find(OnClause)
     day = on.days[0] if on is not None else None
     yearly = RepeatClause(1, "year")
     if isinstance(day, EasterDay) and yearly in bag.clauses:
@@ -334,18 +299,15 @@ def _check_movable(bag: ClauseBag, moment: PhraseContext) -> None:
 
 def _check_within(bag: ClauseBag) -> None:
     """Between the 10th and the 20th: of every month, or of the coming one?"""
-    within = next((one for one in bag.clauses if isinstance(one, WithinMonthClause)), None)
-    if within is None or within.every or bag.mentions(PeriodClause, MonthsClause):
-        return
-    if any(isinstance(one, RepeatClause) and one.unit == "month" for one in bag.clauses):
+    within = bag.find(WithinMonthClause)
+    monthly = bag.mentions(PeriodClause, MonthsClause) or any(
+        one.unit == "month" for one in bag.all(RepeatClause)
+    )
+    if within is None or within.every or monthly:
         return
     dates: list[Clause] = [StartClause(DayNumber(within.days[0])), UntilClause(DayNumber(within.days[-1]))]
     options: list[list[Clause]] = [[replace(within, every=True)], dates]
     raise bag.ambiguity(within, options, "on these days of every month, or of the coming one alone?")
-
-
-def _names_months(clauses: tuple[Clause, ...]) -> bool:
-    return any(isinstance(one, MonthsClause) and len(one.months) > 1 for one in clauses)
 
 
 def _steps(bag: ClauseBag) -> Steps:
@@ -353,22 +315,13 @@ def _steps(bag: ClauseBag) -> Steps:
     while (found := bag.take(RepeatClause)) is not None:
         if found.doubtful:
             plain = replace(found, doubtful=False)
-            raise bag.ambiguity(
-                found,
-                [[plain], [OftenClause(2, found.unit)]],
-                f"every {found.count} {found.unit}s, or twice in one?",
-            )
+            why = f"every {found.count} {found.unit}s, or twice in one?"
+            raise bag.ambiguity(found, [[plain], [OftenClause(2, found.unit)]], why)
         if found.count < 1:
             raise PhraseRefused("an interval is at least 1", (str(found.count),))
-        which = "short" if found.unit in SECONDS_OF else "long"
-        if getattr(steps, which) is not None:
-            raise PhraseRefused("two intervals are given; give one")
-        setattr(steps, which, found)
+        steps.add(found)
     _often(bag, steps)
-    part = next(
-        (clause for clause in bag.clauses if isinstance(clause, PartOfDayClause) and clause.daily), None
-    )
-    if part is not None and steps.long is None:
+    if steps.long is None and any(part.daily for part in bag.all(PartOfDayClause)):
         steps.long = RepeatClause(1, "day")
     return steps
 
@@ -378,27 +331,24 @@ def _often(bag: ClauseBag, steps: Steps) -> None:
     asked = bag.take(OftenClause)
     if asked is None:
         return
-    named = {
-        "day": sum(len(one.times) for one in bag.clauses if isinstance(one, TimesClause)),
-        "week": sum(len(one.days) for one in bag.clauses if isinstance(one, WeekdaysClause)),
-        "month": sum(
-            len(one.days) if isinstance(one, MonthDaysClause) else len(one.positions)
-            for one in bag.clauses
-            if isinstance(one, MonthDaysClause | NthClause)
-        ),
-        "year": sum(len(one.dates) for one in bag.clauses if isinstance(one, YearlyDatesClause)),
-        "hour": sum(len(one.minutes) for one in bag.clauses if isinstance(one, PastHourClause)),
-    }.get(asked.unit, 0)
+    places: dict[str, list[object]] = {
+        "day": [time for one in bag.all(TimesClause) for time in one.times],
+        "week": [day for one in bag.all(WeekdaysClause) for day in one.days],
+        "month": [
+            *(day for one in bag.all(MonthDaysClause) for day in one.days),
+            *(position for one in bag.all(NthClause) for position in one.positions),
+        ],
+        "year": [date for one in bag.all(YearlyDatesClause) for date in one.dates],
+        "hour": [minute for one in bag.all(PastHourClause) for minute in one.minutes],
+    }
+    named = len(places.get(asked.unit, ()))
     if asked.times != named and not (asked.times == 1 and named == 0):
         often = f"{asked.times} times {'an' if asked.unit == 'hour' else 'a'} {asked.unit}"
         if named == 0:
             raise bag.ambiguity(asked, _evenly(asked), f"{often}: say when each of them is")
         why = f"{often} does not fit what is named; name as many"
         raise bag.ambiguity(asked, [[replace(asked, times=named)]], why)
-    which = "short" if asked.unit in SECONDS_OF else "long"
-    if getattr(steps, which) is not None:
-        raise PhraseRefused("two intervals are given; give one")
-    setattr(steps, which, RepeatClause(1, asked.unit))
+    steps.add(RepeatClause(1, asked.unit))
 
 
 def _evenly(asked: OftenClause) -> list[list[Clause]]:
@@ -421,12 +371,12 @@ def _daily(bag: ClauseBag, steps: Steps, moment: PhraseContext) -> Translation:
     seconds = [time.seconds for time in times] or [0]
     named = named_days(bag, steps.long, moment, start)
     if left_out is not None and left_out.of_the_day:
-        if not any(not left_out.keeps(second) for second in seconds):
+        kept = [second for second in seconds if left_out.keeps(second)]
+        if kept == seconds:
             raise PhraseRefused("the time that is left out is none of the times that are given")
-        seconds = [second for second in seconds if left_out.keeps(second)]
-    apart = named.apart(steps.long)
+        seconds = kept
     warnings = () if times else (_MIDNIGHT,)
-    return finished_plan(bag, named, apart, seconds, left_out, (start, until), moment, warnings)
+    return finished_plan(bag, named, steps.long, seconds, left_out, (start, until), moment, warnings)
 
 
 def _times_of_days(bag: ClauseBag, start: StartClause | None, until: UntilClause | None) -> tuple[Time, ...]:
@@ -442,9 +392,7 @@ def _times_of_days(bag: ClauseBag, start: StartClause | None, until: UntilClause
         raise PhraseRefused(
             "several times of day are given in different places; give them together, after “at”"
         )
-    inner = ClauseBag(
-        (TimesClause((tails[0],)), *(clause for clause in bag.clauses if isinstance(clause, PartOfDayClause)))
-    )
+    inner = ClauseBag((TimesClause((tails[0],)), *bag.all(PartOfDayClause)))
     bag.take(PartOfDayClause)
     if tails[0].bare and tails[0].hour <= 6 and not inner.has(PartOfDayClause):
         raise PhraseRefused("say the time of day in full, for example 05:00 or 5pm")

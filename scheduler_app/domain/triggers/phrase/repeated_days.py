@@ -36,6 +36,8 @@ from scheduler_app.domain.triggers.phrase.clauses import (
 from scheduler_app.domain.triggers.phrase.dates import start_instant
 from scheduler_app.domain.triggers.phrase.rules import DayRule, NamedDays, by_month
 
+_FREQS = {"week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
+
 
 def named_days(
     bag: ClauseBag, step: RepeatClause | None, moment: PhraseContext, start: StartClause | None
@@ -76,12 +78,12 @@ def named_days(
         raise PhraseRefused(f"say on which day of the {period.unit}")
     if weekdays is not None:
         return _weekdays(bag, weekdays, step, months, moment)
-    scope, interval = _scope(bag, step, period, months)
+    scope, interval = _scope(step, period, months)
     if numbered is not None:
         within = rules.QUARTER_STARTS if scope == "quarter" else months
         if scope == "year" and not months:
             raise PhraseRefused("say of which month the day is")
-        if scope == "month" or months or scope == "quarter":
+        if months or scope in ("month", "quarter"):
             found = rules.monthly(numbered.days, within, roll, moment)
             return _apart(found, interval, scope if not months else "month")
         raise PhraseRefused("a day of the month does not go together with several days or weeks")
@@ -150,15 +152,13 @@ def _weekdays(
                 [WeekdaysClause((0, 2, 4))],
                 [WeekdaysClause(weekdays.days), RepeatClause(2, "week")],
             ]
-            raise bag.ambiguity(
-                weekdays, ways, "Monday, Wednesday, Friday, or all weekdays of every other week?"
-            )
-    found = rules.weekly(weekdays, months, moment)
-    return _apart(found, weekdays.step, "week")
+            why = "Monday, Wednesday, Friday, or all weekdays of every other week?"
+            raise bag.ambiguity(weekdays, ways, why)
+    return _apart(rules.weekly(weekdays, months, moment), weekdays.step, "week")
 
 
 def _scope(
-    bag: ClauseBag, step: RepeatClause | None, period: PeriodClause | None, months: tuple[int, ...]
+    step: RepeatClause | None, period: PeriodClause | None, months: tuple[int, ...]
 ) -> tuple[str, int]:
     """The unit in which ordinals and numbers count, and how many of them lie between two."""
     if months and any(one is not None and one.unit == "quarter" for one in (period, step)):
@@ -171,15 +171,9 @@ def _scope(
         return step.unit, max(step.count, period.step)
     if period is not None:
         return period.unit, period.step
-    if step is not None and step.unit in ("month", "quarter", "year"):
-        return step.unit, step.count
-    if (
-        step is not None
-        and step.unit in ("day", "week")
-        and (months or step.count > 1 or step.unit == "week")
-    ):
-        return step.unit, step.count
-    return "month", 1
+    if step is None or (step == RepeatClause(1, "day") and not months):
+        return "month", 1
+    return step.unit, step.count
 
 
 def _ordinals(
@@ -195,11 +189,8 @@ def _ordinals(
     if scope not in ("month", "quarter", "year"):
         raise PhraseRefused("the ordinal needs a month, a quarter or a year")
     if nth.joint:
-        raise bag.ambiguity(
-            nth,
-            [[replace(nth, joint=False)]],
-            "the ordinal may belong to both days or to the first; repeat it",
-        )
+        why = "the ordinal may belong to both days or to the first; repeat it"
+        raise bag.ambiguity(nth, [[replace(nth, joint=False)]], why)
     unscoped = not months and step is None and not bag.mentions(PeriodClause)
     number, what = nth.positions[0]
     if unscoped and nth.every and len(nth.positions) == 1 and number > 1 and isinstance(what, int):
@@ -215,11 +206,9 @@ def _ordinals(
     business = tuple(place for place in nth.positions if place[1] == BUSINESS_DAY)
     if moment.calendar and 0 < len(business) < len(nth.positions):
         others = tuple(place for place in nth.positions if place not in business)
-        raise bag.ambiguity(
-            nth,
-            [[replace(nth, positions=places)] for places in (business, others)],
-            "with a calendar, business days and other days need two schedules",
-        )
+        either = [[replace(nth, positions=places)] for places in (business, others)]
+        why = "with a calendar, business days and other days need two schedules"
+        raise bag.ambiguity(nth, either, why)
     if roll is not None:
         if nth.positions not in (((1, DAY),), ((-1, DAY),)) or scope != "month":
             raise PhraseRefused("“or the business day …” needs a day of the month before it")
@@ -228,16 +217,15 @@ def _ordinals(
 
 
 def _apart(found: NamedDays, count: int, unit: str) -> NamedDays:
-    """Day rules so many units apart."""
+    """The day rules, with `count` units from one to the next."""
     if count == 1:
         return found
-    freqs = {"week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
-    freq = freqs.get(unit)
+    freq = _FREQS.get(unit)
     if freq is None or any(rule.freq != freq for rule in found.rules):
         raise PhraseRefused("so many of these units cannot be skipped; name the months")
     if unit == "month" and any(name == "BYMONTH" for rule in found.rules for name, _ in rule.parts):
         raise PhraseRefused("several months apart and named months do not go together")
-    return NamedDays(found.rules, found.on_holiday, count)
+    return replace(found, interval=count)
 
 
 def _only_units(
@@ -247,13 +235,10 @@ def _only_units(
     moment: PhraseContext,
     start: StartClause | None,
 ) -> NamedDays:
-    """Every so many days; longer units need a day, unless the beginning gives it."""
+    """Every few days; longer units need a day, unless the beginning gives it."""
     if step is None or step.unit == "day":
-        if (
-            step is None
-            and not months
-            and not bag.mentions(WindowClause, PastHourClause, RepeatClause, TimesClause)
-        ):
+        timed = bag.mentions(WindowClause, PastHourClause, RepeatClause, TimesClause)
+        if step is None and not months and not timed:
             raise PhraseRefused("say how often")
         count = 1 if step is None else step.count
         if months and count > 1:
@@ -262,11 +247,10 @@ def _only_units(
     if months and step.unit != "year":
         raise PhraseRefused("say on which day")
     if start is not None and start.day is not None and not months and step.unit != "quarter":
-        freq = {"week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}[step.unit]
         first = start_instant(bag, start, moment, None).astimezone(moment.zone).date()
         if first.day > 28 and step.unit != "week":
             raise PhraseRefused("not every month has that day; say which day of the month is meant")
-        return NamedDays((DayRule(freq, _parts_of(step.unit, first)),), None, step.count)
+        return NamedDays((DayRule(_FREQS[step.unit], _parts_of(step.unit, first)),), None, step.count)
     today = moment.today
     ways: dict[str, list[list[Clause]]] = {
         "week": [

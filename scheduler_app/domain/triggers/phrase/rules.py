@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
-from scheduler_app.domain.recurrence import InvalidRecurrence, OnHoliday, Recurrence
+from scheduler_app.domain.recurrence import InvalidRecurrence, OnHoliday
+from scheduler_app.domain.recurrence.parsed_text import MAX_RULES
+from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES
 from scheduler_app.domain.triggers.phrase.clause_bag import PhraseContext, PhraseRefused
 from scheduler_app.domain.triggers.phrase.clauses import (
     BUSINESS_DAY,
     DAY,
     NthClause,
-    RepeatClause,
     RollClause,
     WeekdayAndDayClause,
     WeekdaysClause,
@@ -21,10 +22,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     WithinMonthClause,
     YearlyDatesClause,
 )
-from scheduler_app.domain.triggers.phrase.words import WEEKDAY_CODES
 
-#: As many as the engine takes.
-MAX_RULES: Final = 16
 MAX_TOTAL: Final = 1_000
 
 
@@ -39,6 +37,11 @@ class DayRule:
     def counts_times(self) -> bool:
         """Whether it has BYSETPOS, which would count the times of day too."""
         return any(name == "BYSETPOS" for name, _ in self.parts)
+
+    @classmethod
+    def monthly(cls, months: tuple[int, ...], *parts: tuple[str, str]) -> "DayRule":
+        """A rule for these months; empty: every month."""
+        return cls("MONTHLY", (*by_month(months), *parts))
 
     def body(self) -> str:
         return ";".join([f"FREQ={self.freq}", *(f"{name}={value}" for name, value in self.parts)])
@@ -100,22 +103,14 @@ def _list(values: Iterable[int]) -> str:
 
 
 def text_of(plan: Plan, moment: PhraseContext) -> str:
-    """The lines of a plan. Raises Refused when it never fires, or when the engine refuses it."""
+    """The lines of a plan. Raises PhraseRefused if it never fires, or if the engine refuses it."""
     try:
-        lines = _lines(plan, moment)
-        text = "\n".join(lines)
-        if parse(text, moment).after(moment.at) is None:
+        text = "\n".join(_lines(plan, moment))
+        if moment.parse(text).after(moment.at) is None:
             raise PhraseRefused("this never happens after now; look at the dates")
     except InvalidRecurrence as error:
         raise PhraseRefused(f"this cannot be scheduled: {error.message}") from None
     return text
-
-
-def parse(text: str, moment: PhraseContext) -> Recurrence:
-    """The recurrence of a text, as the schedule would read it."""
-    return Recurrence.parse(
-        text, created_at=moment.at, timezone=moment.zone_name, gap=moment.gap, overlap=moment.overlap
-    )
 
 
 def _lines(plan: Plan, moment: PhraseContext) -> list[str]:
@@ -128,18 +123,17 @@ def _lines(plan: Plan, moment: PhraseContext) -> list[str]:
     tail = [f"EXRULE:{body}" for body in plan.excluded]
     if plan.excluded_days:
         tail.append("EXDATE;VALUE=DATE:" + ",".join(f"{day:%Y%m%d}" for day in plan.excluded_days))
-    end = plan.until
-    count = ""
-    if plan.total is not None:
-        if len(plan.rules) == 1 and not tail:
-            count = f";COUNT={plan.total}"
-        else:
-            end = _last_of(plan, moment, head, tail)
-    until = "" if end is None else f";UNTIL={end.astimezone(UTC):%Y%m%dT%H%M%SZ}"
     step = f";INTERVAL={plan.interval}" if plan.interval > 1 else ""
-    if count and until:
-        raise PhraseRefused("an end and a number of times cannot both be given; give one of them")
-    return [*head, *(f"RRULE:{body}{step}{count}{until}" for body in plan.rules), *tail]
+    rules = [f"RRULE:{body}{step}" for body in plan.rules]
+    end = plan.until
+    if plan.total is not None and len(rules) == 1 and not tail:
+        if end is not None:
+            raise PhraseRefused("an end and a number of times cannot both be given; give one of them")
+        return [*head, f"{rules[0]};COUNT={plan.total}"]
+    if plan.total is not None:
+        end = _last_of(plan.total, plan, moment, [*head, *rules, *tail])
+    until = "" if end is None else f";UNTIL={end.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+    return [*head, *(f"{rule}{until}" for rule in rules), *tail]
 
 
 def _start(plan: Plan, moment: PhraseContext) -> str | None:
@@ -158,7 +152,7 @@ def _start(plan: Plan, moment: PhraseContext) -> str | None:
     ]
     # The rule begins a day earlier: in an hour that comes twice, `lowest` has no name of its own.
     text = "\n".join([_dtstart(lowest - timedelta(days=1), moment), *(f"RRULE:{body}" for body in bodies_)])
-    first = parse(text, without).after(lowest, inclusive=True)
+    first = without.parse(text).after(lowest, inclusive=True)
     if first is None:
         raise PhraseRefused("this never happens; look at the dates")
     return _dtstart(first, moment)
@@ -168,9 +162,9 @@ def _dtstart(instant: datetime, moment: PhraseContext, *, exact: bool = False) -
     """The content line; `exact` for steps of elapsed time, which no wall clock moves."""
     local = instant.astimezone(moment.zone)
     # The second one of a time that exists twice has no name of its own but the one in UTC.
-    if (exact and local.fold) or (moment.names_zone and moment.zone_name == "UTC"):
+    if (exact and local.fold) or (moment.names_zone and moment.timezone == "UTC"):
         return f"DTSTART:{instant.astimezone(UTC):%Y%m%dT%H%M%SZ}"
-    zone = f";TZID={moment.zone_name}" if moment.names_zone else ""
+    zone = f";TZID={moment.timezone}" if moment.names_zone else ""
     return f"DTSTART{zone}:{local:%Y%m%dT%H%M%S}"
 
 
@@ -179,39 +173,36 @@ def dates_text(local: Sequence[datetime], moment: PhraseContext) -> str:
     stamps = [f"{each:%Y%m%dT%H%M%S}" for each in local]
     if not moment.names_zone:
         return f"RDATE:{','.join(stamps)}"
-    if moment.zone_name == "UTC":
+    if moment.timezone == "UTC":
         return f"DTSTART:{stamps[0]}Z\nRDATE:{','.join(f'{stamp}Z' for stamp in stamps[1:])}"
-    zone = f"TZID={moment.zone_name}"
+    zone = f"TZID={moment.timezone}"
     return f"DTSTART;{zone}:{stamps[0]}\nRDATE;{zone}:{','.join(stamps[1:])}"
 
 
-def _last_of(plan: Plan, moment: PhraseContext, head: list[str], tail: list[str]) -> datetime:
+def _last_of(total: int, plan: Plan, moment: PhraseContext, lines: list[str]) -> datetime:
     """The instant of the last of `total` occurrences of several rules together."""
-    total = plan.total or 1
     if total > MAX_TOTAL:
         raise PhraseRefused(
             f"at most {MAX_TOTAL} times can be counted over several times of day; give an end instead"
         )
-    step = f";INTERVAL={plan.interval}" if plan.interval > 1 else ""
-    recurrence = parse("\n".join([*head, *(f"RRULE:{body}{step}" for body in plan.rules), *tail]), moment)
     start = moment.at if plan.first is None else plan.first
-    found = recurrence.between(start, datetime(9998, 1, 1, tzinfo=UTC), limit=total)
+    found = moment.parse("\n".join(lines)).between(start, datetime(9998, 1, 1, tzinfo=UTC), limit=total)
     if not found:
         raise PhraseRefused("this never happens; look at the dates")
     return found[-1]
 
 
-WORKDAYS = "MO,TU,WE,TH,FR"
+WORKDAYS = ",".join(DAY_NAMES[:5])
 QUARTER_STARTS = (1, 4, 7, 10)
 _QUARTER_ENDS = (3, 6, 9, 12)
 _EVERY_MONTH_HAS = 28
 
 
 def days_of(days: tuple[int, ...]) -> str:
-    return ",".join(WEEKDAY_CODES[day] for day in sorted(set(days)))
+    return ",".join(DAY_NAMES[day] for day in sorted(set(days)))
 
 
-def numbers(values: tuple[int, ...]) -> str:
+def numbers(values: Iterable[int]) -> str:
     return ",".join(str(value) for value in sorted(set(values), key=lambda value: (value < 0, value)))
 
 
@@ -226,10 +217,6 @@ class NamedDays:
     rules: tuple[DayRule, ...]
     on_holiday: OnHoliday | None = None
     interval: int = 1
-
-    def apart(self, step: RepeatClause | None) -> int:
-        """How many units lie between two, where the phrase may name an interval too."""
-        return self.interval if step is None else max(self.interval, step.count)
 
 
 def weekly(days: WeekdaysClause, months: tuple[int, ...], moment: PhraseContext) -> NamedDays:
@@ -262,8 +249,8 @@ def in_weeks(days: WeekdaysClause | None, weeks: WeeksClause) -> NamedDays:
 
 
 def friday_the_13th(found: WeekdayAndDayClause, months: tuple[int, ...]) -> NamedDays:
-    parts = (*by_month(months), ("BYDAY", WEEKDAY_CODES[found.weekday]), ("BYMONTHDAY", str(found.day)))
-    return NamedDays((DayRule("MONTHLY", parts),))
+    parts = ("BYDAY", DAY_NAMES[found.weekday]), ("BYMONTHDAY", str(found.day))
+    return NamedDays((DayRule.monthly(months, *parts),))
 
 
 def yearly(found: YearlyDatesClause, freq: str) -> NamedDays:
@@ -275,7 +262,7 @@ def yearly(found: YearlyDatesClause, freq: str) -> NamedDays:
     for month, days in by_month_.items():
         same.setdefault(tuple(sorted(set(days))), []).append(month)
     rules = [
-        DayRule(freq, (("BYMONTH", numbers(tuple(months))), ("BYMONTHDAY", numbers(days))))
+        DayRule(freq, (("BYMONTH", numbers(months)), ("BYMONTHDAY", numbers(days))))
         for days, months in same.items()
     ]
     return NamedDays(tuple(rules))
@@ -286,13 +273,12 @@ def monthly(
 ) -> NamedDays:
     """Days of the month, and with `roll` the business day before or after those that are none."""
     if roll is None:
-        return NamedDays((DayRule("MONTHLY", (*by_month(months), ("BYMONTHDAY", numbers(days)))),))
+        return NamedDays((DayRule.monthly(months, ("BYMONTHDAY", numbers(days))),))
     if roll.direction == "nearest":
         return NamedDays(tuple(rule for day in days for rule in _nearest(day, months)))
     direction: OnHoliday = "previous" if roll.direction == "previous" else "next"
     if moment.calendar and not roll.weekday:
-        parts = (*by_month(months), ("BYMONTHDAY", numbers(days)))
-        return NamedDays((DayRule("MONTHLY", parts),), direction)
+        return NamedDays((DayRule.monthly(months, ("BYMONTHDAY", numbers(days))),), direction)
     rules = tuple(_rolled(day, months, direction) for day in days)
     return NamedDays(rules, None if roll.weekday else direction)
 
@@ -303,8 +289,7 @@ def _nearest(day: int, months: tuple[int, ...]) -> tuple[DayRule, ...]:
         raise PhraseRefused("the nearest weekday may lie in another month, or the month may lack that day")
     days = ((WORKDAYS, day), ("FR", day - 1), ("MO", day + 1))
     return tuple(
-        DayRule("MONTHLY", (*by_month(months), ("BYDAY", weekdays), ("BYMONTHDAY", str(number))))
-        for weekdays, number in days
+        DayRule.monthly(months, ("BYDAY", weekdays), ("BYMONTHDAY", str(number))) for weekdays, number in days
     )
 
 
@@ -319,8 +304,10 @@ def _rolled(day: int, months: tuple[int, ...], direction: OnHoliday) -> DayRule:
             "the business day may lie in another month, or the month may lack that day; leave these "
             "words out and give the schedule a calendar and on_holiday"
         )
-    parts = (*by_month(months), ("BYDAY", WORKDAYS), ("BYMONTHDAY", numbers(around)))
-    return DayRule("MONTHLY", (*parts, ("BYSETPOS", "1" if step > 0 else "-1")))
+    position = "1" if step > 0 else "-1"
+    return DayRule.monthly(
+        months, ("BYDAY", WORKDAYS), ("BYMONTHDAY", numbers(around)), ("BYSETPOS", position)
+    )
 
 
 def ordinal(found: NthClause, unit: str, months: tuple[int, ...], moment: PhraseContext) -> NamedDays:
@@ -352,18 +339,15 @@ def ordinal(found: NthClause, unit: str, months: tuple[int, ...], moment: Phrase
         if what == DAY:
             by_month_day.setdefault(within, []).append(number)
         elif isinstance(what, int):
-            by_day.setdefault(within, []).append(f"{number}{WEEKDAY_CODES[what]}")
+            by_day.setdefault(within, []).append(f"{number}{DAY_NAMES[what]}")
         else:
             if what == BUSINESS_DAY:
                 rolls.add(_roll_of(number))
             by_position.setdefault(within, []).append(number)
+    rules += [DayRule.monthly(m, ("BYMONTHDAY", numbers(d))) for m, d in by_month_day.items()]
+    rules += [DayRule.monthly(m, ("BYDAY", ",".join(d))) for m, d in by_day.items()]
     rules += [
-        DayRule("MONTHLY", (*by_month(m), ("BYMONTHDAY", numbers(tuple(d))))) for m, d in by_month_day.items()
-    ]
-    rules += [DayRule("MONTHLY", (*by_month(m), ("BYDAY", ",".join(d)))) for m, d in by_day.items()]
-    rules += [
-        DayRule("MONTHLY", (*by_month(m), ("BYDAY", WORKDAYS), ("BYSETPOS", numbers(tuple(d)))))
-        for m, d in by_position.items()
+        DayRule.monthly(m, ("BYDAY", WORKDAYS), ("BYSETPOS", numbers(d))) for m, d in by_position.items()
     ]
     return NamedDays(tuple(rules), rolls.pop() if len(rolls) == 1 else None)
 
@@ -376,8 +360,7 @@ def _open_days(found: NthClause, unit: str, months: tuple[int, ...]) -> NamedDay
         raise PhraseRefused(f"no {'month' if months else unit} has so many of them")
     if places in ((1,), (-1,)):
         within = months or _months_in(unit, places[0])
-        rule = DayRule("MONTHLY", (*by_month(within), ("BYMONTHDAY", str(places[0]))))
-        return NamedDays((rule,), _roll_of(places[0]))
+        return NamedDays((DayRule.monthly(within, ("BYMONTHDAY", str(places[0]))),), _roll_of(places[0]))
     freq, periods = "MONTHLY", [months]
     if not months and unit != "month":
         freq = "YEARLY"

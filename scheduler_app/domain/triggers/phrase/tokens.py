@@ -4,7 +4,7 @@ grammar share: numbers, ordinals, units, lengths of time.
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -18,7 +18,7 @@ from scheduler_app.domain.triggers.phrase.words import (
     WEEKDAYS,
 )
 
-#: A longer phrase is no phrase; the grammar's work grows with the length, and is bounded by it.
+#: A longer phrase is refused: the work of the grammar grows with the length.
 MAX_TOKENS: Final = 80
 
 _AREAS: Final = "africa|america|antarctica|arctic|asia|atlantic|australia|europe|indian|pacific|etc"
@@ -151,15 +151,16 @@ def joined(tokens: Tokens, position: int) -> int | None:
     return position if position > start else None
 
 
-def several(tokens: Tokens, position: int, rule: Callable[[Tokens, int], Found[T]]) -> Found[tuple[T, ...]]:
-    """One or more things that `rule` reads, joined by commas or "and"."""
-    first = rule(tokens, position)
-    if first is None:
+def several(
+    tokens: Tokens, position: int, rule: Callable[[Tokens, int], Found[T]], *again: str
+) -> Found[tuple[T, ...]]:
+    """One or more things that `rule` reads, joined by commas or "and"; the words `again` may stand before
+    each but the first."""
+    if (first := rule(tokens, position)) is None:
         return None
     found, position = [first[0]], first[1]
     while (after := joined(tokens, position)) is not None:
-        more = rule(tokens, after)
-        if more is None:
+        if (more := rule(tokens, tokens.skip(after, *again))) is None:
             break
         found.append(more[0])
         position = more[1]
@@ -168,24 +169,22 @@ def several(tokens: Tokens, position: int, rule: Callable[[Tokens, int], Found[T
 
 def number(tokens: Tokens, position: int) -> Found[int]:
     """A whole number in digits or words."""
-    token = tokens.at(position)
-    if token.kind == "number":
-        return token.number, position + 1
-    two = f"{token.text} {tokens.text(position + 1)}"
-    if two in NUMBERS:
-        return NUMBERS[two], position + 2
-    return (NUMBERS[token.text], position + 1) if token.text in NUMBERS else None
+    return _numeral(tokens, position, "number", NUMBERS)
 
 
 def ordinal(tokens: Tokens, position: int) -> Found[int]:
     """first, 2nd, twenty-third: counted from the beginning."""
+    return _numeral(tokens, position, "ordinal", ORDINALS)
+
+
+def _numeral(tokens: Tokens, position: int, kind: str, words: Mapping[str, int]) -> Found[int]:
     token = tokens.at(position)
-    if token.kind == "ordinal":
+    if token.kind == kind:
         return token.number, position + 1
     two = f"{token.text} {tokens.text(position + 1)}"
-    if two in ORDINALS:
-        return ORDINALS[two], position + 2
-    return (ORDINALS[token.text], position + 1) if token.text in ORDINALS else None
+    if two in words:
+        return words[two], position + 2
+    return (words[token.text], position + 1) if token.text in words else None
 
 
 def signed_ordinal(tokens: Tokens, position: int) -> Found[int]:
@@ -196,8 +195,7 @@ def signed_ordinal(tokens: Tokens, position: int) -> Found[int]:
         return -1, position + 1
     if tokens.text(position) == "penultimate":
         return -2, position + 1
-    found = ordinal(tokens, position)
-    if found is None:
+    if (found := ordinal(tokens, position)) is None:
         return None
     from_end = tokens.any_of(found[1], "to last", "to the last", "from last", "last")
     return found if from_end is None else (-found[0], from_end)
@@ -213,8 +211,7 @@ def unit(tokens: Tokens, position: int) -> Found[str]:
 
 def amount(tokens: Tokens, position: int) -> Found[tuple[int, str]]:
     """A number of units; hours, minutes and seconds may be added up and are given in seconds."""
-    found = _one(tokens, position)
-    if found is None:
+    if (found := _one(tokens, position)) is None:
         return None
     (count, of), position = found
     if of not in SECONDS_OF:
@@ -222,8 +219,7 @@ def amount(tokens: Tokens, position: int) -> Found[tuple[int, str]]:
     total = count * SECONDS_OF[of]
     seen = SECONDS_OF[of]
     while seen > 1:
-        half = tokens.any_of(position, "and a half")
-        if half is not None:
+        if (half := tokens.any_of(position, "and a half")) is not None:
             total, position, seen = total + seen // 2, half, 1
             continue
         after = tokens.says(position, "and")
@@ -251,8 +247,7 @@ def _one(tokens: Tokens, position: int) -> Found[tuple[int, str]]:
         return None if of is None else ((1, of[0]), of[1])
     if tokens.at(position).kind == "dotted":
         return _with_a_half(tokens, position)
-    count = number(tokens, position)
-    if count is None:
+    if (count := number(tokens, position)) is None:
         return None
     if (after := tokens.says(count[1], "and a half")) is not None:
         of = unit(tokens, after)

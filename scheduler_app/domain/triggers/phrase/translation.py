@@ -59,12 +59,6 @@ _DAYS = (
 _WHOLE = (*_DAYS, TimesClause, PastHourClause, WindowClause, PeriodClause)
 
 
-def segments(clauses: tuple[ReadClause, ...]) -> list[tuple[Clause, ...]] | None:
-    """The parts that each have days of their own, with times of their own or those of all; None when the
-    phrase has no such parts."""
-    return _with_their_times(clauses) or _with_the_same_times(clauses)
-
-
 def _with_the_same_times(clauses: tuple[ReadClause, ...]) -> list[tuple[Clause, ...]] | None:
     """ "every friday and on the last day of the month at 9": days of several kinds, and the times of all."""
     if not clauses or not all(isinstance(read.clause, _WHOLE) for read in clauses):
@@ -84,6 +78,7 @@ def _with_the_same_times(clauses: tuple[ReadClause, ...]) -> list[tuple[Clause, 
 
 
 def _with_their_times(clauses: tuple[ReadClause, ...]) -> list[tuple[Clause, ...]] | None:
+    """ "every monday at 9 and friday at 17": parts that each have days and times of their own."""
     parts: list[list[Clause]] = [[]]
     for read in clauses:
         if read.joined and _is_whole(parts[-1]):
@@ -110,8 +105,8 @@ def _is_short(clause: Clause) -> bool:
 
 
 def single_days(clauses: tuple[ReadClause, ...]) -> list[tuple[Clause, ...]] | None:
-    """The parts of "monday at 9 and tuesday at 10", each a single day with its time; None where there are no
-    such parts, or where one of them repeats."""
+    """The parts of "monday at 9 and tuesday at 10", each a single day with its time; None if the phrase
+    has other parts, or if one of them repeats."""
     shared: list[Clause] = [
         one.clause for one in clauses if isinstance(one.clause, InZoneClause | OnceClause)
     ]
@@ -142,7 +137,7 @@ def single_days(clauses: tuple[ReadClause, ...]) -> list[tuple[Clause, ...]] | N
 
 
 def repeated_each_time(parts: list[tuple[Clause, ...]]) -> list[tuple[Clause, ...]] | None:
-    """The same days from now on: every week, month or year; None where one of them comes only once."""
+    """The same days from now on: every week, month or year; None if one of them comes only once."""
     again = [tuple(_again(one) for one in part) for part in parts]
     return again if all(has_repetition(part) for part in again) else None
 
@@ -181,24 +176,22 @@ def translate(phrase: str, context: TriggerContext) -> Translation:
     Raises NotUnderstood.
     """
     if len(phrase) > MAX_CHARACTERS:
-        raise _refusal(PhraseRefused(f"has more than {MAX_CHARACTERS} characters; say it in fewer words"))
+        raise _refusal(f"has more than {MAX_CHARACTERS} characters; say it in fewer words")
     tokens = tokens_of(phrase)
     if not tokens:
-        raise _refusal(PhraseRefused("is empty; say for example “every Tuesday at 9:34”"))
+        raise _refusal("is empty; say for example “every Tuesday at 9:34”")
     if len(tokens) > MAX_TOKENS:
-        raise _refusal(PhraseRefused(f"has more than {MAX_TOKENS} words; say it in fewer"))
+        raise _refusal(f"has more than {MAX_TOKENS} words; say it in fewer")
     reading = read_clauses(tokens)
     moment = phrase_context(context)
     if reading.unknown:
         words = " ".join(reading.unknown)[:_SHOWN]
-        raise _refusal(
-            PhraseRefused(f"not understood: {words}; say it without, or in other words", reading.unknown),
-            _readings_of(reading.clauses, moment),
-        )
+        message = f"not understood: {words}; say it without, or in other words"
+        raise _refusal(message, reading.unknown, _readings_of(reading.clauses, moment))
     try:
         return meaning_of(reading.clauses, moment)
     except PhraseRefused as refusal:
-        raise _refusal(refusal, _with_less(reading.clauses, moment)) from None
+        raise _refusal(refusal.message, refusal.words, _with_less(reading.clauses, moment)) from None
 
 
 def uses_timezone(phrase: str) -> bool:
@@ -213,14 +206,19 @@ def uses_timezone(phrase: str) -> bool:
 
 def phrase_context(context: TriggerContext) -> PhraseContext:
     """When and where a phrase is said."""
-    zone = find_zone(context.timezone)
     return PhraseContext(
-        context.at.astimezone(UTC), zone.info, zone.name, context.gap, context.overlap, context.calendar
+        context.at.astimezone(UTC),
+        find_zone(context.timezone).name,
+        context.gap,
+        context.overlap,
+        calendar=context.calendar,
     )
 
 
-def _refusal(refused: PhraseRefused, readings: Sequence[Translation] = ()) -> NotUnderstood:
-    return NotUnderstood("phrase", refused.message, not_understood=refused.words, readings=tuple(readings))
+def _refusal(
+    message: str, words: tuple[str, ...] = (), readings: Sequence[Translation] = ()
+) -> NotUnderstood:
+    return NotUnderstood("phrase", message, not_understood=words, readings=tuple(readings))
 
 
 def _readings_of(clauses: tuple[ReadClause, ...], moment: PhraseContext) -> tuple[Translation, ...]:
@@ -253,14 +251,14 @@ def _with_less(clauses: tuple[ReadClause, ...], moment: PhraseContext) -> tuple[
 
 
 def meaning_of(clauses: tuple[ReadClause, ...], moment: PhraseContext) -> Translation:
-    """The meaning of the clauses, or of the parts that "and" joins. Raises NotUnderstood or Refused."""
+    """The meaning of the clauses, or of the parts that "and" joins. Raises NotUnderstood or PhraseRefused."""
     try:
         return _single(tuple(one.clause for one in clauses), moment)
     except PhraseRefused:
         days = single_days(clauses)
         if days is not None:
             return _on_single_days(days, moment)
-        parts = segments(clauses)
+        parts = _with_their_times(clauses) or _with_the_same_times(clauses)
         if parts is None:
             raise
     ways, reason = _ways(parts, moment)
@@ -287,11 +285,11 @@ def _one_of(readings: Sequence[Translation], reason: str) -> Translation:
     """The only reading; NotUnderstood with all of them where there is a reason to ask."""
     if not reason:
         return readings[0]
-    raise _refusal(PhraseRefused(reason), readings[:MAX_READINGS])
+    raise _refusal(reason, readings=readings[:MAX_READINGS])
 
 
 def _together(found: list[Translation]) -> Translation:
-    """Several recurrences as one. Raises Refused where one of them is more than rules."""
+    """Several recurrences as one. Raises PhraseRefused if one of them holds more than rules."""
     lines = [line for one in found for line in (one.recurrence or "").split("\n")]
     if not all(line.startswith("RRULE:") for line in lines) or len({one.on_holiday for one in found}) > 1:
         raise PhraseRefused("these are two schedules; make two")
@@ -345,7 +343,7 @@ def _single(clauses: tuple[Clause, ...], moment: PhraseContext) -> Translation:
     if len(found) == 1 and not ask:
         return found[0]
     if found:
-        raise _refusal(PhraseRefused(reason), found)
+        raise _refusal(reason, readings=found)
     raise refusal or PhraseRefused(reason or "this cannot be understood")
 
 
@@ -366,4 +364,4 @@ def _in_zone(name: str, moment: PhraseContext) -> PhraseContext:
         named = find_zone(name)
     except UnknownZone:
         raise PhraseRefused(f"{name} is no IANA time zone; {better_zone(name)}", (name,)) from None
-    return replace(moment, zone=named.info, zone_name=named.name, names_zone=True)
+    return replace(moment, timezone=named.name, names_zone=True)

@@ -19,7 +19,6 @@ WEEKDAYS: Final = {
 }
 #: "mondays" repeats; "monday" is one day unless something else in the phrase repeats.
 PLURAL_WEEKDAYS: Final = {f"{name}s": number for name, number in WEEKDAYS.items() if len(name) > 2}
-WEEKDAY_CODES: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 
 MONTHS: Final = {
     name: number
@@ -90,6 +89,7 @@ _UNITS: Final = {
 }
 UNITS: Final = {word: unit for unit, words in _UNITS.items() for word in (unit, *words.split())}
 SECONDS_OF: Final = {"second": 1, "minute": 60, "hour": 3_600}
+DAYS_OF: Final = {"day": 1, "week": 7}
 MONTHS_OF: Final = {"month": 1, "quarter": 3, "year": 12}
 
 _SMALL: Final = tuple(
@@ -136,8 +136,7 @@ DOUBTFUL_ADVERBS: Final = {
     "biennially": (2, "year"),
 }
 
-#: The hours (24-hour clock) that a part of the day may name.
-PARTS_OF_DAY: Final = {"morning": "morning", "afternoon": "afternoon", "evening": "evening", "night": "night"}
+PARTS_OF_DAY: Final = ("morning", "afternoon", "evening", "night")
 
 EVERY: Final = frozenset({"every", "each", "all"})
 AND: Final = frozenset({",", "and", "&", ";"})
@@ -152,10 +151,7 @@ EXCEPT: Final = frozenset({"except", "excluding", "but", "without", "excepting",
 POLITE: Final = (
     "please",
     "kindly",
-    "can you",
-    "could you",
-    "would you",
-    "will you",
+    *(f"{verb} you" for verb in ("can", "could", "would", "will")),
     *(f"i {wish}{whom} to" for wish in ("want", "need", "would like") for whom in (" you", " it", "")),
     *(f"i'd like{whom} to" for whom in (" you", " it", "")),
     "let's",
@@ -176,38 +172,27 @@ VERBS: Final = (
     "have it run",
     "make it run",
     "start it",
-    "do",
-    "run",
-    "runs",
-    "execute",
-    "trigger",
-    "fire",
-    "fires",
-    "repeat",
-    "repeats",
-    "call",
-    "send",
-    "schedule",
+    *(
+        "do",
+        "run",
+        "runs",
+        "execute",
+        "trigger",
+        "fire",
+        "fires",
+        "repeat",
+        "repeats",
+        "call",
+        "send",
+        "schedule",
+    ),
 )
+_DONE: Final = ("job", "task", "callback", "webhook", "url", "endpoint", "command", "schedule", "reminder")
 DONE_TO: Final = (
     "it",
     "this",
     "that",
-    *(
-        f"{article} {what}"
-        for article in ("the", "this", "my", "a")
-        for what in (
-            "job",
-            "task",
-            "callback",
-            "webhook",
-            "url",
-            "endpoint",
-            "command",
-            "schedule",
-            "reminder",
-        )
-    ),
+    *(f"{article} {what}" for article in ("the", "this", "my", "a") for what in _DONE),
 )
 THANKS: Final = ("please", "thanks", "thank you")
 
