@@ -175,8 +175,19 @@ def _was_sent_late() -> Document:
 
 
 _LIVING = {"$in": sorted(LIVING)}
-#: Null is such a value, too.
-_NO_DATE = {"$exists": True, "$not": {"$gte": EARLIEST, "$lt": LATEST}}
+#: The values that are no date of ours, as conditions that an index answers by ranges. An `$exists` with a
+#: `$not` is one range, of all values: each event that waits was examined for it.
+_NO_DATES: tuple[Document, ...] = (
+    {"$lt": EARLIEST},
+    {"$gte": LATEST},
+    {
+        "$type": [
+            *("double", "string", "object", "binData", "undefined", "objectId", "bool", "null", "regex"),
+            *("dbPointer", "javascript", "symbol", "javascriptWithScope", "int", "timestamp", "long"),
+            *("decimal", "minKey", "maxKey"),
+        ]
+    },
+)
 #: In these states a schedule is over, or its error has been reported already.
 _SETTLED = (ScheduleState.DELETED.value, ScheduleState.ERROR.value)
 
@@ -191,11 +202,11 @@ class Inspections:
     def misplaced_events(self, *, limit: int) -> int:
         """Sets events aside that wait for a time which is no date, or in a state that there is not. By index:
         only such events are read. Returns how many were found."""
-        no_date = {"state": _LIVING, "due_at": _NO_DATE}
-        no_state = {"state": {"$nin": sorted(State)}, "due_at": {"$exists": True}}
+        no_dates: list[Document] = [{"state": _LIVING, "due_at": each} for each in _NO_DATES]
+        no_state: Document = {"state": {"$nin": sorted(State)}, "due_at": {"$exists": True}}
         found = [
             row
-            for which in (no_date, no_state)
+            for which in (*no_dates, no_state)
             for row in self._events.find(which, {"_id": 1}, hint="due_v2").limit(limit)
         ]
         for row in found:
@@ -244,8 +255,9 @@ class Inspections:
         """Sets active schedules aside whose next occurrence, or last one, is no date. By index, as above."""
         found = []
         for field, index in (("next_run_at", BY_NEXT_RUN), ("finishes_at", "finish_v1")):
-            which = {"state": ScheduleState.ACTIVE.value, field: _NO_DATE}
-            found += list(self._schedules.find(which, WITHOUT_REQUEST, hint=index).limit(limit))
+            for no_date in _NO_DATES:
+                which = {"state": ScheduleState.ACTIVE.value, field: no_date}
+                found += list(self._schedules.find(which, WITHOUT_REQUEST, hint=index).limit(limit))
         return sum(map(self._inspect, found))
 
     def schedules_after(self, schedule_id: Any, *, limit: int) -> tuple[Any, int]:
