@@ -8,11 +8,9 @@ USECASES = Path(__file__).parents[3] / "scheduler_app" / "usecases"
 PUBLIC = {"_replace", "_fields", "_asdict"}
 
 
-def _reaches_into(node: ast.AST, own: set[str]) -> bool:
+def _reaches_into(node: ast.Attribute, own: set[str]) -> bool:
     """Whether an expression reads a private part of something else, or something of another one's store;
     `own` are the parameters by which a function of this file takes its own use case."""
-    if not isinstance(node, ast.Attribute):
-        return False
     if isinstance(node.value, ast.Name) and node.value.id in own:
         return False
     if node.attr.startswith("_") and not node.attr.endswith("__"):
@@ -21,7 +19,11 @@ def _reaches_into(node: ast.AST, own: set[str]) -> bool:
 
 
 def _found(source: str, own: set[str]) -> list[int]:
-    return [node.lineno for node in ast.walk(ast.parse(source)) if _reaches_into(node, own)]
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Attribute) and _reaches_into(node, own)
+    ]
 
 
 def test_no_use_case_reaches_into_another() -> None:
