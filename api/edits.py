@@ -16,12 +16,13 @@ from marshmallow import ValidationError, fields
 from scheduler_app.api import request_limits
 from scheduler_app.api.json_types import View
 from scheduler_app.api.problems import HttpProblem, of_validation
-from scheduler_app.api.services import services, tenant
+from scheduler_app.api.services import services
 from scheduler_app.api.wire.field_types import Headers
 from scheduler_app.api.wire.schedule import ScheduleInput, schedule_shown
 from scheduler_app.api.wire.schedule_fields import EDIT_FIELDS
 from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
 from scheduler_app.domain.http_action import HttpAction
+from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.masking import split_query
 from scheduler_app.domain.schedule import MAX_EDIT_NOTE, EditRecord, Schedule
 from scheduler_app.domain.triggers import BY_NAME
@@ -48,25 +49,26 @@ def unchanged(tag: str) -> bool:
     return request.if_none_match.contains_weak(tag.strip('"'))
 
 
-def put_conditions(schedule_id: str) -> Preconditions:
+def put_conditions(schedule_id: WholeId) -> Preconditions:
     """What a PUT requires to find: no schedule (`If-None-Match: *` or `?if-absent`), any schedule
     (`If-Match: *`) or one version of it (If-Match). Raises StaleVersion."""
     if request.if_none_match.star_tag or g.write_query.get("if_absent") is not None:
         return Preconditions(absent=True)
     try:
         if "If-None-Match" in request.headers:
-            tag = etag(schedule_shown(services().manager.get(schedule_id, tenant=tenant()), services().now()))
+            tag = etag(schedule_shown(services().manager.get(schedule_id), services().now()))
             if unchanged(tag):
                 raise StaleVersion(f"If-None-Match names the schedule as it is, {tag}")
         version = version_wanted(schedule_id)
     except NotFound:
         if "If-Match" not in request.headers:
             return Preconditions()
-        raise StaleVersion(f"If-Match asks for a schedule {schedule_id}, and there is none") from None
+        name = name_of(schedule_id)
+        raise StaleVersion(f"If-Match asks for a schedule {name}, and there is none") from None
     return Preconditions(version=version, present=request.if_match.star_tag)
 
 
-def version_wanted(schedule_id: str) -> int | None:
+def version_wanted(schedule_id: WholeId) -> int | None:
     """The version that If-Match names; None without one. Raises NotFound, StaleVersion.
 
     Of an ETag only the version counts: a next occurrence that has moved on is no edit that this request could
@@ -80,7 +82,7 @@ def version_wanted(schedule_id: str) -> int | None:
     versions = {int(match[1]) for match in matches if match}
     if len(versions) == 1:
         return versions.pop()
-    current = services().manager.get(schedule_id, tenant=tenant()).version
+    current = services().manager.get(schedule_id).version
     if current not in versions:
         raise StaleVersion(f"If-Match does not name the schedule's version, {current}: give its ETag")
     return current
@@ -165,12 +167,12 @@ def _secrets_changed(before: Schedule | None, after: Schedule | None, differ: se
 _INPUT = ScheduleInput()
 
 
-def revert(schedule_id: str, edit_id: str, version: int | None = None) -> Schedule:
+def revert(schedule_id: WholeId, edit_id: str, version: int | None = None) -> Schedule:
     """Raises NotFound, Conflict, InvalidField, StaleVersion, and Problem where a value is no longer valid."""
     made = services()
-    edit = made.edits.get(edit_id, schedule_id, tenant=tenant())
+    edit = made.edits.get(edit_id, schedule_id)
     if edit is None:
-        raise NotFound(f"there is no edit {edit_id[:64]} of {schedule_id}")
+        raise NotFound(f"there is no edit {edit_id[:64]} of {name_of(schedule_id)}")
     if not edit.before and not edit.after:
         raise Conflict("there is nothing to take back: that edit changed no field that answers show")
     if edit.what == "deleted":
@@ -181,7 +183,7 @@ def revert(schedule_id: str, edit_id: str, version: int | None = None) -> Schedu
         raise of_validation(error) from None
     g.edit_note = g.get("edit_note") or f"Reverts the edit of {edit.at:%Y-%m-%d %H:%M:%S} UTC"
     return made.manager.edit(
-        schedule_id, draft, made.now(), tenant=tenant(), version=version, hops=request_limits.request_hops()
+        schedule_id, draft, made.now(), version=version, hops=request_limits.request_hops()
     )
 
 

@@ -57,7 +57,7 @@ def _begin() -> Response | None:
         raise HttpProblem(422, f"{HEADER}: {field['detail']}", [field])
     if request.endpoint in CHANGE_NOTHING or is_dry_run():
         return None
-    found = real_services().idempotency.begin(g.owner, key, _digest(), tenant=tenant())
+    found = real_services().idempotency.begin(tenant(), g.owner, key, _digest())
     if isinstance(found, Begun):
         g.begun = found
         return None

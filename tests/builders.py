@@ -44,9 +44,9 @@ def message(due: datetime, message_id: str = "m1", *, tenant: str = TENANT, **fi
     own |= {name: fields.pop(name) for name in ("event_name", "metadata", "timing") if name in fields}
     asked: dict[str, Any] = {"url": "http://127.0.0.1:9/"} | _usual | fields
     drafted = MessageDraft(draft=ScheduleDraft(**asked), **own)
-    content = drafted.message(max_retries=3)
+    content = drafted.message(tenant, max_retries=3)
     return Event(
-        *(message_event_id(message_id, tenant=tenant), "", 1, due, due),
+        *(message_event_id(tenant, message_id), "", 1, due, due),
         kind=Kind.MESSAGE,
         origin=content.action.isolation_key,
         message=content,

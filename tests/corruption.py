@@ -9,6 +9,7 @@ from bson.datetime_ms import DatetimeMS
 
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import State
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.store import Store
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.recoveries import MAX_GRACE_DOUBLINGS
@@ -345,9 +346,9 @@ def plant_messages(store: Store, now: datetime, url: str, *, whole: bool = True)
 
 def plant_destinations(store: Store, now: datetime, url: str, *, whole: bool = True) -> dict[str, Corruption]:
     """Destinations, one for each row, by name."""
-    documents, planted = store.mongo.collection("destinations"), {}
+    documents, planted = store.mongo.collection("destinations"), dict[str, Corruption]()
     for number, corruption in enumerate(corruptions(DESTINATIONS, whole=whole)):
-        made = Destination(id=f"bad-{number}", url=url, created_at=now, updated_at=now)
+        made = Destination(id=WholeId(f"bad-{number}"), url=url, created_at=now, updated_at=now)
         planted[made.id] = corruption
         store.destinations.insert(made)
         documents.update_one({"_id": made.id}, corruption.update())

@@ -19,8 +19,8 @@ from scheduler_app.api.wire.forecast import buckets_of, forecast_shown
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.http_action import DESTINATION_PREFIX
-from scheduler_app.domain.ids import whole_id
+from scheduler_app.domain.http_action import destination_key
+from scheduler_app.domain.ids import name_of, whole_id
 from scheduler_app.domain.local_time import instant_at, local_in, timezone_named
 from scheduler_app.usecases.questions.calendar_view import ViewedPeriod, calendar_view, heat_map
 
@@ -65,10 +65,10 @@ def calendar_page(query: Loaded) -> str:
     first, last = _span(view, on)
     destination = query.get("destination")
     viewed = ViewedPeriod(
+        tenant=tenant(),
         since=_midnight(first, zone),
         until=_midnight(last, zone),
         zone=zone,
-        tenant=tenant(),
         schedule_id=query.get("schedule_id"),
         tag=query.get("tag"),
         destination=whole_id(tenant(), destination) if destination else None,
@@ -101,7 +101,8 @@ def calendar_page(query: Loaded) -> str:
 
 def _frame(query: Loaded, on: date, first: date, last: date) -> View:
     """What all views show: which days, and the ways to others."""
-    view, destination = query["view"], query.get("destination")
+    view, destination, schedule_id = query["view"], query.get("destination"), query.get("schedule_id")
+    schedule_name = None if schedule_id is None else name_of(schedule_id)
     of_week = f"{first:%d %B} to {last - timedelta(days=1):%d %B %Y}"
     return {
         "view": view,
@@ -109,11 +110,12 @@ def _frame(query: Loaded, on: date, first: date, last: date) -> View:
         "on": on,
         "zone": query["timezone"],
         "query": query,
+        "schedule_name": schedule_name,
         "which": {
             "timezone": query["timezone"],
-            "schedule_id": query.get("schedule_id"),
+            "schedule_id": schedule_name,
             "tag": query.get("tag"),
-            "origin": DESTINATION_PREFIX + whole_id(tenant(), destination) if destination else None,
+            "origin": destination_key(destination) if destination else None,
         },
         "title": f"{on:%B %Y}" if view == "month" else of_week,
         "before": _turned(_before(view, on)),
@@ -211,7 +213,7 @@ def _forecast(hours: str) -> View:
     try:
         made, now, began = services(), services().now(), monotonic()
         buckets = buckets_of({"start": now, "end": now + timedelta(hours=int(hours))}, now)
-        found = forecast_shown(made.forecasts.forecast(buckets, now, tenant=tenant()))
+        found = forecast_shown(made.forecasts.forecast(tenant(), buckets, now))
         ended = monotonic()
         kept.made[key] = (ended + min(KEPT_TIMES * (ended - began), KEPT_SECONDS), found)
     finally:

@@ -18,6 +18,7 @@ from scheduler_app.api.pages.forms import ActionResultQuery, cursor, takes_form,
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import EventOutput
+from scheduler_app.api.wire.event import isolation_key
 from scheduler_app.api.wire.field_types import Cursor, Instant, LocalOrInstant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.schedule import event_shown
@@ -94,7 +95,7 @@ def refused_filter(problem: HttpProblem) -> str:
 def dead_letters(query: Loaded) -> str:
     made = services()
     found = made.event_lists.dead_letter_causes(
-        tenant=tenant(),
+        tenant(),
         most=MOST_READ,
         since=query.get("since"),
         until=query.get("until"),
@@ -140,9 +141,9 @@ def send_cause_again(form: Loaded) -> AnyResponse | str:
     made, now = services(), services().now()
     start: datetime | None = form.get("start")
     page = made.events.redrive_page(
+        tenant(),
         _window(form, form.get("cursor")),
         now,
-        tenant=tenant(),
         narrowing=_narrowing(form),
         a_second=form.get("rate"),
         start=min(start, now + LATEST_START) if start else None,
@@ -158,9 +159,7 @@ def send_cause_again(form: Loaded) -> AnyResponse | str:
 @takes_form(CauseForm)
 def dismiss_cause(form: Loaded) -> AnyResponse | str:
     window = _window(form, form.get("cursor"))
-    page = services().events.dismiss_page(
-        window, services().now(), tenant=tenant(), narrowing=_narrowing(form)
-    )
+    page = services().events.dismiss_page(tenant(), window, services().now(), narrowing=_narrowing(form))
     total = form["so_far"] + page.count
     if page.next is None:
         return redirect(
@@ -178,7 +177,7 @@ def export_cause(query: Loaded) -> Response:
         left, after = MOST_EXPORTED, None
         while left > 0:
             window = replace(_window(query, after), limit=min(PAGE, left))
-            page = lists.page(window, tenant=tenant(), states={State.ERROR}, narrowing=_narrowing(query))
+            page = lists.page(tenant(), window, states={State.ERROR}, narrowing=_narrowing(query))
             for event in page.rows:
                 yield json.dumps(schema.dump(event_shown(event)), ensure_ascii=False) + "\n"
             left, after = left - len(page.rows), page.next
@@ -214,7 +213,7 @@ def _goes_on(
 
 def _narrowing(cause: Loaded) -> EventListFilter:
     return EventListFilter(
-        origin=cause["origin"],
+        origin=isolation_key(cause["origin"]),
         status=Codes((cause["status"],)) if "status" in cause else None,
         error=cause.get("error"),
         tag=cause.get("tag"),

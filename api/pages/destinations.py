@@ -42,6 +42,7 @@ from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.domain.destination import Destination, DestinationDraft
 from scheduler_app.domain.errors import Conflict, InvalidField, StaleVersion
 from scheduler_app.domain.http_action import METHODS
+from scheduler_app.domain.ids import WholeId, name_of, whole_id
 from scheduler_app.store.paging import PageRequest
 from scheduler_app.usecases.deeds.creation import Preconditions
 
@@ -61,13 +62,14 @@ class ChangeForm(InputSchema):
 def register_destinations(blueprint: Blueprint) -> None:
     blueprint.add_url_rule("/destinations", view_func=destinations, methods=["GET"])
     blueprint.add_url_rule("/destinations/change", view_func=change_destination, methods=["POST"])
-    blueprint.add_url_rule("/destinations/<name>/test-call", view_func=call_destination, methods=["POST"])
+    test_call = "/destinations/<name:name>/test-call"
+    blueprint.add_url_rule(test_call, view_func=call_destination, methods=["POST"])
 
 
 @takes_query(DestinationsQuery)
 def destinations(query: Loaded) -> str:
     made = services()
-    found = made.destinations.page(PageRequest(limit=ROWS, after=query.get("cursor")), tenant=tenant())
+    found = made.destinations.page(tenant(), PageRequest(limit=ROWS, after=query.get("cursor")))
     rows: list[View] = []
     for each in found.rows:
         view = destination_shown(each)
@@ -85,15 +87,15 @@ def destinations(query: Loaded) -> str:
 @takes_form(ChangeForm)
 def change_destination(form: Loaded) -> Response:
     made, paused = services(), form["verb"] == "pause"
-    made.destinations.edit(form["name"], DestinationDraft(paused=paused), made.now(), tenant=tenant())
+    made.destinations.edit(whole_id(tenant(), form["name"]), DestinationDraft(paused=paused), made.now())
     done = "paused" if paused else "resumed"
     return redirect(url_for(f"{PAGES}.destinations", done=done), 303)
 
 
 @takes_form(NoFields)
-def call_destination(_: Loaded, name: str) -> str:
+def call_destination(_: Loaded, name: WholeId) -> str:
     try:
-        verdict = services().destinations.test(name, services().now(), tenant=tenant()).verdict
+        verdict = services().destinations.test(name, services().now()).verdict
     except Conflict as error:
         return render_template("tested.html", refusal=str(error))
     if verdict is None:
@@ -223,7 +225,7 @@ class DeletionForm(InputSchema):
 
 
 def register_edit_destination(blueprint: Blueprint) -> None:
-    path = "/destinations/<name>"
+    path = "/destinations/<name:name>"
     blueprint.add_url_rule("/new-destination", view_func=new_destination, methods=["GET"])
     blueprint.add_url_rule("/new-destination", view_func=save_destination, methods=["POST"])
     blueprint.add_url_rule(f"{path}/edit", view_func=edit_destination, methods=["GET"])
@@ -243,7 +245,7 @@ def save_destination(form: Loaded) -> Response | str | tuple[str, int]:
         name = _named(form)
         draft = _NEW.load(request_of({key: text for key, text in form.items() if key != "name"}))
         absent = Preconditions(absent=True)
-        saved, _ = made.destinations.put(name, draft, made.now(), tenant=tenant(), conditions=absent)
+        saved, _ = made.destinations.put(name, draft, made.now(), conditions=absent)
     except (ValidationError, InvalidField) as error:
         return _form(form, problem_of(error)), 422
     except StaleVersion as error:
@@ -254,48 +256,45 @@ def save_destination(form: Loaded) -> Response | str | tuple[str, int]:
 
 
 @takes_query(NoFields)
-def edit_destination(_: Loaded, name: str) -> str:
-    found = services().destinations.get(name, tenant=tenant())
-    return _form(texts_of(destination_shown(found)) | {"version": found.version}, editing=name)
+def edit_destination(_: Loaded, name: WholeId) -> str:
+    found = services().destinations.get(name)
+    return _form(texts_of(destination_shown(found)) | {"version": found.version}, editing=name_of(name))
 
 
 @takes_form(DestinationForm)
-def save_destination_edit(form: Loaded, name: str) -> Response | str | tuple[str, int]:
+def save_destination_edit(form: Loaded, name: WholeId) -> Response | str | tuple[str, int]:
     made = services()
-    before = made.destinations.get(name, tenant=tenant())
+    before = made.destinations.get(name)
     try:
         draft = _CHANGE.load(changes_of(form, destination_shown(before)))
-        saved = made.destinations.edit(
-            name, draft, made.now(), tenant=tenant(), version=form.get("version", before.version)
-        )
+        saved = made.destinations.edit(name, draft, made.now(), version=form.get("version", before.version))
     except (ValidationError, InvalidField) as error:
-        return _form(form, problem_of(error), editing=name), 422
+        return _form(form, problem_of(error), editing=name_of(name)), 422
     except StaleVersion:
         stale = "This destination was changed after the page was loaded: load it again, and edit it there"
-        return _form(form, HttpProblem(409, stale), editing=name), 409
+        return _form(form, HttpProblem(409, stale), editing=name_of(name)), 409
     except Conflict as error:
-        return _form(form, HttpProblem(409, str(error)), editing=name), 409
+        return _form(form, HttpProblem(409, str(error)), editing=name_of(name)), 409
     return _saved(saved, before, "saved")
 
 
 @takes_form(DeletionForm)
-def delete_destination(form: Loaded, name: str) -> Response | str | tuple[str, int]:
+def delete_destination(form: Loaded, name: WholeId) -> Response | str | tuple[str, int]:
     """Asks first; says who still needs one that is in use."""
     if "confirmed" not in form:
-        return render_template("delete_destination.html", name=name)
+        return render_template("delete_destination.html", name=name_of(name))
     try:
-        services().destinations.delete(name, tenant=tenant())
+        services().destinations.delete(name)
     except Conflict as error:
-        return render_template("delete_destination.html", name=name, refusal=str(error)), 409
+        return render_template("delete_destination.html", name=name_of(name), refusal=str(error)), 409
     return redirect(url_for(f"{PAGES}.destinations", done="deleted"), 303)
 
 
-def _named(form: Loaded) -> str:
+def _named(form: Loaded) -> WholeId:
     try:
-        name: str = _NAME.deserialize(form.get("name", "").strip())
+        return whole_id(tenant(), _NAME.deserialize(form.get("name", "").strip()))
     except ValidationError as error:
         raise ValidationError({"name": error.messages}) from None
-    return name
 
 
 def _saved(saved: Destination, before: Destination | None, done: str) -> Response | str:

@@ -34,6 +34,7 @@ from scheduler_app.api.wire.preview import Jitter, PreviewInput, preview_shown, 
 from scheduler_app.api.wire.schedule import NewSchedule, ScheduleInput, schedule_shown
 from scheduler_app.domain.errors import Conflict, InvalidField, InvalidRecurrence, StaleVersion
 from scheduler_app.domain.http_action import HttpAction
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
@@ -53,7 +54,7 @@ def register_new_schedule(blueprint: Blueprint) -> None:
 
 @takes_query(NoFields)
 def new_schedule(_: Loaded) -> str:
-    once = services().creation.new_seed(tenant=tenant())
+    once = services().creation.new_seed()
     return _new_form({"once": once, "timezone": "UTC"})
 
 
@@ -63,9 +64,9 @@ def save_schedule(form: Loaded) -> Response | tuple[str, int]:
     try:
         _, draft = _NEW_SCHEDULE.load(request_of(form))
         schedule = made.creation.create(
+            tenant(),
             draft,
             made.now(),
-            tenant=tenant(),
             request_seed=seed_of(form),
             hops=request_limits.request_hops(),
         )
@@ -123,7 +124,7 @@ def test_new(form: Loaded) -> str:
     try:
         _, draft = _NEW_SCHEDULE.load(request_of(wanted))
         dry = made.dry_run()
-        schedule = dry.creation.create(draft, made.now(), tenant=tenant(), hops=request_limits.request_hops())
+        schedule = dry.creation.create(tenant(), draft, made.now(), hops=request_limits.request_hops())
     except (ValidationError, InvalidField) as error:
         problem = problem_of(error)
         return render_template("tested.html", refusal=problem.detail)
@@ -136,7 +137,7 @@ def _preview(text: str, form: Loaded, now: datetime) -> Loaded:
     """Of the text of the field "When", beside the form's others. Raises ValidationError, InvalidField."""
     given: View = {"limit": COMPARED_OCCURRENCES, **trigger_fields(text)}
     given |= {name: form[name] for name in ("timezone", "calendar") if name in form}
-    return unsaved_preview_shown(_PREVIEW.load(given), services().calendars, now, tenant=tenant())
+    return unsaved_preview_shown(tenant(), _PREVIEW.load(given), services().calendars, now)
 
 
 def _picks(form: Loaded, preview: Loaded, now: datetime) -> Fields | None:
@@ -195,16 +196,16 @@ def register_edit_schedule(blueprint: Blueprint) -> None:
 
 
 @takes_query(NoFields)
-def edit_schedule(_: Loaded, schedule_id: str) -> str:
-    found = services().manager.get(schedule_id, tenant=tenant())
+def edit_schedule(_: Loaded, schedule_id: WholeId) -> str:
+    found = services().manager.get(schedule_id)
     return _edit_form(found, texts_of(_shown(found)) | {"version": found.version})
 
 
 @takes_form(ScheduleForm)
-def save_edit(form: Loaded, schedule_id: str) -> Response | tuple[str, int]:
+def save_edit(form: Loaded, schedule_id: WholeId) -> Response | tuple[str, int]:
     """Saves an edit whose effect was looked at; shows the effect of one that moves occurrences first."""
     made = services()
-    found, now = made.manager.get(schedule_id, tenant=tenant()), made.now()
+    found, now = made.manager.get(schedule_id), made.now()
     try:
         draft, effect = _draft(form, found), _effect(form, found)
         if effect["moves"] and form.get("reviewed") != effect["reviewed"]:
@@ -214,7 +215,6 @@ def save_edit(form: Loaded, schedule_id: str) -> Response | tuple[str, int]:
             schedule_id,
             draft,
             now,
-            tenant=tenant(),
             version=form.get("version"),
             hops=request_limits.request_hops(),
         )
@@ -231,10 +231,10 @@ def save_edit(form: Loaded, schedule_id: str) -> Response | tuple[str, int]:
 
 
 @takes_form(ScheduleForm)
-def preview_edited(form: Loaded, schedule_id: str) -> str:
+def preview_edited(form: Loaded, schedule_id: WholeId) -> str:
     """Previews the stored schedule unless the form changes when it fires: a preview of the text alone would
     count an interval from now."""
-    found = services().manager.get(schedule_id, tenant=tenant())
+    found = services().manager.get(schedule_id)
     try:
         goes_on = _edited(_draft(form, found), found).revision == found.revision
         return when_previewed(form, found if goes_on else None)
@@ -243,8 +243,8 @@ def preview_edited(form: Loaded, schedule_id: str) -> str:
 
 
 @takes_form(ScheduleForm)
-def show_effect(form: Loaded, schedule_id: str) -> str:
-    found = services().manager.get(schedule_id, tenant=tenant())
+def show_effect(form: Loaded, schedule_id: WholeId) -> str:
+    found = services().manager.get(schedule_id)
     try:
         return render_template("effect.html", **_effect(form, found))
     except _REFUSALS as error:
@@ -252,8 +252,8 @@ def show_effect(form: Loaded, schedule_id: str) -> str:
 
 
 @takes_form(ScheduleForm)
-def test_edited(form: Loaded, schedule_id: str) -> str:
-    found = services().manager.get(schedule_id, tenant=tenant())
+def test_edited(form: Loaded, schedule_id: WholeId) -> str:
+    found = services().manager.get(schedule_id)
     try:
         return test_called(_edited(_draft(form, found), found))
     except _REFUSALS as error:
@@ -270,9 +270,7 @@ def _draft(form: Loaded, found: Schedule) -> ScheduleDraft:
 def _edited(draft: ScheduleDraft, found: Schedule) -> Schedule:
     """The schedule as the edit would make it. Raises InvalidField, Conflict."""
     dry = services().dry_run()
-    return dry.manager.edit(
-        found.id, draft, services().now(), tenant=tenant(), hops=request_limits.request_hops()
-    )
+    return dry.manager.edit(found.id, draft, services().now(), hops=request_limits.request_hops())
 
 
 def _effect(form: Loaded, found: Schedule) -> View:

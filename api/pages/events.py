@@ -27,6 +27,7 @@ from scheduler_app.api.wire.message import message_shown
 from scheduler_app.api.wire.paging import window
 from scheduler_app.api.wire.schedule import schedule_shown
 from scheduler_app.domain.event import LIVING, STATE_DESCRIPTIONS, Kind, State
+from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.events.events import EventRecord
 
@@ -61,8 +62,8 @@ def refused_filter(problem: HttpProblem) -> str:
 def events(query: Loaded) -> str:
     asked = replace(window(query), seconds=LOOK_SECONDS)
     found = services().event_lists.page(
+        tenant(),
         asked,
-        tenant=tenant(),
         schedule_id=query.get("schedule_id"),
         states=query.get("state"),
         narrowing=query["narrowing"],
@@ -77,9 +78,9 @@ def events(query: Loaded) -> str:
 
 
 @takes_query(ActionResultQuery)
-def event(query: Loaded, event_id: str) -> str:
+def event(query: Loaded, event_id: WholeId) -> str:
     made = services()
-    found = made.events.get(event_id, tenant=tenant())
+    found = made.events.get(event_id)
     schedule = made.schedules.even_deleted([found.schedule_id]).get(found.schedule_id)
     return render_template(
         "event.html",
@@ -96,16 +97,16 @@ def event(query: Loaded, event_id: str) -> str:
 
 
 @takes_form(NoFields)
-def send_again(_: Loaded, event_id: str) -> Response:
+def send_again(_: Loaded, event_id: WholeId) -> Response:
     made = services()
-    made.events.redrive(event_id, made.now(), tenant=tenant())
+    made.events.redrive(event_id, made.now())
     return redirect(url_for(f"{PAGES}.event", event_id=event_id, done="sent again"), 303)
 
 
 @takes_form(NoFields)
-def cancel(_: Loaded, event_id: str) -> Response:
+def cancel(_: Loaded, event_id: WholeId) -> Response:
     made = services()
-    made.events.cancel(event_id, made.now(), tenant=tenant())
+    made.events.cancel(event_id, made.now())
     return redirect(url_for(f"{PAGES}.event", event_id=event_id, done="cancelled"), 303)
 
 
@@ -113,7 +114,7 @@ def _message(found: EventRecord) -> View | None:
     """What a message delivers, as the API shows it; None of an event of a schedule."""
     if found.kind is not Kind.MESSAGE:
         return None
-    record = services().messages.find(found.id, tenant=tenant())
+    record = services().messages.find(found.id)
     return message_shown(record) if record else None
 
 
@@ -142,5 +143,5 @@ def _curl(found: EventRecord, schedule: Schedule) -> str | None:
     view = schedule_shown(schedule, services().now())
     if "action" in view:
         return None
-    headers = shlex.join(["-H", f"Idempotency-Key: {found.id}"])
+    headers = shlex.join(["-H", f"Idempotency-Key: {name_of(found.id)}"])
     return f"{curl(view)} {headers}"

@@ -11,6 +11,8 @@ from scheduler_app.api.auth import PAGES, is_own_origin
 from scheduler_app.api.json_types import View
 from scheduler_app.api.pages import formatting
 from scheduler_app.api.services import services, tenant
+from scheduler_app.api.wire.event import receiver_shown
+from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.kill_switch import KillSwitch
 from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.store.kill_switches import CorruptKillSwitch
@@ -52,6 +54,8 @@ def new_blueprint() -> Blueprint:
         formatting.local_time,
         formatting.duration,
         formatting.form_words,
+        name_of,
+        receiver_shown,
     ):
         made.add_app_template_filter(each)
     return made
@@ -72,7 +76,7 @@ def _kill_switches_on() -> list[KillSwitch | CorruptKillSwitch]:
     if not g.get("is_admitted"):
         return []
     try:
-        return services().kill_switch_notice.of(tenant=tenant())
+        return services().kill_switch_notice.of(tenant())
     except STORE_FAULTS:
         return []  # the page itself says so
 

@@ -63,9 +63,7 @@ def _places(wanted: str) -> list[tuple[str, str]]:
     ]
     if not wanted:
         return pages
-    found = services().schedules.search(
-        wanted, PageRequest(limit=MOST, seconds=LOOK_SECONDS), tenant=tenant()
-    )
+    found = services().schedules.search(tenant(), wanted, PageRequest(limit=MOST, seconds=LOOK_SECONDS))
     schedules = [
         (each.name, url_for(f"{PAGES}.schedule", schedule_id=each.id))
         for each in found.by_name.rows

@@ -38,7 +38,7 @@ from scheduler_app.api.wire.schedule_fields.field import AnyField
 from scheduler_app.domain.errors import Conflict, InvalidField, QuotaExceeded
 from scheduler_app.domain.event import State
 from scheduler_app.domain.http_action import METHODS
-from scheduler_app.domain.ids import message_event_id, message_id_of
+from scheduler_app.domain.ids import WholeId, message_event_id, message_id_of
 from scheduler_app.domain.message import Timing
 from scheduler_app.domain.triggers import BY_NAME, FIELDS, TriggerContext, new_trigger
 from scheduler_app.store.messages import MessageRecord
@@ -146,8 +146,8 @@ def refused_filter(problem: HttpProblem) -> str:
 @takes_query(MessageFilter, otherwise=refused_filter)
 def messages(query: Loaded) -> str:
     found = services().messages.page(
+        tenant(),
         replace(window(query), seconds=LOOK_SECONDS),
-        tenant=tenant(),
         event_name=query.get("event_name"),
         destination=query.get("destination"),
         states=query.get("state"),
@@ -180,7 +180,7 @@ def register_new_message(blueprint: Blueprint) -> None:
 
 @takes_query(NoFields)
 def new_message(_: Loaded) -> str:
-    once = services().creation.new_seed(tenant=tenant())
+    once = services().creation.new_seed()
     return _form({"once": once, "timezone": "UTC"})
 
 
@@ -191,9 +191,9 @@ def send_message(form: Loaded) -> Response | str | tuple[str, int]:
         draft = _NEW.load(request_of(form))
         timing = timing_of(form.get("when", ""), form.get("timezone", "UTC"), made.now())
         scheduled = made.messages.schedule(
+            tenant(),
             replace(draft, timing=timing),
             made.now(),
-            tenant=tenant(),
             request_seed=seed,
             hops=request_limits.request_hops(),
         )
@@ -227,13 +227,13 @@ def preview_delivery(form: Loaded) -> str:
 
 
 @takes_form(TimeForm)
-def reschedule(form: Loaded, event_id: str) -> Response:
+def reschedule(form: Loaded, event_id: WholeId) -> Response:
     made = services()
     try:
         timing = timing_of(form.get("when", ""), form["timezone"], made.now())
     except (ValidationError, InvalidField) as error:
         raise problem_of(error) from None
-    made.messages.reschedule(message_id_of(event_id), timing, made.now(), tenant=tenant())
+    made.messages.reschedule(event_id, timing, made.now())
     return redirect(url_for(f"{PAGES}.event", event_id=event_id, done="rescheduled"), 303)
 
 
@@ -241,7 +241,7 @@ def _made_before(form: Loaded, seed: str | None) -> MessageRecord | None:
     """The message that the same form has made: a browser may send it twice."""
     if seed is None or form.get("id"):
         return None
-    return services().messages.find(message_event_id(seed, tenant=tenant()), tenant=tenant())
+    return services().messages.find(message_event_id(tenant(), seed))
 
 
 def _to(record: MessageRecord) -> Response:

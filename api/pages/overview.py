@@ -8,6 +8,7 @@ from scheduler_app.api.pages.forms import NoFields, next_page_query, takes_query
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.calendar import calendar_shown
 from scheduler_app.api.wire.field_types import Cursor
+from scheduler_app.domain.ids import whole_id
 from scheduler_app.health.overview import MOST_COUNTED, look_over
 from scheduler_app.health.processes import check_fleet, check_receivers, check_releases, check_settings
 from scheduler_app.store.paging import PageRequest
@@ -28,9 +29,9 @@ def register_overview(blueprint: Blueprint) -> None:
 def overview(_: Loaded) -> str:
     made = services()
     now = made.now()
-    figures = made.recent_figures.get(now, tenant=tenant())
+    figures = made.recent_figures.get(tenant(), now)
     columns = [(minute(each.begin), each.counts) for each in figures.minutes]
-    whole = look_over(made.store, made.publisher, now, tenant=tenant(), coming=ROWS)
+    whole = look_over(tenant(), made.store, made.publisher, now, coming=ROWS)
     return render_template(
         "overview.html",
         checks=whole.checks,
@@ -79,7 +80,7 @@ def processes(_: Loaded) -> str:
 @takes_query(CalendarsQuery)
 def calendars(query: Loaded) -> str:
     asked = services().calendars
-    found = asked.page(PageRequest(limit=CALENDAR_ROWS, after=query.get("cursor")), tenant=tenant())
+    found = asked.page(tenant(), PageRequest(limit=CALENDAR_ROWS, after=query.get("cursor")))
     rows = [calendar_shown(each) for each in found.rows]
-    users = {str(row["name"]): asked.users(str(row["name"]), tenant=tenant()) for row in rows}
+    users = {each.name: asked.users(whole_id(tenant(), each.name)) for each in found.rows}
     return render_template("calendars.html", rows=rows, users=users, onward=next_page_query(found.next))

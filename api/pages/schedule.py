@@ -24,6 +24,7 @@ from scheduler_app.api.wire.schedule import schedule_shown
 from scheduler_app.api.wire.schedule_fields import BODY_FIELDS
 from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
 from scheduler_app.domain.event import FINAL, LIVING
+from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.store.events.figures import EventSummary
 from scheduler_app.store.paging import PageRequest
 from scheduler_app.usecases.questions.explanation import explain_schedule, zone_of
@@ -40,20 +41,21 @@ LINES = ((1.0, "1 ms"), (10.0, "10 ms"), (100.0, "100 ms"), (1_000.0, "1 s"), (1
 LONGEST_HISTORY = timedelta(days=36_500)
 
 
-def history(schedule_id: str, query: Loaded, now: datetime) -> View:
+def history(schedule_id: WholeId, query: Loaded, now: datetime) -> View:
     """What `history.html` shows of a schedule, within `since` and `until` of the query where they are given;
     a time without an offset is one of UTC."""
     made, since, until = services(), _in_utc(query.get("since")), _in_utc(query.get("until"))
     outcomes = made.event_figures.of_schedule(
-        schedule_id, since or now - LONGEST_HISTORY, until or now, tenant=tenant(), most=DOTS
+        schedule_id, since or now - LONGEST_HISTORY, until or now, most=DOTS
     )
     newest, oldest = (outcomes[0].run_time, outcomes[-1].run_time) if outcomes else (now, now)
     begin, end = since or oldest, until or newest
     window = PageRequest(limit=ROWS, after=query.get("cursor"), since=since, until=until)
-    found = made.event_lists.page(window, tenant=tenant(), schedule_id=schedule_id, states=FINAL)
+    found = made.event_lists.page(tenant(), window, schedule_id=schedule_id, states=FINAL)
     chosen = {
         name: _written(moment) for name, moment in (("from", since), ("to", until)) if moment is not None
     }
+    of_schedule = {"schedule_id": name_of(schedule_id)}
     return {
         "history": found,
         "of": query["of"],
@@ -65,7 +67,7 @@ def history(schedule_id: str, query: Loaded, now: datetime) -> View:
         "first": begin,
         "last": end,
         "chosen": chosen,
-        "all_events": f"{url_for(f'{PAGES}.events')}?{urlencode({'schedule_id': schedule_id} | chosen)}",
+        "all_events": f"{url_for(f'{PAGES}.events')}?{urlencode(of_schedule | chosen)}",
     }
 
 
@@ -116,14 +118,14 @@ def register(blueprint: Blueprint) -> None:
 
 
 @takes_query(ScheduleQuery)
-def schedule(query: Loaded, schedule_id: str) -> str:
+def schedule(query: Loaded, schedule_id: WholeId) -> str:
     made = services()
     now, lists = made.now(), made.event_lists
-    found = made.manager.get(schedule_id, tenant=tenant())
+    found = made.manager.get(schedule_id)
     view = schedule_shown(found, now)
     pending = lists.page(
+        tenant(),
         PageRequest(limit=PENDING),
-        tenant=tenant(),
         schedule_id=schedule_id,
         states=LIVING,
         soonest_first=True,
@@ -146,7 +148,7 @@ def schedule(query: Loaded, schedule_id: str) -> str:
         curl=curl(view),
         done=query.get("done"),
         **history(schedule_id, query, now),
-        edits=made.edits.page(PageRequest(limit=EDITS), schedule_id, tenant=tenant()).rows,
+        edits=made.edits.page(PageRequest(limit=EDITS), schedule_id).rows,
         display_timezone=query.get("display_timezone", ""),
         wrong_zone=wrong_zone,
         asked=query.get("why", ""),
@@ -155,7 +157,7 @@ def schedule(query: Loaded, schedule_id: str) -> str:
 
 
 @takes_form(NoFields)
-def revert_on_page(_: Loaded, schedule_id: str, edit_id: str) -> Response:
+def revert_on_page(_: Loaded, schedule_id: WholeId, edit_id: str) -> Response:
     revert(schedule_id, edit_id)
     return redirect(url_for(f"{PAGES}.schedule", schedule_id=schedule_id, done="reverted"), 303)
 
@@ -182,13 +184,13 @@ def _asked(query: Loaded) -> tuple[Loaded, str]:
     return {"limit": OCCURRENCES}, ""
 
 
-def _why(query: Loaded, schedule_id: str, now: datetime) -> View:
+def _why(query: Loaded, schedule_id: WholeId, now: datetime) -> View:
     """Why it fires at the instant that was asked about, or does not."""
     if not query.get("why"):
         return {}
     try:
         at = WhyQuery().load({"at": query["why"].strip()})["at"]
-        found, explanation, event = explain_schedule(services().store, schedule_id, at, now, tenant=tenant())
+        found, explanation, event = explain_schedule(services().store, schedule_id, at, now)
     except ValidationError as error:
         return {"why_wrong": "; ".join(error.messages_dict.get("at", []))}
     except (InvalidField, InvalidRecurrence) as error:

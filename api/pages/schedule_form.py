@@ -22,7 +22,7 @@ from scheduler_app.api.pages.forms import (
 from scheduler_app.api.pages.when import trigger_fields, when_text
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.routes import operations
-from scheduler_app.api.services import services, tenant
+from scheduler_app.api.services import services
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.schedule_fields import BODY_FIELDS, EDIT_FIELDS, SCHEDULE_FIELDS
 from scheduler_app.api.wire.schedule_fields.field import AnyField
@@ -181,7 +181,7 @@ def test_called(schedule: Schedule) -> str:
     if not isinstance(schedule.action, HttpAction):
         return render_template("tested.html", refusal="Only HTTP requests can be tried from here.")
     try:
-        verdict = services().destinations.try_out(schedule, services().now(), tenant=tenant()).verdict
+        verdict = services().destinations.try_out(schedule, services().now()).verdict
     except (Conflict, InvalidField, NotFound) as error:
         return render_template("tested.html", refusal=str(error))
     if verdict is None:

@@ -28,7 +28,7 @@ from scheduler_app.api.wire.schedule import ScheduleChoice, schedule_shown
 from scheduler_app.api.wire.schedule_fields import LAST_OUTCOMES, STATES
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
-from scheduler_app.domain.ids import whole_id
+from scheduler_app.domain.ids import name_of, whole_id
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store.paging import PageRequest, Position
@@ -86,13 +86,14 @@ def schedules(query: Loaded) -> str:
     made = services()
     filters = {name: query[name] for name in FILTERS if name in query}
     window = PageRequest(limit=ROWS, after=query.get("cursor"), seconds=LOOK_SECONDS)
-    found = made.schedules.page(window, tenant=tenant(), order=query["order"], **_which(filters))
+    found = made.schedules.page(tenant(), window, order=query["order"], **_which(filters))
     now = made.now()
     ids = [each.id for each in found.rows if isinstance(each, Schedule)]
+    bars = made.event_figures.last_of_each(ids, now, most=OUTCOMES)
     return render_template(
         "schedules.html",
         rows=[schedule_shown(each, now) for each in found.rows],
-        bars=made.event_figures.last_of_each(ids, now, tenant=tenant(), most=OUTCOMES),
+        bars={name_of(each): of for each, of in bars.items()},
         filters=filters,
         states=STATES,
         outcomes=LAST_OUTCOMES,
@@ -129,7 +130,7 @@ def change_selected(form: Loaded) -> Response | str:
     if len(selected) == 1 and verb != "delete":
         where = url_for(f"{PAGES}.schedule", schedule_id=selected[0], done=VERBS[verb])
         return redirect(where, 303)
-    undo = {"undo": UNDO[verb], "changed": selected} if verb in UNDO else {}
+    undo: Loaded = {"undo": UNDO[verb], "changed": list(map(name_of, selected))} if verb in UNDO else {}
     return redirect(url_for(f"{PAGES}.schedules", done=VERBS[verb], count=count, **undo, **filters), 303)
 
 
@@ -138,12 +139,12 @@ def _change_all(form: Loaded) -> Response | str:
     schedules, verb = services().schedules, form["verb"]
     filters = {name: form[name] for name in FILTERS if name in form}
     if "confirmed" not in form:
-        count, more = schedules.count(tenant=tenant(), most=MOST_COUNTED, **_which(filters))
+        count, more = schedules.count(tenant(), most=MOST_COUNTED, **_which(filters))
         return render_template(
             "confirm_all.html", count=count, more=more, filters=filters, form=form, done=VERBS[verb]
         )
     window = PageRequest(limit=FILTER_PAGE, after=form.get("cursor"))
-    page = schedules.page(window, tenant=tenant(), **_which(filters))
+    page = schedules.page(tenant(), window, **_which(filters))
     end, done, refused = monotonic() + FILTER_SECONDS, 0, list[tuple[str, str]]()
     following = page.next
     for each in page.rows:
@@ -184,18 +185,18 @@ def _act(form: Loaded) -> Callable[[str, datetime], object]:
     hops, manager = request_limits.request_hops(), services().manager
 
     def tag(schedule_id: str, now: datetime) -> object:
-        found = manager.get(schedule_id, tenant=tenant())
+        found = manager.get(schedule_id)
         word = form["tag_name"].strip()
         if word in found.tags:
             return found
         draft = replace(ScheduleDraft(), tags=(*found.tags, word))
-        return manager.edit(schedule_id, draft, now, tenant=tenant(), version=found.version)
+        return manager.edit(schedule_id, draft, now, version=found.version)
 
     acts: dict[str, Callable[[str, datetime], object]] = {
-        "pause": lambda each, now: manager.pause(each, now, tenant=tenant()),
-        "resume": lambda each, now: manager.resume(each, now, tenant=tenant(), hops=hops),
-        "trigger": lambda each, now: manager.trigger(each, now, tenant=tenant(), hops=hops),
-        "delete": lambda each, now: manager.delete(each, now, tenant=tenant()),
+        "pause": lambda each, now: manager.pause(each, now),
+        "resume": lambda each, now: manager.resume(each, now, hops=hops),
+        "trigger": lambda each, now: manager.trigger(each, now, hops=hops),
+        "delete": lambda each, now: manager.delete(each, now),
         "tag": tag,
     }
     return acts[form["verb"]]

@@ -24,6 +24,7 @@ from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.kill_switch import KillSwitchInput, target_of
 from scheduler_app.domain.blackout import KINDS
 from scheduler_app.domain.errors import Conflict, InvalidField
+from scheduler_app.domain.ids import whole_id
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.usecases.stops import MOST_HELD, KillSwitchEffect
 
@@ -120,7 +121,7 @@ def save_blackout(form: Loaded) -> Response | tuple[str, int]:
         given["duration_seconds"] = minutes * 60 if isinstance(minutes, int | float) else minutes
     try:
         loaded = _BLACKOUT.load(given | _target(form))
-        made.blackouts.put(blackout_of(form.get("name", ""), loaded, now, tenant()), now)
+        made.blackouts.put(blackout_of(whole_id(tenant(), form.get("name", "")), loaded, now), now)
     except (ValidationError, InvalidField) as error:
         return _page(form, problem_of(error)), 422
     except Conflict as error:
@@ -130,7 +131,7 @@ def save_blackout(form: Loaded) -> Response | tuple[str, int]:
 
 @takes_form(BlackoutNamed)
 def delete_blackout(form: Loaded) -> Response:
-    services().blackouts.delete(form["name"], tenant=tenant())
+    services().blackouts.delete(whole_id(tenant(), form["name"]))
     return redirect(url_for(f"{PAGES}.stops", done="deleted"), 303)
 
 
@@ -152,8 +153,8 @@ def _page(
     errors = errors_by_field(problem, _FORM_NAMES)
     return render_template(
         "stops.html",
-        switches=made.kill_switches.that_are_on(tenant=tenant()),
-        blackouts=[blackout_shown(each, now) for each in made.blackouts.of(now, tenant=tenant())],
+        switches=made.kill_switches.that_are_on(tenant()),
+        blackouts=[blackout_shown(each, now) for each in made.blackouts.of(tenant(), now)],
         values=values,
         errors=errors,
         others=[text for name in sorted(errors.keys() - _SHOWN) for text in errors[name]],

@@ -15,6 +15,7 @@ from scheduler_app.api.wire.backlog import (
     backlog_shown,
 )
 from scheduler_app.domain.backfill import BackfillOverlap
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.usecases.duties.backfills import BackfillRequest
 
 backlog_blueprint = ApiBlueprint(
@@ -27,7 +28,7 @@ backlog_blueprint = ApiBlueprint(
 def get_backlog() -> View:
     """Show what was due before now and waits, by schedule, receiver and policy, and how long it takes"""
     made = services()
-    return backlog_shown(made.backlog.backlog(made.now(), tenant=tenant()))
+    return backlog_shown(made.backlog.backlog(tenant(), made.now()))
 
 
 @backlog_blueprint.route("/expire", methods=["POST"])
@@ -39,10 +40,10 @@ def expire_backlog(given: Loaded) -> View:
         make_dry_run()
     made = services()
     now = made.now()
-    which = backlog_selection(given, now, tenant())
+    which = backlog_selection(given, now)
     if is_dry_run():
-        return {"expired": made.backlog.count(which, tenant=tenant()), "more": False}
-    count, more = made.backlog.expire(which, now, tenant=tenant(), limit=given["limit"])
+        return {"expired": made.backlog.count(tenant(), which), "more": False}
+    count, more = made.backlog.expire(tenant(), which, now, limit=given["limit"])
     return {"expired": count, "more": more}
 
 
@@ -54,7 +55,7 @@ backfills_blueprint = ApiBlueprint(
 @backfills_blueprint.route("/<schedule:schedule_id>/backfill", methods=["POST"])
 @backfills_blueprint.arguments(BackfillInput, example={"from": "2026-01-01T00:00:00Z", "rate_per_second": 5})
 @backfills_blueprint.response(202, BackfillOutput)
-def start_backfill(given: Loaded, schedule_id: str) -> View:
+def start_backfill(given: Loaded, schedule_id: WholeId) -> View:
     """Make events for past occurrences of a schedule, at a rate, behind what falls due by itself
 
     100,000 occurrences at most; one backfill of a schedule and ten in all at a time. Also of a schedule that
@@ -64,7 +65,7 @@ def start_backfill(given: Loaded, schedule_id: str) -> View:
         make_dry_run()
     made = services()
     now = made.now()
-    schedule = made.manager.get(schedule_id, tenant=tenant())
+    schedule = made.manager.get(schedule_id)
     asked = BackfillRequest(
         given["since"],
         given.get("until", now),
@@ -80,14 +81,14 @@ def start_backfill(given: Loaded, schedule_id: str) -> View:
 
 @backfills_blueprint.route("/<schedule:schedule_id>/backfill", methods=["GET"])
 @backfills_blueprint.response(200, BackfillOutput)
-def get_backfill(schedule_id: str) -> View:
+def get_backfill(schedule_id: WholeId) -> View:
     """Show how far a schedule's newest backfill has come"""
-    return backfill_shown(services().backfills.progress(schedule_id, tenant=tenant()))
+    return backfill_shown(services().backfills.progress(schedule_id))
 
 
 @backfills_blueprint.route("/<schedule:schedule_id>/backfill", methods=["DELETE"])
 @backfills_blueprint.response(200, BackfillOutput)
-def cancel_backfill(schedule_id: str) -> View:
+def cancel_backfill(schedule_id: WholeId) -> View:
     """Cancel a schedule's backfill and withdraw what waits of it"""
     made = services()
-    return backfill_shown(made.backfills.cancel(schedule_id, made.now(), tenant=tenant()))
+    return backfill_shown(made.backfills.cancel(schedule_id, made.now()))

@@ -33,6 +33,7 @@ from scheduler_app.api.wire import (
 )
 from scheduler_app.api.wire.schedule import schedule_exported
 from scheduler_app.domain.errors import Conflict, InvalidField
+from scheduler_app.domain.ids import name_of, whole_id
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.ics import Series
 from scheduler_app.store.paging import PageRequest
@@ -83,7 +84,7 @@ def create_schedules(given: Loaded) -> View:
     drafts = [item for item in items if not isinstance(item, ValidationError)]
     now, seed = services().now(), idempotency.request_seed()
     hops = request_limits.request_hops()
-    made = iter(services().creation.create_many(drafts, now, tenant=tenant(), request_seed=seed, hops=hops))
+    made = iter(services().creation.create_many(tenant(), drafts, now, request_seed=seed, hops=hops))
     outcomes = [
         of_validation(item) if isinstance(item, ValidationError) else schedule_result(next(made))
         for item in items
@@ -97,7 +98,7 @@ def schedule_result(made: Schedule | InvalidField | Conflict) -> View | HttpProb
         return of_field(made)
     if isinstance(made, Conflict):
         return HttpProblem(409, str(made))
-    result: View = {"status": 201, "id": made.id}
+    result: View = {"status": 201, "id": name_of(made.id)}
     if made.next_run_at:
         result["next_run_at"] = made.next_run_at
     if made.signing:
@@ -141,13 +142,13 @@ def _edited(verb: BulkAction, done: str, given: Loaded) -> View:
         make_dry_run()
     made, window = services(), PageRequest(limit=given["limit"], after=given.get("cursor"))
     which = {name: given[name] for name in EditFilter.FILTERS if name in given}
-    found = made.schedules.page(window, tenant=tenant(), **which)
+    found = made.schedules.page(tenant(), window, **which)
     hops = request_limits.request_hops()
     pause: Loaded = {name: given[name] for name in ("note", "until") if name in given}
-    page = edit_page(made.manager, verb, found, made.now(), tenant=tenant(), hops=hops, pause=pause)
+    page = edit_page(made.manager, verb, found, made.now(), hops=hops, pause=pause)
     view: View = {
         done: page.count,
-        "skipped": [{"id": each, "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],
+        "skipped": [{"id": name_of(each), "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],
         "next_cursor": page.next,
     }
     if len(page.skipped) > MAX_SKIPPED:
@@ -192,7 +193,7 @@ def _pages(schedules: ScheduleQuestions, query: Loaded) -> Iterator[list[Schedul
     """Pages of schedules. A single cursor of MongoDB would not survive a slow client or a failover."""
     window: PageRequest | None = PageRequest(limit=A_PAGE)
     while window is not None:
-        found = schedules.page(window, tenant=tenant(), **query)
+        found = schedules.page(tenant(), window, **query)
         yield found.rows
         window = PageRequest(limit=A_PAGE, after=found.next) if found.next else None
 
@@ -229,12 +230,12 @@ def import_schedules(given: Loaded) -> View:
     it stays where it is the same, and is refused with a 409 where it differs, unless `update` is given.
     """
     _, draft = given["schedule"]
+    prefix = whole_id(tenant(), given["id_prefix"])
     done = import_calendar(
         services().creation,
         services().manager,
-        ImportRequest(given["ics"], draft, given["timezone"], given["id_prefix"], given["update"]),
+        ImportRequest(given["ics"], draft, given["timezone"], prefix, given["update"]),
         services().now(),
-        tenant=tenant(),
         request_seed=idempotency.request_seed(),
         hops=request_limits.request_hops(),
     )
@@ -277,7 +278,7 @@ def _item(imported: ImportedItem, results: list[Part]) -> View:
     if item.reason:
         view["reason"] = item.reason
     if imported.removed:
-        view["removed"] = list(imported.removed)
+        view["removed"] = list(map(name_of, imported.removed))
     return view | {
         "result": _whole(imported, results) if item.outcome == "schedules" else item.outcome,
         "schedules": [_part(*each) for each in results],

@@ -39,6 +39,7 @@ from scheduler_app.api.wire.field_types import CALENDAR_NAME, CALENDAR_NAME_ERRO
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.errors import InvalidField, StaleVersion
+from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.store.access_tokens import CorruptFeed
 from scheduler_app.usecases.questions.change_preview import check_zones
 
@@ -61,16 +62,16 @@ Tagged = tuple[View, Headers]
 def list_calendars(query: Loaded) -> View:
     """List calendars, newest first"""
     asked = window(query)
-    found = services().calendars.page(asked, tenant=tenant())
+    found = services().calendars.page(tenant(), asked)
     rows = [calendar_shown(each) for each in found.rows]
     return listed("calendars", rows, asked, found)
 
 
 @calendars_blueprint.route("/<name:name>", methods=["GET"])
 @calendars_blueprint.response(200, CalendarOutput)
-def get_calendar(name: str) -> Tagged | Response:
+def get_calendar(name: WholeId) -> Tagged | Response:
     """Get a calendar, and how many schedules its last change has moved"""
-    view, headers = _tagged(services().calendars.get(_checked(name), tenant=tenant()))
+    view, headers = _tagged(services().calendars.get(_checked(name)))
     return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
 
 
@@ -78,7 +79,7 @@ def get_calendar(name: str) -> Tagged | Response:
 @calendars_blueprint.arguments(CalendarInput, example=examples.CALENDAR)
 @calendars_blueprint.response(200, CalendarEdited)
 @calendars_blueprint.alt_response(201, schema=CalendarEdited, description="There was none: it is created")
-def put_calendar(calendar: Calendar, name: str) -> tuple[View, int, Headers]:
+def put_calendar(calendar: Calendar, name: WholeId) -> tuple[View, int, Headers]:
     """Create a calendar, or replace the whole of one
 
     Beats compute the occurrences of the schedules that observe it again: `remade` of the GET counts them.
@@ -88,32 +89,29 @@ def put_calendar(calendar: Calendar, name: str) -> tuple[View, int, Headers]:
         _checked(name),
         calendar,
         now := services().now(),
-        tenant=tenant(),
         version=_version_wanted(name),
         absent=request.if_none_match.star_tag,
     )
     view, headers = _tagged(named)
     if created:
-        return view | {"result": "created"}, 201, headers | {"Location": f"/api/v1/calendars/{name}"}
+        return view | {"result": "created"}, 201, headers | {"Location": f"/api/v1/calendars/{named.name}"}
     return view | {"result": "changed" if named.updated_at == now else "unchanged"}, 200, headers
 
 
 @calendars_blueprint.route("/<name:name>", methods=["DELETE"])
 @calendars_blueprint.response(200, Message)
-def delete_calendar(name: str) -> View:
+def delete_calendar(name: WholeId) -> View:
     """Delete a calendar that no schedule observes"""
-    services().calendars.delete(
-        _checked(name), services().now(), tenant=tenant(), version=_version_wanted(name)
-    )
+    services().calendars.delete(_checked(name), services().now(), version=_version_wanted(name))
     return {"message": "Calendar deleted."}
 
 
 @calendars_blueprint.route("/<name:name>/days", methods=["GET"])
 @calendars_blueprint.arguments(DaysQuery, location="query")
 @calendars_blueprint.response(200, DaysOutput)
-def list_calendar_days(query: Loaded, name: str) -> View:
+def list_calendar_days(query: Loaded, name: WholeId) -> View:
     """List the closed days of a calendar"""
-    named = services().calendars.get(_checked(name), tenant=tenant())
+    named = services().calendars.get(_checked(name))
     first, last = query["from_"], query["to"]
     days = named.days.days(first, last)
     return {
@@ -122,8 +120,8 @@ def list_calendar_days(query: Loaded, name: str) -> View:
     }
 
 
-def _checked(name: str) -> str:
-    if not CALENDAR_NAME.match(name):
+def _checked(name: WholeId) -> WholeId:
+    if not CALENDAR_NAME.match(name_of(name)):
         raise InvalidField("name", f"the path's {CALENDAR_NAME_ERROR}")
     return name
 
@@ -132,7 +130,7 @@ def _tagged(named: NamedCalendar) -> Tagged:
     calendars = services().calendars
     view = calendar_shown(named) | {
         "warnings": list(named.warnings(services().now())),
-        "used_by": calendars.users(named.name, tenant=tenant()),
+        "used_by": calendars.users(named.id),
         "remade": {
             "moved": named.remade.moved,
             "unchanged": named.remade.unchanged,
@@ -143,14 +141,14 @@ def _tagged(named: NamedCalendar) -> Tagged:
     return view, {"ETag": f'"{named.version}-{moving:08x}"'}
 
 
-def _version_wanted(name: str) -> int | None:
+def _version_wanted(name: WholeId) -> int | None:
     """The version that If-Match asks for; None when it asks for nothing. Raises StaleVersion."""
     if "If-Match" not in request.headers:
         return None
-    there = services().calendars.find(name, tenant=tenant())
+    there = services().calendars.find(name)
     if request.if_match.star_tag:
         if there is None:
-            raise StaleVersion(f"If-Match asks for a calendar {name}, and there is none")
+            raise StaleVersion(f"If-Match asks for a calendar {name_of(name)}, and there is none")
         return None
     # Werkzeug reads the empty tag, `""`, as None.
     matches = [_VERSION.match(tag or "") for tag in request.if_match.as_set(include_weak=False)]
@@ -193,14 +191,14 @@ def get_calendar_file(query: Loaded) -> Response:
         if feed.tag is not None and tag not in (None, feed.tag):
             raise HttpProblem(403, "this feed shows the schedules with another tag: leave out `tag`")
         owner, tag = feed.tenant, feed.tag or tag
-    return _file(services().calendar_feeds.of_schedules(services().now(), tenant=owner, tag=tag))
+    return _file(services().calendar_feeds.of_schedules(owner, services().now(), tag=tag))
 
 
-@calendar_feeds_blueprint.route("/schedules/<schedule_id>.ics", methods=["GET"])
+@calendar_feeds_blueprint.route("/schedules/<id:schedule_id>.ics", methods=["GET"])
 @calendar_feeds_blueprint.response(200, FILE, content_type=CALENDAR)
-def get_schedule_calendar_file(schedule_id: str) -> Response:
+def get_schedule_calendar_file(schedule_id: WholeId) -> Response:
     """Get a schedule's calendar: what is coming, and its newest past events"""
-    schedule = services().manager.get(schedule_id, tenant=tenant())
+    schedule = services().manager.get(schedule_id)
     return _file(services().calendar_feeds.of_schedule(schedule, services().now()))
 
 
@@ -214,7 +212,7 @@ def create_calendar_feed(given: Loaded) -> View:
     is deleted.
     """
     feed, token = services().calendar_feeds.create(
-        given["name"], given.get("tag"), services().now(), tenant=tenant()
+        tenant(), given["name"], given.get("tag"), services().now()
     )
     shown = idempotency.shown_once(token)
     return _shown(feed) | {"token": shown, "path": f"{under_requested_name(FEED_PATH)}?token={shown}"}
@@ -224,14 +222,14 @@ def create_calendar_feed(given: Loaded) -> View:
 @calendar_feeds_blueprint.response(200, FeedList)
 def list_calendar_feeds() -> View:
     """List the feeds, without their tokens"""
-    return {"feeds": [_shown(each) for each in services().calendar_feeds.all(tenant=tenant())]}
+    return {"feeds": [_shown(each) for each in services().calendar_feeds.all(tenant())]}
 
 
-@calendar_feeds_blueprint.route("/calendar-feeds/<feed_id>", methods=["DELETE"])
+@calendar_feeds_blueprint.route("/calendar-feeds/<id:feed_id>", methods=["DELETE"])
 @calendar_feeds_blueprint.response(200, Message)
-def delete_calendar_feed(feed_id: str) -> View:
+def delete_calendar_feed(feed_id: WholeId) -> View:
     """Delete a feed: its token opens nothing any more"""
-    services().calendar_feeds.delete(feed_id, tenant=tenant())
+    services().calendar_feeds.delete(feed_id)
     return {"message": "The feed was deleted; its token opens nothing any more."}
 
 
@@ -246,8 +244,8 @@ def _file(content: bytes) -> Response:
 
 def _shown(feed: CalendarFeed | CorruptFeed) -> View:
     if isinstance(feed, CorruptFeed):
-        return {"id": feed.id, "reason": feed.reason}
-    view = {"id": feed.id, "name": feed.name, "tag": feed.tag, "created_at": feed.created_at}
+        return {"id": name_of(feed.id), "reason": feed.reason}
+    view = {"id": name_of(feed.id), "name": feed.name, "tag": feed.tag, "created_at": feed.created_at}
     return {name: value for name, value in view.items() if value is not None}
 
 
@@ -268,4 +266,4 @@ def check_tzdata(query: Loaded) -> View:
     Nothing is changed.
     """
     made = services()
-    return zone_check_shown(check_zones(made.store, window(query), made.now(), tenant=tenant()))
+    return zone_check_shown(check_zones(made.store, tenant(), window(query), made.now()))

@@ -23,6 +23,7 @@ from scheduler_app.api.wire.destination import (
 from scheduler_app.api.wire.field_types import ID
 from scheduler_app.domain.destination import Destination, DestinationDraft
 from scheduler_app.domain.errors import InvalidField, StaleVersion
+from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.masking import masked_url
 from scheduler_app.usecases.deeds.creation import Preconditions
 
@@ -44,15 +45,15 @@ _VERSION = re.compile(r"(\d{1,15})(-[0-9a-f]{8})?\Z")
 def list_destinations(query: Loaded) -> View:
     """List destinations, newest first"""
     asked = window(query)
-    found = services().destinations.page(asked, tenant=tenant())
+    found = services().destinations.page(tenant(), asked)
     return listed("destinations", map(destination_shown, found.rows), asked, found)
 
 
 @blueprint.route("/<name:name>", methods=["GET"])
 @blueprint.response(200, DestinationOutput)
-def get_destination(name: str) -> Tagged | Response:
+def get_destination(name: WholeId) -> Tagged | Response:
     """Get a destination"""
-    found = services().destinations.get(name, tenant=tenant())
+    found = services().destinations.get(name)
     view, headers = _tagged(found)
     flow = services().destinations.flow(found)
     if flow is not None:
@@ -66,7 +67,7 @@ def get_destination(name: str) -> Tagged | Response:
 @blueprint.arguments(DestinationInput, example=examples.DESTINATION)
 @blueprint.response(200, DestinationOutput)
 @blueprint.alt_response(201, schema=DestinationOutput, description="There was none: it is created")
-def put_destination(draft: DestinationDraft, name: str) -> tuple[View, int, Headers]:
+def put_destination(draft: DestinationDraft, name: WholeId) -> tuple[View, int, Headers]:
     """Create a destination, or replace it
 
     What is left out has its default. A change holds for every schedule from its next attempt on.
@@ -79,7 +80,7 @@ def put_destination(draft: DestinationDraft, name: str) -> tuple[View, int, Head
     conditions = Preconditions(
         version=_version_wanted(name), present=request.if_match.star_tag, absent=bool(absent)
     )
-    found, created = services().destinations.put(name, draft, now, tenant=tenant(), conditions=conditions)
+    found, created = services().destinations.put(name, draft, now, conditions=conditions)
     view, headers = _tagged(found)
     _show_secret(view, found, draft)
     if created:
@@ -90,40 +91,40 @@ def put_destination(draft: DestinationDraft, name: str) -> tuple[View, int, Head
 @blueprint.route("/<name:name>", methods=["PATCH"])
 @blueprint.arguments(DestinationChange, example=examples.DESTINATION_CHANGE)
 @blueprint.response(200, DestinationOutput)
-def change_destination(draft: DestinationDraft, name: str) -> Tagged:
+def change_destination(draft: DestinationDraft, name: WholeId) -> Tagged:
     """Change some fields of a destination; null takes one away"""
     return _changed(name, draft)
 
 
 @blueprint.route("/<name:name>", methods=["DELETE"])
 @blueprint.response(200, Message)
-def delete_destination(name: str) -> View:
+def delete_destination(name: WholeId) -> View:
     """Delete a destination with its secrets; a 409 while schedules name it"""
-    services().destinations.delete(name, tenant=tenant(), version=_version_wanted(name))
+    services().destinations.delete(name, version=_version_wanted(name))
     return {"message": "Destination deleted."}
 
 
 @blueprint.route("/<name:name>/pause", methods=["POST"])
 @blueprint.response(200, DestinationOutput)
-def pause_destination(name: str) -> Tagged:
+def pause_destination(name: WholeId) -> Tagged:
     """Send nothing more; what is due waits until the destination is resumed"""
     return _changed(name, DestinationDraft(paused=True))
 
 
 @blueprint.route("/<name:name>/resume", methods=["POST"])
 @blueprint.response(200, DestinationOutput)
-def resume_destination(name: str) -> Tagged:
+def resume_destination(name: WholeId) -> Tagged:
     """Send again; what waited follows within a minute, oldest first"""
     return _changed(name, DestinationDraft(paused=False))
 
 
 @blueprint.route("/<name:name>/test", methods=["POST"])
 @blueprint.response(200, TestOutput)
-def test_destination(name: str) -> View:
+def test_destination(name: WholeId) -> View:
     """Call the destination once, now, outside of its limits, and show the answer"""
-    found = services().destinations.test(name, services().now(), tenant=tenant())
+    found = services().destinations.test(name, services().now())
     view: View = {
-        "event_id": found.event_id,
+        "event_id": name_of(found.event_id),
         "method": found.method,
         "url": masked_url(found.url),
         "sent": found.verdict is not None,
@@ -139,9 +140,9 @@ def test_destination(name: str) -> View:
     }
 
 
-def _changed(name: str, draft: DestinationDraft) -> Tagged:
+def _changed(name: WholeId, draft: DestinationDraft) -> Tagged:
     now, version = services().now(), _version_wanted(name)
-    found = services().destinations.edit(name, draft, now, tenant=tenant(), version=version)
+    found = services().destinations.edit(name, draft, now, version=version)
     view, headers = _tagged(found)
     _show_secret(view, found, draft)
     return view | {"result": "changed" if found.updated_at == now else "unchanged"}, headers
@@ -158,18 +159,18 @@ def _tagged(found: Destination) -> Tagged:
     return destination_shown(found), {"ETag": f'"{found.version}-{digest:08x}"'}
 
 
-def _version_wanted(name: str) -> int | None:
+def _version_wanted(name: WholeId) -> int | None:
     """The version that If-Match names; None without one. Raises NotFound, StaleVersion."""
     if "If-Match" not in request.headers or request.if_match.star_tag:
         return None
     matches = [_VERSION.match(tag or "") for tag in request.if_match.as_set(include_weak=False)]
     versions = {int(match[1]) for match in matches if match}
-    current = services().destinations.get(name, tenant=tenant()).version
+    current = services().destinations.get(name).version
     if current not in versions:
         raise StaleVersion(f"If-Match does not name the destination's version, {current}: give its ETag")
     return current
 
 
-def _check_name(name: str) -> None:
-    if not ID.fullmatch(name):
+def _check_name(name: WholeId) -> None:
+    if not ID.fullmatch(name_of(name)):
         raise InvalidField("name", "the path must name it by 1 to 64 letters, digits and hyphens")

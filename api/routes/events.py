@@ -18,6 +18,7 @@ from scheduler_app.api.wire import (
 )
 from scheduler_app.api.wire.schedule import event_shown
 from scheduler_app.domain.errors import NotAuthorized
+from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.usecases.deeds.events import STRANGER
 
 MAX_SKIPPED = 100
@@ -35,8 +36,8 @@ def list_events(query: Loaded) -> View:
     """List events, newest run time first"""
     asked = window(query)
     found = services().event_lists.page(
+        tenant(),
         asked,
-        tenant=tenant(),
         schedule_id=query.get("schedule_id"),
         states=query.get("state"),
         narrowing=query["narrowing"],
@@ -46,41 +47,39 @@ def list_events(query: Loaded) -> View:
 
 @blueprint.route("/<event:event_id>", methods=["GET"])
 @blueprint.response(200, EventOutput)
-def get_event(event_id: str) -> View:
+def get_event(event_id: WholeId) -> View:
     """Get an event with its history"""
-    return event_shown(services().events.get(event_id, tenant=tenant()))
+    return event_shown(services().events.get(event_id))
 
 
 @blueprint.route("/<event:event_id>/cancel", methods=["POST"])
 @blueprint.response(200, EventOutput)
-def cancel_event(event_id: str) -> View:
+def cancel_event(event_id: WholeId) -> View:
     """Cancel an event that is neither running nor finished"""
-    return event_shown(services().events.cancel(event_id, services().now(), tenant=tenant()))
+    return event_shown(services().events.cancel(event_id, services().now()))
 
 
 @blueprint.route("/<event:event_id>/redrive", methods=["POST"])
 @blueprint.response(202, EventOutput)
-def redrive_event(event_id: str) -> View:
+def redrive_event(event_id: WholeId) -> View:
     """Send an event that ended in error again, at once; its retries are counted from zero"""
-    return event_shown(services().events.redrive(event_id, services().now(), tenant=tenant()))
+    return event_shown(services().events.redrive(event_id, services().now()))
 
 
 @blueprint.route("/<event:event_id>/complete", methods=["POST"])
 @blueprint.response(200, EventOutput)
-def complete_event(event_id: str) -> View:
+def complete_event(event_id: WholeId) -> View:
     """Say that the work of an event is done; its callback's token is needed, and no API key"""
-    return event_shown(services().completions.complete(event_id, _token(), services().now(), tenant=tenant()))
+    return event_shown(services().completions.complete(event_id, _token(), services().now()))
 
 
 @blueprint.route("/<event:event_id>/fail", methods=["POST"])
 @blueprint.arguments(FailureInput, required=False, example=examples.FAILURE)
 @blueprint.response(200, EventOutput)
-def fail_event(given: Loaded, event_id: str) -> View:
+def fail_event(given: Loaded, event_id: WholeId) -> View:
     """Say that the work of an event failed, so that its next attempt follows; its callback's token is needed,
     and no API key"""
-    return event_shown(
-        services().completions.fail(event_id, _token(), given["reason"], services().now(), tenant=tenant())
-    )
+    return event_shown(services().completions.fail(event_id, _token(), given["reason"], services().now()))
 
 
 @blueprint.route("/redrive", methods=["POST"])
@@ -91,9 +90,9 @@ def redrive_events(given: Loaded) -> View:
     if given["dry_run"]:
         make_dry_run()
     page = services().events.redrive_page(
+        tenant(),
         window(given),
         services().now(),
-        tenant=tenant(),
         schedule_id=given.get("schedule_id"),
         narrowing=given["narrowing"],
         a_second=given.get("rate"),
@@ -101,7 +100,7 @@ def redrive_events(given: Loaded) -> View:
     )
     view: View = {
         "redriven": page.count,
-        "skipped": [{"id": each, "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],
+        "skipped": [{"id": name_of(each), "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],
         "more": page.next is not None,
         "next_cursor": page.next,
     }

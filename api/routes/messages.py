@@ -23,7 +23,7 @@ from scheduler_app.api.wire import (
     window,
 )
 from scheduler_app.domain.errors import Conflict, InvalidField, QuotaExceeded
-from scheduler_app.domain.ids import message_id_of
+from scheduler_app.domain.ids import WholeId, message_id_of, name_of
 from scheduler_app.domain.message import MessageDraft, Timing
 from scheduler_app.usecases.deeds.messages import Refusal, ScheduleMessageResult
 
@@ -45,9 +45,9 @@ def schedule_message(given: MessageDraft) -> tuple[View, int, Headers]:
     where it differs.
     """
     made = services().messages.schedule(
+        tenant(),
         given,
         services().now(),
-        tenant=tenant(),
         request_seed=idempotency.request_seed(),
         hops=request_limits.request_hops(),
     )
@@ -65,7 +65,7 @@ def schedule_messages(given: Loaded) -> View:
     items = given["messages"]
     drafts = [item for item in items if not isinstance(item, ValidationError)]
     now, seed, hops = services().now(), idempotency.request_seed(), request_limits.request_hops()
-    made = iter(services().messages.schedule_many(drafts, now, tenant=tenant(), request_seed=seed, hops=hops))
+    made = iter(services().messages.schedule_many(tenant(), drafts, now, request_seed=seed, hops=hops))
     return bulk_results(
         [of_validation(item) if isinstance(item, ValidationError) else _outcome(next(made)) for item in items]
     )
@@ -82,7 +82,7 @@ def _outcome(made: ScheduleMessageResult | Refusal) -> View | HttpProblem:
     result: View = {
         "status": 201 if made.created else 200,
         "id": message_id_of(event.id),
-        "event_id": event.id,
+        "event_id": name_of(event.id),
         "scheduled_at": event.run_time,
     }
     if made.signing_secret:
@@ -97,8 +97,8 @@ def list_messages(query: Loaded) -> View:
     """List messages, the soonest first"""
     asked = window(query)
     found = services().messages.page(
+        tenant(),
         asked,
-        tenant=tenant(),
         event_name=query.get("event_name"),
         destination=query.get("destination"),
         states=query.get("state"),
@@ -108,14 +108,14 @@ def list_messages(query: Loaded) -> View:
 
 @blueprint.route("/<message:message_id>", methods=["GET"])
 @blueprint.response(200, MessageOutput)
-def get_message(message_id: str) -> View:
+def get_message(message_id: WholeId) -> View:
     """Get a message with its history"""
-    return message_shown(services().messages.get(message_id, tenant=tenant()))
+    return message_shown(services().messages.get(message_id))
 
 
 @blueprint.route("/<message:message_id>/cancel", methods=["POST"])
 @blueprint.response(200, MessageOutput)
-def cancel_message(message_id: str) -> View:
+def cancel_message(message_id: WholeId) -> View:
     """Cancel a message that is neither in flight nor delivered; its body, header values and metadata are
     removed"""
     return _cancelled(message_id)
@@ -123,18 +123,18 @@ def cancel_message(message_id: str) -> View:
 
 @blueprint.route("/<message:message_id>", methods=["DELETE"])
 @blueprint.response(200, MessageOutput)
-def delete_message(message_id: str) -> View:
+def delete_message(message_id: WholeId) -> View:
     """Cancel a message, as POST …/cancel does"""
     return _cancelled(message_id)
 
 
-def _cancelled(message_id: str) -> View:
-    return message_shown(services().messages.cancel(message_id, services().now(), tenant=tenant()))
+def _cancelled(message_id: WholeId) -> View:
+    return message_shown(services().messages.cancel(message_id, services().now()))
 
 
 @blueprint.route("/<message:message_id>/reschedule", methods=["POST"])
 @blueprint.arguments(RescheduleInput, example=examples.RESCHEDULE)
 @blueprint.response(200, MessageOutput)
-def reschedule_message(given: Timing, message_id: str) -> View:
+def reschedule_message(given: Timing, message_id: WholeId) -> View:
     """Move a message that is neither in flight nor delivered to another time"""
-    return message_shown(services().messages.reschedule(message_id, given, services().now(), tenant=tenant()))
+    return message_shown(services().messages.reschedule(message_id, given, services().now()))

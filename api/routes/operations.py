@@ -98,7 +98,7 @@ class Fleet(Collector):
         read: list[Metric] = []
         # Collected before they are given on: what gives them on must not count for the time that MongoDB has.
         with suppress(*STORE_FAULTS), within(ANSWER_SECONDS):
-            for figure, numbers in system_figures(self._made.store, tenant=tenant()):
+            for figure, numbers in system_figures(tenant(), self._made.store):
                 read.append(_gauge(*GAUGES[figure], numbers))  # what was read before a fault is kept
         yield from read
         with suppress(*publisher.unavailable):

@@ -19,6 +19,7 @@ from scheduler_app.api.wire import (
 from scheduler_app.api.wire.blackout import note_blackouts
 from scheduler_app.api.wire.forecast import ForecastOutput, ForecastQuery, buckets_of, forecast_shown
 from scheduler_app.api.wire.preview import Jitter, preview_shown, unsaved_preview_shown
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.usecases.questions.explanation import explain_schedule, zone_of
 
 preview_blueprint = ApiBlueprint(
@@ -32,15 +33,15 @@ preview_blueprint = ApiBlueprint(
 def preview_rule(given: Loaded) -> View:
     """Show the next occurrences of a trigger that is not saved"""
     made = services()
-    return unsaved_preview_shown(given, made.calendars, made.now(), tenant=tenant())
+    return unsaved_preview_shown(tenant(), given, made.calendars, made.now())
 
 
 @preview_blueprint.route("/<schedule:schedule_id>/preview", methods=["GET"])
 @preview_blueprint.arguments(PreviewQuery, location="query")
 @preview_blueprint.response(200, PreviewOutput)
-def preview_schedule(query: Loaded, schedule_id: str) -> View:
+def preview_schedule(query: Loaded, schedule_id: WholeId) -> View:
     """Show the next occurrences of a schedule's trigger, whatever the schedule's state"""
-    schedule = services().manager.get(schedule_id, tenant=tenant())
+    schedule = services().manager.get(schedule_id)
     now = services().now()
     after = query.get("after", now)
     jitter = Jitter(schedule.jitter_seconds, schedule.id)
@@ -59,12 +60,10 @@ explanation_blueprint = ApiBlueprint(
 @explanation_blueprint.route("/<schedule:schedule_id>/why", methods=["GET"])
 @explanation_blueprint.arguments(WhyQuery, location="query")
 @explanation_blueprint.response(200, WhyOutput)
-def explain_schedule_at(query: Loaded, schedule_id: str) -> View:
+def explain_schedule_at(query: Loaded, schedule_id: WholeId) -> View:
     """Explain why a schedule fires at an instant, past or future, or why it does not; also a deleted one"""
     made = services()
-    schedule, explanation, event = explain_schedule(
-        made.store, schedule_id, query["at"], made.now(), tenant=tenant()
-    )
+    schedule, explanation, event = explain_schedule(made.store, schedule_id, query["at"], made.now())
     jitter = Jitter(schedule.jitter_seconds, schedule.id)
     return explanation_shown(explanation, event, zone_of(schedule), jitter)
 
@@ -98,6 +97,6 @@ def forecast(query: Loaded) -> View:
             headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
         )
     try:
-        return forecast_shown(made.forecasts.forecast(buckets, now, tenant=tenant()))
+        return forecast_shown(made.forecasts.forecast(tenant(), buckets, now))
     finally:
         _one_at_a_time.release()

@@ -34,6 +34,7 @@ from scheduler_app.api.wire import (
 )
 from scheduler_app.api.wire.schedule import edit_shown, event_shown, schedule_shown
 from scheduler_app.domain.event import FINAL, LIVING, State
+from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store.events.lists import NO_FILTER, EventListFilter
@@ -50,14 +51,14 @@ Tagged = tuple[View, Headers]
 @schedules_blueprint.route("", methods=["POST"])
 @schedules_blueprint.arguments(NewSchedule, example=examples.SCHEDULE)
 @schedules_blueprint.response(201, Created)
-def create_schedule(given: tuple[str | None, ScheduleDraft]) -> Tagged:
+def create_schedule(given: tuple[WholeId | None, ScheduleDraft]) -> Tagged:
     """Create a schedule"""
     made, now = services(), services().now()
     schedule_id, draft = given
     schedule = made.creation.create(
+        tenant(),
         draft,
         now,
-        tenant=tenant(),
         schedule_id=schedule_id,
         request_seed=idempotency.request_seed(),
         hops=request_limits.request_hops(),
@@ -65,7 +66,7 @@ def create_schedule(given: tuple[str | None, ScheduleDraft]) -> Tagged:
     view, headers = _tagged(schedule)
     if schedule.signing:
         view["signing_secret"] = idempotency.shown_once(schedule.signing.secret)
-    return view, headers | {"Location": f"/api/v1/schedules/{schedule.id}"}
+    return view, headers | {"Location": f"/api/v1/schedules/{name_of(schedule.id)}"}
 
 
 @schedules_blueprint.route("", methods=["GET"])
@@ -74,15 +75,15 @@ def create_schedule(given: tuple[str | None, ScheduleDraft]) -> Tagged:
 def list_schedules(query: Loaded) -> View:
     """List schedules, newest first"""
     asked, now = window(query), services().now()
-    found = services().schedules.page(asked, tenant=tenant(), **query)
+    found = services().schedules.page(tenant(), asked, **query)
     return listed("schedules", (schedule_shown(schedule, now) for schedule in found.rows), asked, found)
 
 
 @schedules_blueprint.route("/<schedule:schedule_id>", methods=["GET"])
 @schedules_blueprint.response(200, ScheduleOutput)
-def get_schedule(schedule_id: str) -> Tagged | Response:
+def get_schedule(schedule_id: WholeId) -> Tagged | Response:
     """Get a schedule"""
-    view, headers = _tagged(services().manager.get(schedule_id, tenant=tenant()))
+    view, headers = _tagged(services().manager.get(schedule_id))
     return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
 
 
@@ -90,7 +91,9 @@ def get_schedule(schedule_id: str) -> Tagged | Response:
 @schedules_blueprint.arguments(ScheduleInput, example=examples.CHANGE)
 @schedules_blueprint.response(200, Edited)
 @schedules_blueprint.alt_response(201, schema=Edited, description="There was none: it is created")
-def update_schedule(given: tuple[str | None, ScheduleDraft], schedule_id: str) -> tuple[View, int, Headers]:
+def update_schedule(
+    given: tuple[WholeId | None, ScheduleDraft], schedule_id: WholeId
+) -> tuple[View, int, Headers]:
     """Change a schedule, or create it where there is none
 
     The fields given are set, the others stay. A new schedule needs `name`, a trigger, and `callback_url` or
@@ -107,7 +110,6 @@ def update_schedule(given: tuple[str | None, ScheduleDraft], schedule_id: str) -
         schedule_id,
         draft,
         now,
-        tenant=tenant(),
         conditions=conditions,
         hops=request_limits.request_hops(),
     )
@@ -116,64 +118,59 @@ def update_schedule(given: tuple[str | None, ScheduleDraft], schedule_id: str) -
         view["signing_secret"] = idempotency.shown_once(schedule.signing.secret)
     if created:
         view |= {"message": "Schedule created successfully.", "result": "created"}
-        return view, 201, headers | {"Location": f"/api/v1/schedules/{schedule.id}"}
+        return view, 201, headers | {"Location": f"/api/v1/schedules/{name_of(schedule.id)}"}
     result = "changed" if schedule.updated_at == now else "unchanged"
     return view | {"message": "Schedule updated successfully.", "result": result}, 200, headers
 
 
 @schedules_blueprint.route("/<schedule:schedule_id>", methods=["DELETE"])
 @schedules_blueprint.response(200, Message)
-def delete_schedule(schedule_id: str) -> View:
+def delete_schedule(schedule_id: WholeId) -> View:
     """Delete a schedule; its unsent events are cancelled, its history stays"""
-    services().manager.delete(
-        schedule_id, services().now(), tenant=tenant(), version=version_wanted(schedule_id)
-    )
+    services().manager.delete(schedule_id, services().now(), version=version_wanted(schedule_id))
     return {"message": "Schedule and associated events deleted."}
 
 
 @schedules_blueprint.route("/<schedule:schedule_id>/pause", methods=["POST"])
 @schedules_blueprint.arguments(PauseInput, required=False, example=examples.PAUSE)
 @schedules_blueprint.response(200, ScheduleOutput)
-def pause_schedule(given: Loaded, schedule_id: str) -> Tagged:
+def pause_schedule(given: Loaded, schedule_id: WholeId) -> Tagged:
     """Pause: nothing after this instant is sent, or nothing before `until`
 
     Of a schedule that is paused already, the end is set anew: without `until` it stays paused until it is
     resumed.
     """
     now, version = services().now(), version_wanted(schedule_id)
-    return _tagged(services().manager.pause(schedule_id, now, tenant=tenant(), version=version, **given))
+    return _tagged(services().manager.pause(schedule_id, now, version=version, **given))
 
 
 @schedules_blueprint.route("/<schedule:schedule_id>/resume", methods=["POST"])
 @schedules_blueprint.response(200, ScheduleOutput)
-def resume_schedule(schedule_id: str) -> Tagged:
+def resume_schedule(schedule_id: WholeId) -> Tagged:
     """Resume a paused schedule, or one in error whose document was repaired"""
     now, version = services().now(), version_wanted(schedule_id)
     return _tagged(
-        services().manager.resume(
-            schedule_id, now, tenant=tenant(), version=version, hops=request_limits.request_hops()
-        )
+        services().manager.resume(schedule_id, now, version=version, hops=request_limits.request_hops())
     )
 
 
 @schedules_blueprint.route("/<schedule:schedule_id>/trigger", methods=["POST"])
 @schedules_blueprint.response(202, Triggered)
-def trigger_schedule(schedule_id: str) -> View:
+def trigger_schedule(schedule_id: WholeId) -> View:
     """Call the callback at once, whatever the trigger and the state"""
     event = services().manager.trigger(
         schedule_id,
         services().now(),
-        tenant=tenant(),
         request_seed=idempotency.request_seed(),
         hops=request_limits.request_hops(),
     )
-    return {"event_id": event.id, "message": "Event triggered."}
+    return {"event_id": name_of(event.id), "message": "Event triggered."}
 
 
 @schedules_blueprint.route("/<schedule:schedule_id>/events/pending", methods=["GET"])
 @schedules_blueprint.arguments(Paging, location="query")
 @schedules_blueprint.response(200, EventPage)
-def list_pending_events(query: Loaded, schedule_id: str) -> View:
+def list_pending_events(query: Loaded, schedule_id: WholeId) -> View:
     """List the events to come, the next one first"""
     return _events(schedule_id, LIVING, query, soonest_first=True)
 
@@ -181,7 +178,7 @@ def list_pending_events(query: Loaded, schedule_id: str) -> View:
 @schedules_blueprint.route("/<schedule:schedule_id>/events/history", methods=["GET"])
 @schedules_blueprint.arguments(HistoryFilter, location="query")
 @schedules_blueprint.response(200, EventPage)
-def list_archived_events(query: Loaded, schedule_id: str) -> View:
+def list_archived_events(query: Loaded, schedule_id: WholeId) -> View:
     """List the finished events, newest first; also those of a deleted schedule"""
     return _events(schedule_id, FINAL, query, narrowing=EventListFilter(early_withdrawals="include" in query))
 
@@ -192,7 +189,7 @@ def _tagged(schedule: Schedule) -> Tagged:
 
 
 def _events(
-    schedule_id: str,
+    schedule_id: WholeId,
     states: frozenset[State],
     query: Loaded,
     *,
@@ -201,15 +198,15 @@ def _events(
 ) -> View:
     made, asked = services(), window(query)
     found = made.event_lists.page(
+        tenant(),
         asked,
-        tenant=tenant(),
         schedule_id=schedule_id,
         states=states,
         narrowing=narrowing,
         soonest_first=soonest_first,
     )
     if not found.rows:
-        made.schedules.check_known(schedule_id, tenant=tenant())
+        made.schedules.check_known(schedule_id)
     return listed("events", map(event_shown, found.rows), asked, found)
 
 
@@ -221,19 +218,19 @@ edits_blueprint = ApiBlueprint(
 @edits_blueprint.route("/<schedule:schedule_id>/edits", methods=["GET"])
 @edits_blueprint.arguments(Paging, location="query")
 @edits_blueprint.response(200, EditPage)
-def list_edits(query: Loaded, schedule_id: str) -> View:
+def list_edits(query: Loaded, schedule_id: WholeId) -> View:
     """List who edited a schedule, when, and what; also a deleted one"""
     made, asked = services(), window(query)
-    found = made.edits.page(asked, schedule_id, tenant=tenant())
+    found = made.edits.page(asked, schedule_id)
     if not found.rows:
-        made.schedules.check_known(schedule_id, tenant=tenant())
+        made.schedules.check_known(schedule_id)
     edits = list(map(edit_shown, found.rows))
     return listed("edits", edits, asked, found)
 
 
 @edits_blueprint.route("/<schedule:schedule_id>/edits/<edit_id>/revert", methods=["POST"])
 @edits_blueprint.response(200, ScheduleOutput)
-def revert_edit(schedule_id: str, edit_id: str) -> tuple[View, dict[str, str]]:
+def revert_edit(schedule_id: WholeId, edit_id: str) -> tuple[View, dict[str, str]]:
     """Take an edit back: its fields become what they were; secrets stay as they are"""
     view = schedule_shown(revert(schedule_id, edit_id, version_wanted(schedule_id)), services().now())
     return view, {"ETag": etag(view)}
@@ -250,7 +247,7 @@ signing_blueprint = ApiBlueprint(
 @signing_blueprint.route("/<schedule:schedule_id>/signing-secret", methods=["POST"])
 @signing_blueprint.arguments(SigningInput, required=False, example=examples.ROTATION)
 @signing_blueprint.response(201, SigningOutput)
-def make_signing_secret(given: Loaded, schedule_id: str) -> View:
+def make_signing_secret(given: Loaded, schedule_id: WholeId) -> View:
     """Generate a signing secret, or replace the one in force
 
     The replaced secret signs beside the new one for `overlap_seconds`, so that a receiver can switch to the
@@ -258,7 +255,7 @@ def make_signing_secret(given: Loaded, schedule_id: str) -> View:
     """
     now, version = services().now(), version_wanted(schedule_id)
     overlap = timedelta(seconds=given["overlap_seconds"])
-    signing = services().manager.sign(schedule_id, now, tenant=tenant(), overlap=overlap, version=version)
+    signing = services().manager.sign(schedule_id, now, overlap=overlap, version=version)
     return {
         "signing_secret": idempotency.shown_once(signing.secret),
         "signing_since": signing.since,
@@ -268,8 +265,8 @@ def make_signing_secret(given: Loaded, schedule_id: str) -> View:
 
 @signing_blueprint.route("/<schedule:schedule_id>/signing-secret", methods=["DELETE"])
 @signing_blueprint.response(200, Message)
-def remove_signing_secret(schedule_id: str) -> View:
+def remove_signing_secret(schedule_id: WholeId) -> View:
     """Stop signing; every secret of the schedule is deleted"""
     version = version_wanted(schedule_id)
-    services().manager.unsign(schedule_id, services().now(), tenant=tenant(), version=version)
+    services().manager.unsign(schedule_id, services().now(), version=version)
     return {"message": "Callbacks are no longer signed."}

@@ -24,6 +24,7 @@ from scheduler_app.api.wire.kill_switch import (
     target_of,
     turned_on_shown,
 )
+from scheduler_app.domain.ids import WholeId
 
 kill_switch_blueprint = ApiBlueprint(
     "kill-switch", __name__, url_prefix="/api/v1/kill-switch", description="Stops much at once, in one write"
@@ -34,9 +35,7 @@ kill_switch_blueprint = ApiBlueprint(
 @kill_switch_blueprint.response(200, KillSwitchList)
 def list_kill_switches() -> View:
     """List the kill switches that are on"""
-    return {
-        "kill_switches": list(map(kill_switch_shown, services().kill_switches.that_are_on(tenant=tenant())))
-    }
+    return {"kill_switches": list(map(kill_switch_shown, services().kill_switches.that_are_on(tenant())))}
 
 
 @kill_switch_blueprint.route("", methods=["PUT"])
@@ -73,36 +72,36 @@ blackouts_blueprint = ApiBlueprint(
 def list_blackouts() -> View:
     """List the blackouts, by name"""
     now = services().now()
-    found = services().blackouts.of(now, tenant=tenant())
+    found = services().blackouts.of(tenant(), now)
     return {"blackouts": [blackout_shown(each, now) for each in found]}
 
 
 @blackouts_blueprint.route("/<name:name>", methods=["GET"])
 @blackouts_blueprint.response(200, BlackoutOutput)
-def get_blackout(name: str) -> View:
+def get_blackout(name: WholeId) -> View:
     """Get a blackout, and its window that lasts or comes next"""
     now = services().now()
-    return blackout_shown(services().blackouts.get(name, now, tenant=tenant()), now)
+    return blackout_shown(services().blackouts.get(name, now), now)
 
 
 @blackouts_blueprint.route("/<name:name>", methods=["PUT"])
 @blackouts_blueprint.arguments(BlackoutInput, example=examples.BLACKOUT)
 @blackouts_blueprint.response(200, BlackoutEdited)
 @blackouts_blueprint.alt_response(201, schema=BlackoutEdited, description="There was none: it is created")
-def put_blackout(given: Loaded, name: str) -> tuple[View, int]:
+def put_blackout(given: Loaded, name: WholeId) -> tuple[View, int]:
     """Set a blackout of everything, a schedule, a tag or a destination; it holds within two seconds
 
     One that is given in the same words stays as it is. One that would always be on, alone or with others of
     the same target, is refused.
     """
     made, now = services(), services().now()
-    blackout, done = made.blackouts.put(blackout_of(name, given, now, tenant()), now)
+    blackout, done = made.blackouts.put(blackout_of(name, given, now), now)
     return blackout_shown(blackout, now) | {"result": done}, 201 if done == "created" else 200
 
 
 @blackouts_blueprint.route("/<name:name>", methods=["DELETE"])
 @blackouts_blueprint.response(200, Message)
-def delete_blackout(name: str) -> View:
+def delete_blackout(name: WholeId) -> View:
     """Delete a blackout; what it has postponed comes at the time to which it was postponed"""
-    services().blackouts.delete(name, tenant=tenant())
+    services().blackouts.delete(name)
     return {"message": "Blackout deleted."}

@@ -34,6 +34,7 @@ from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.command_action import AllowedCommands, CommandAction
 from scheduler_app.domain.errors import InvalidField, NotFound
 from scheduler_app.domain.event import LIVING, State
+from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store.paging import PageRequest, Position
@@ -57,8 +58,8 @@ def is_task(schedule: Schedule | CorruptSchedule) -> bool:
 def new_task_draft(given: Loaded, allowed: AllowedCommands) -> ScheduleDraft:
     """The schedule of a new task. It has one attempt: whoever executes it sees it fail, and executes it
     again. Raises InvalidField."""
-    if given["id"] in TASK_WORDS:
-        raise InvalidField("id", f"{given['id']} is a word of this API's paths; take another")
+    if name_of(given["id"]) in TASK_WORDS:
+        raise InvalidField("id", f"{name_of(given['id'])} is a word of this API's paths; take another")
     at = requested_time(given)
     return ScheduleDraft(
         name=given["name"],
@@ -103,7 +104,7 @@ def command_text(schedule: Schedule) -> str:
 def task_shown(schedule: Schedule, states: Sequence[State]) -> View:
     """The fields of TaskOutput; `states` are those of its newest events."""
     return {
-        "id": schedule.id,
+        "id": name_of(schedule.id),
         "name": schedule.name,
         "description": schedule.purpose,
         "command": command_text(schedule),
@@ -175,14 +176,15 @@ def create_task(given: Loaded) -> tuple[View, int, Headers]:
     made = services()
     with errors_in_task_fields():
         schedule = made.creation.create(
+            tenant(),
             new_task_draft(given, _allowed()),
             made.now(),
-            tenant=tenant(),
             schedule_id=given["id"],
             request_seed=idempotency.request_seed(),
             hops=request_limits.request_hops(),
         )
-    return _done("Task created successfully", schedule.id), 201, {"Location": f"/tasks/{schedule.id}"}
+    view = _done("Task created successfully", schedule.id)
+    return view, 201, {"Location": f"/tasks/{view['task_id']}"}
 
 
 @blueprint.route("", methods=["GET"])
@@ -215,7 +217,7 @@ def list_scheduled_tasks(query: Loaded) -> Tasks:
 
 @blueprint.route("/<task:task_id>", methods=["GET"])
 @blueprint.response(200, TaskOutput)
-def get_task(task_id: str) -> View:
+def get_task(task_id: WholeId) -> View:
     """Get a task"""
     return _shown([_task(task_id)])[0]
 
@@ -223,29 +225,28 @@ def get_task(task_id: str) -> View:
 @blueprint.route("/<task:task_id>", methods=["PUT"])
 @blueprint.arguments(TaskChange, example=examples.TASK_CHANGE)
 @blueprint.response(200, TaskDone)
-def update_task(given: Loaded, task_id: str) -> View:
+def update_task(given: Loaded, task_id: WholeId) -> View:
     """Change the fields that are given"""
     if given.get("id", task_id) != task_id:
-        raise InvalidField("id", f"is {given['id']}, but the path names another task: leave it out")
+        raise InvalidField("id", f"is {name_of(given['id'])}, but the path names another task: leave it out")
     return _edited("Task updated successfully", _task(task_id), given)
 
 
 @blueprint.route("/<task:task_id>", methods=["DELETE"])
 @blueprint.response(200, TaskDone)
-def delete_task(task_id: str) -> View:
+def delete_task(task_id: WholeId) -> View:
     """Delete a task; a run that has not begun is cancelled"""
-    services().manager.delete(_task(task_id).id, services().now(), tenant=tenant())
+    services().manager.delete(_task(task_id).id, services().now())
     return _done("Task deleted successfully", task_id)
 
 
 @blueprint.route("/<task:task_id>/execute", methods=["POST"])
 @blueprint.response(200, TaskDone)
-def execute_task(task_id: str) -> View:
+def execute_task(task_id: WholeId) -> View:
     """Execute a task at once"""
     services().manager.trigger(
         _task(task_id).id,
         services().now(),
-        tenant=tenant(),
         request_seed=idempotency.request_seed(),
         hops=request_limits.request_hops(),
     )
@@ -255,7 +256,7 @@ def execute_task(task_id: str) -> View:
 @blueprint.route("/<task:task_id>/schedule", methods=["POST"])
 @blueprint.arguments(TaskTime, example=examples.TASK_TIME)
 @blueprint.response(200, TaskDone)
-def schedule_task(given: Loaded, task_id: str) -> View:
+def schedule_task(given: Loaded, task_id: WholeId) -> View:
     """Execute a task at a time to come; this displaces the time that it had"""
     return _edited("Task scheduled successfully", _task(task_id), given)
 
@@ -263,20 +264,18 @@ def schedule_task(given: Loaded, task_id: str) -> View:
 def _edited(said: str, old: Schedule, given: Loaded) -> View:
     with errors_in_task_fields():
         draft = task_changes(given, old, _allowed())
-        services().manager.edit(
-            old.id, draft, services().now(), tenant=tenant(), hops=request_limits.request_hops()
-        )
+        services().manager.edit(old.id, draft, services().now(), hops=request_limits.request_hops())
     return _done(said, old.id)
 
 
-def _task(task_id: str) -> Schedule:
+def _task(task_id: WholeId) -> Schedule:
     """Raises NotFound also for a schedule that is no task."""
     try:
-        schedule = services().manager.get(task_id, tenant=tenant())
+        schedule = services().manager.get(task_id)
     except NotFound:
-        raise NotFound(f"there is no task {task_id}") from None
+        raise NotFound(f"there is no task {name_of(task_id)}") from None
     if not is_task(schedule):
-        raise NotFound(f"there is no task {task_id}")
+        raise NotFound(f"there is no task {name_of(task_id)}")
     return schedule
 
 
@@ -288,8 +287,8 @@ def _found(query: Loaded, fits: Callable[[View], bool]) -> Tasks:
     for _ in range(MAX_PAGES):
         # No more than there is room for: what a page shows beyond it would be in no answer.
         page = services().schedules.page(
+            tenant(),
             PageRequest(limit=limit - len(found), after=after),
-            tenant=tenant(),
             tag=TAG,
             state=query.get("state"),
         )
@@ -311,12 +310,12 @@ def _next(after: Position) -> str:
 
 
 def _shown(schedules: Sequence[Any]) -> list[View]:
-    states = services().newest_events.states([each.id for each in schedules], STATUS_STATES, tenant=tenant())
+    states = services().newest_events.states([each.id for each in schedules], STATUS_STATES)
     return [task_shown(each, states.get(each.id, [])) for each in schedules]
 
 
 def _done(said: str, task_id: str) -> View:
-    return {"message": said, "task_id": task_id}
+    return {"message": said, "task_id": name_of(task_id)}
 
 
 def _allowed() -> AllowedCommands:

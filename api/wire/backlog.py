@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 from marshmallow import fields, validate
 
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.wire.field_types import DestinationName, Instant, ScheduleId
+from scheduler_app.api.wire.field_types import DestinationId, Instant, ScheduleId
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.api.wire.paging import PageSelection
@@ -21,7 +21,7 @@ from scheduler_app.domain.backfill import (
 )
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import DESTINATION_PREFIX, destination_key
-from scheduler_app.domain.ids import whole_id
+from scheduler_app.domain.ids import name_of
 from scheduler_app.json_boolean import JsonBoolean
 from scheduler_app.store.backlogs import BacklogFilter
 from scheduler_app.usecases.duties.backfills import BackfillProgress
@@ -121,7 +121,7 @@ class BacklogExpireInput(PageSelection):
     THINGS = "late event"
 
     schedule_id = ScheduleId(metadata={"description": "Events of this schedule"})
-    destination = DestinationName(metadata={"description": "Events for this destination"})
+    destination = DestinationId(metadata={"description": "Events for this destination"})
     origin = fields.String(
         validate=validate.Length(min=1, max=2048),
         metadata={"description": "Events for this origin; a whole URL is accepted"},
@@ -150,7 +150,7 @@ class BacklogExpired(OutputSchema):
     )
 
 
-def backlog_selection(given: Loaded, now: datetime, tenant: str) -> BacklogFilter:
+def backlog_selection(given: Loaded, now: datetime) -> BacklogFilter:
     """The late events that a BacklogExpireInput means. Raises InvalidField."""
     due_before = given.get("due_before", now)
     if due_before > now:
@@ -159,13 +159,12 @@ def backlog_selection(given: Loaded, now: datetime, tenant: str) -> BacklogFilte
     if "destination" in given and "origin" in given:
         raise InvalidField("origin", "give destination or origin, not both")
     if "destination" in given:
-        receiver = destination_key(whole_id(tenant, given["destination"]))
+        receiver = destination_key(given["destination"])
     elif "origin" in given:
         receiver = origin_of(given["origin"])
         if receiver == UNKNOWN_ORIGIN and given["origin"] != UNKNOWN_ORIGIN:
             raise InvalidField("origin", "must be a scheme, a host and perhaps a port: https://example.com")
-    schedule_id = whole_id(tenant, given["schedule_id"]) if "schedule_id" in given else None
-    return BacklogFilter(due_before, schedule_id, receiver)
+    return BacklogFilter(due_before, given.get("schedule_id"), receiver)
 
 
 def backlog_shown(found: BacklogReport) -> View:
@@ -176,7 +175,7 @@ def backlog_shown(found: BacklogReport) -> View:
         "count": found.count,
         "oldest": found.oldest,
         "schedules": [
-            {"schedule_id": name.rpartition(":")[2] or None, "count": count, "oldest": oldest}
+            {"schedule_id": name_of(name) or None, "count": count, "oldest": oldest}
             for name, count, oldest in found.by_schedule[:MAX_SHOWN]
         ],
         "schedules_omitted": max(0, len(found.by_schedule) - MAX_SHOWN),
@@ -197,7 +196,7 @@ def backlog_shown(found: BacklogReport) -> View:
 
 def _receiver(name: str) -> View:
     if name.startswith(DESTINATION_PREFIX):
-        return {"destination": name.removeprefix(DESTINATION_PREFIX).rpartition(":")[2]}
+        return {"destination": name_of(name.removeprefix(DESTINATION_PREFIX))}
     return {"origin": name}
 
 
@@ -278,7 +277,7 @@ def backfill_shown(progress: BackfillProgress) -> View:
     running = found.state is BackfillState.RUNNING
     rest = max(0, found.occurrences - found.made - left_out)
     return {
-        "schedule_id": found.schedule_id.rpartition(":")[2],
+        "schedule_id": name_of(found.schedule_id),
         "state": "done" if over else found.state.value,
         "reason": found.reason,
         "since": found.since,

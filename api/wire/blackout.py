@@ -28,6 +28,7 @@ from scheduler_app.domain.blackout import (
     end_of,
 )
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.ids import WholeId, name_of, tenant_of
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.schedule import MAX_NOTE, Schedule
 from scheduler_app.json_boolean import JsonBoolean
@@ -78,12 +79,14 @@ class BlackoutInput(InputSchema):
             raise ValidationError(message, given[1] if given else "all")
 
 
-def blackout_of(name: str, given: Loaded, now: datetime, tenant: str) -> Blackout:
+def blackout_of(blackout_id: WholeId, given: Loaded, now: datetime) -> Blackout:
     """The blackout that a body asks for. Raises InvalidField."""
+    name = name_of(blackout_id)
     if not CALENDAR_NAME.match(name):
         raise InvalidField("name", f"the path's {CALENDAR_NAME_ERROR}")
     scope = Scope(next(each for each in _TARGETS if given.get(each)))
-    target = Target(tenant, scope, "" if scope is Scope.ALL else given[scope.value])
+    named = {**given, "all": "", "schedule": name_of(given.get("schedule", ""))}
+    target = Target(tenant_of(blackout_id), scope, named[scope.value])
     return Blackout.of(
         name,
         target,

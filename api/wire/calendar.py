@@ -20,6 +20,7 @@ from scheduler_app.domain.calendars import (
     NamedCalendar,
     NamedDate,
 )
+from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.schedule import MAX_NAME
 from scheduler_app.ics import closed_days
 from scheduler_app.ics.calendar_file import MAX_CHARACTERS
@@ -386,7 +387,7 @@ def zone_check_shown(check: ZoneCheck) -> View:
 def _moved_shown(moved: MovedSchedule) -> View:
     schedule = moved.schedule
     return {
-        "id": schedule.id,
+        "id": name_of(schedule.id),
         "name": schedule.name,
         "timezone": schedule.trigger.timezone,
         "zone_data": schedule.zone_data,

@@ -32,6 +32,7 @@ from scheduler_app.domain.destination import (
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.flow_control import FlowState
 from scheduler_app.domain.http_action import MAX_HEADERS, METHODS
+from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.masking import MASK, masked, masked_url
 from scheduler_app.domain.queues import MAX_QUEUE, NAME
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES
@@ -299,7 +300,7 @@ class TestOutput(OutputSchema):
 def destination_shown(found: Destination | CorruptDestination) -> View:
     """The fields of DestinationOutput without those that have no value."""
     if isinstance(found, CorruptDestination):
-        return {"name": found.id.rpartition(":")[2], "corrupt": found.reason}
+        return {"name": name_of(found.id), "corrupt": found.reason}
     auth = found.auth
     shown: View = {
         "name": found.name,

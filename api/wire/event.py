@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
 from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.services import tenant
 from scheduler_app.api.wire.field_types import Cursor, Instant, LocalOrInstant, ScheduleId, StatusCodes
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OutputSchema
@@ -13,7 +14,8 @@ from scheduler_app.api.wire.paging import MAX_LIMIT, Listed, PageSelection, Pagi
 from scheduler_app.domain.action import UNKNOWN_ORIGIN, origin_of
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import MAX_REASON, State
-from scheduler_app.domain.http_action import DESTINATION_PREFIX
+from scheduler_app.domain.http_action import DESTINATION_PREFIX, destination_key
+from scheduler_app.domain.ids import name_of, whole_id
 from scheduler_app.domain.local_time import instant_at
 from scheduler_app.store.events.lists import EventListFilter
 
@@ -225,7 +227,7 @@ class _EventChoice(InputSchema):
                 data[name] = self._instant(data[name], zone, key)
         origin = data.pop("origin", None)
         data["narrowing"] = EventListFilter(
-            origin=_isolation_key(origin) if origin is not None else None,
+            origin=isolation_key(origin) if origin is not None else None,
             status=data.pop("status_code", None),
             error=data.pop("error", None),
             tag=data.pop("tag", None),
@@ -244,9 +246,18 @@ class _EventChoice(InputSchema):
             raise ValidationError(error.message, error.field) from None
 
 
-def _isolation_key(origin: str) -> str:
-    """An origin, or a destination as lists of causes name it: `destination crm`."""
-    return origin if origin.startswith(DESTINATION_PREFIX) else origin_of(origin)
+def isolation_key(shown: str) -> str:
+    """The key of what `receiver_shown` shows; of a whole URL its origin."""
+    if not shown.startswith(DESTINATION_PREFIX):
+        return origin_of(shown)
+    return destination_key(whole_id(tenant(), shown.removeprefix(DESTINATION_PREFIX)))
+
+
+def receiver_shown(key: str) -> str:
+    """An origin, or a destination by its name: `destination crm`."""
+    if not key.startswith(DESTINATION_PREFIX):
+        return key
+    return destination_key(name_of(key.removeprefix(DESTINATION_PREFIX)))
 
 
 class EventFilter(_EventChoice, Paging):

@@ -1,7 +1,8 @@
 """Types of values on the wire: ids and names in paths, and JSON fields that marshmallow does not have.
 
-A word that a route has in an id's place is never an id. marshmallow gives no types to what its fields read,
-write and take as options: those are Any here.
+This is the door: what a request calls by a name has a whole id inside, of the request's tenant, and
+addresses have the names again. A word that a route has in an id's place is never an id. marshmallow gives no
+types to what its fields read, write and take as options: those are Any here.
 """
 
 import binascii
@@ -15,6 +16,8 @@ from flask import Flask
 from marshmallow import ValidationError, fields, validate
 from werkzeug.routing import BaseConverter, Map
 
+from scheduler_app.api.services import tenant
+from scheduler_app.domain.ids import WholeId, message_event_id, message_id_of, name_of, whole_id
 from scheduler_app.domain.instants import shown_time, whole_milliseconds
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.text import control_in
@@ -26,55 +29,69 @@ MESSAGE_WORDS = ("bulk",)
 TASK_WORDS = ("scheduled", *SCHEDULE_WORDS)
 
 
-class ScheduleIds(BaseConverter):
-    """`<schedule:…>` in a route. Its calendar is another resource, and no id has a dot."""
+class WholeIds(BaseConverter):
+    """`<id:…>` in a route, a segment that names a resource: the route is given its whole id."""
 
     part_isolating = True
+    regex = "[^/]+"
+
+    def to_python(self, value: str) -> WholeId:
+        return whole_id(tenant(), value)
+
+    def to_url(self, value: str) -> str:
+        return super().to_url(name_of(value))
+
+
+class ScheduleIds(WholeIds):
+    """`<schedule:…>` in a route. Its calendar is another resource, and no id has a dot."""
+
     regex = rf"(?!(?:{'|'.join(SCHEDULE_WORDS)})(?:/|$))(?![^/]*\.ics(?:/|$))[^/]+"
 
 
-class EventIds(BaseConverter):
+class EventIds(WholeIds):
     """`<event:…>` in a route."""
 
-    part_isolating = True
     regex = rf"(?!(?:{'|'.join(EVENT_WORDS)})(?:/|$))[^/]+"
 
 
-class MessageIds(BaseConverter):
-    """`<message:…>` in a route."""
+class MessageIds(WholeIds):
+    """`<message:…>` in a route, which is given the id of the message's event."""
 
-    part_isolating = True
     regex = rf"(?!(?:{'|'.join(MESSAGE_WORDS)})(?:/|$))[^/]+"
 
+    def to_python(self, value: str) -> WholeId:
+        return message_event_id(tenant(), value)
 
-class TaskIds(BaseConverter):
+    def to_url(self, value: str) -> str:
+        return super().to_url(message_id_of(value))
+
+
+class TaskIds(WholeIds):
     """`<task:…>` in a route; a task is a schedule."""
 
-    part_isolating = True
     regex = rf"(?!(?:{'|'.join(TASK_WORDS)})(?:/|$))[^/]+"
 
 
-class Names(BaseConverter):
-    """`<name:…>` in a route: a name that may have dots.
+class Names(WholeIds):
+    """`<name:…>` in a route: a resource whose name may have dots.
 
     Clients, browsers and proxies take the segments `.` and `..` for steps in the path, also as `%2E`: in
     these two names the percent sign is quoted once more.
     """
 
-    part_isolating = True
-    regex = "[^/]+"
-
-    def to_python(self, value: str) -> str:
-        return value.replace("%2E", ".")
+    def to_python(self, value: str) -> WholeId:
+        return super().to_python(value.replace("%2E", "."))
 
     def to_url(self, value: str) -> str:
-        return "%252E" * len(value) if value in (".", "..") else super().to_url(value)
+        name = name_of(value)
+        return "%252E" * len(name) if name in (".", "..") else super().to_url(name)
 
 
 def register_converters(app: Flask) -> None:
     """Must be called before any route with such an id or name is added."""
     known: Map = app.url_map
     known.converters |= {
+        "id": WholeIds,
         "schedule": ScheduleIds,
         "event": EventIds,
         "message": MessageIds,
@@ -125,7 +142,15 @@ class Instant(fields.AwareDateTime):
         return whole_milliseconds(moment)
 
 
-class ScheduleId(fields.String):
+class _NameOfAnId(fields.String):
+    """A name in JSON, which is a whole id of the request's tenant inside."""
+
+    def deserialize(self, value: Any, attr: Any = None, data: Any = None, **kwargs: Any) -> Any:
+        name = super().deserialize(value, attr, data, **kwargs)
+        return whole_id(tenant(), name) if isinstance(name, str) else name
+
+
+class ScheduleId(_NameOfAnId):
     """The id of a schedule."""
 
     def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
@@ -138,7 +163,7 @@ class ScheduleId(fields.String):
 
 
 class DestinationName(fields.String):
-    """The name of a destination."""
+    """The name of a destination, where the resource that names it says whose it is."""
 
     def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(
@@ -146,6 +171,10 @@ class DestinationName(fields.String):
             metadata={"pattern": "^[a-zA-Z0-9-]{1,64}$", "example": "billing"} | (metadata or {}),
             **kwargs,
         )
+
+
+class DestinationId(_NameOfAnId, DestinationName):
+    """The id of a destination that a filter names."""
 
 
 class CalendarName(fields.String):

@@ -14,6 +14,7 @@ from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.forecast import MAX_BUCKETS, Buckets, Forecast, ForecastSource, Withheld
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
+from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.instants import check_storable
 
 DAY: Final = timedelta(days=1)
@@ -192,7 +193,7 @@ def forecast_shown(made: Forecast) -> View:
 
 def _receiver(name: str, counts: Counter[int], buckets: int) -> View:
     if name.startswith(DESTINATION_PREFIX):
-        which = {"destination": name.removeprefix(DESTINATION_PREFIX).rpartition(":")[2]}
+        which = {"destination": name_of(name.removeprefix(DESTINATION_PREFIX))}
     else:
         which = {"origin": name}
     return which | {"count": counts.total(), "counts": [counts[number] for number in range(buckets)]}

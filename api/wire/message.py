@@ -9,7 +9,7 @@ from marshmallow import ValidationError, fields, post_load, validate, validates,
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.bulk import MAX_BULK, ListOfResults
 from scheduler_app.api.wire.event import AttemptLine, States, StatusLine
-from scheduler_app.api.wire.field_types import MESSAGE_WORDS, DestinationName, Headers, Instant, check_visible
+from scheduler_app.api.wire.field_types import MESSAGE_WORDS, DestinationId, Headers, Instant, check_visible
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OutputSchema, Problem
 from scheduler_app.api.wire.paging import Listed, Paging
@@ -17,7 +17,7 @@ from scheduler_app.api.wire.schedule import CallbackInput, note_missing_receiver
 from scheduler_app.api.wire.schedule_fields import FIELDS, OUTPUT_FIELDS, ScheduleField
 from scheduler_app.domain.event import State
 from scheduler_app.domain.http_action import MAX_HEADERS, BodyKind, HttpAction, RequestBody
-from scheduler_app.domain.ids import MAX_MESSAGE_ID, SEPARATOR, is_notification, message_id_of
+from scheduler_app.domain.ids import MAX_MESSAGE_ID, is_notification, message_id_of, name_of
 from scheduler_app.domain.masking import MASK, masked, masked_url
 from scheduler_app.domain.message import (
     DEFAULT_MESSAGE_METHOD,
@@ -253,7 +253,7 @@ class MessageFilter(Paging):
     """The parameters of the list of messages."""
 
     event_name = EventName(metadata={"description": "Their subject", "example": "orders.reminder"})
-    destination = DestinationName(metadata={"description": "The destination that they name"})
+    destination = DestinationId(metadata={"description": "The destination that they name"})
     since = Instant(data_key="after", metadata={"description": "Those scheduled for this instant or later"})
     until = Instant(data_key="before", metadata={"description": "Those scheduled for before this instant"})
     state = States(metadata={"description": "The state they are in, or several separated by commas"})
@@ -355,7 +355,7 @@ def message_shown(record: MessageRecord) -> View:
     event, content = record.event, record.content
     view: View = {
         "id": message_id_of(event.id),
-        "event_id": event.id,
+        "event_id": name_of(event.id),
         "state": event.state.value,
         "scheduled_at": event.run_time,
         "due_at": event.due_at,
@@ -395,8 +395,7 @@ def _content(message: Message) -> View:
 def _receiver(action: HttpAction) -> View:
     if action.destination is None:
         return {"callback_url": masked_url(action.url)}
-    name = action.destination.rpartition(SEPARATOR)[2]
-    return {"destination": name, "path": masked_url(action.url) or None}
+    return {"destination": name_of(action.destination), "path": masked_url(action.url) or None}
 
 
 def _body(body: RequestBody | None) -> View:

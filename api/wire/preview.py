@@ -18,7 +18,6 @@ from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import due
 from scheduler_app.domain.explanation import Explanation
-from scheduler_app.domain.ids import whole_id
 from scheduler_app.domain.local_time import local_in, timezone_named
 from scheduler_app.domain.recurrence import AnyRecurrence, Occurrence, Reason, Recurrence
 from scheduler_app.domain.schedule import TICK
@@ -208,14 +207,14 @@ class PreviewOutput(OutputSchema):
 END = datetime(9999, 12, 31, tzinfo=UTC)
 
 
-def unsaved_preview_shown(given: Loaded, calendars: CalendarService, now: datetime, *, tenant: str) -> View:
+def unsaved_preview_shown(tenant: str, given: Loaded, calendars: CalendarService, now: datetime) -> View:
     """The fields of PreviewOutput for a trigger that is not saved. `given` is what PreviewInput has loaded,
     and is used up; the trigger is given at `now` unless it says otherwise. Raises InvalidField."""
     at: datetime = given.pop("at", None) or now
     query = {name: given.pop(name) for name in PreviewQuery().fields if name in given}
     written = {name: given.pop(name) for name in FIELDS if name in given}
-    jitter = Jitter(given.pop("jitter_seconds", 0.0), _whole_id(given.pop("id", None), tenant))
-    draft = calendars.named_in(ScheduleDraft(**given), tenant=tenant)
+    jitter = Jitter(given.pop("jitter_seconds", 0.0), given.pop("id", None))
+    draft = calendars.named_in(tenant, ScheduleDraft(**given))
     trigger = new_trigger(written, draft.context(None, None, at))
     calendar, recurrence = draft.observed(None, trigger), trigger.recurrence(at)
     observing = recurrence if calendar is None else calendar.observed_by(recurrence)
@@ -250,10 +249,6 @@ def preview_shown(
         "description": recurrence.description,
     }
     return view | ({"recurrence": recurrence.text} if isinstance(recurrence, Recurrence) else {})
-
-
-def _whole_id(schedule_id: str | None, tenant: str) -> str | None:
-    return None if schedule_id is None else whole_id(tenant, schedule_id)
 
 
 def _shown(local: datetime, timezone: str | None) -> str:

@@ -30,6 +30,7 @@ from scheduler_app.api.wire.schedule_fields import (
 )
 from scheduler_app.domain.deliverable import DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.local_time import local_in
 from scheduler_app.domain.schedule import MAX_NAME, EditRecord, Schedule, ScheduleState
 from scheduler_app.domain.schedule_draft import ScheduleDraft
@@ -110,7 +111,7 @@ class ScheduleInput(CallbackInput):
         include = EDIT_FIELDS
 
     @post_load
-    def draft(self, data: Loaded, **_: object) -> tuple[str | None, ScheduleDraft]:
+    def draft(self, data: Loaded, **_: object) -> tuple[WholeId | None, ScheduleDraft]:
         """The id that the body names, and everything else that it gives."""
         schedule_id = data.pop("id", None)
         return schedule_id, ScheduleDraft(**_draft_values(data))
@@ -127,8 +128,9 @@ class NewSchedule(ScheduleInput):
 
     @validates("id")
     def check_id(self, value: str, **_: object) -> None:
-        if value in SCHEDULE_WORDS:
-            raise ValidationError(f"{value} is a word of this API's paths; take another")
+        name = name_of(value)
+        if name in SCHEDULE_WORDS:
+            raise ValidationError(f"{name} is a word of this API's paths; take another")
 
 
 def note_missing_action(data: Loaded, problems: dict[str, list[str]]) -> None:
@@ -149,13 +151,14 @@ def _draft_values(data: Loaded) -> Loaded:
     return values
 
 
-def check_same_id(body_id: str | None, path_id: str) -> None:
+def check_same_id(body_id: WholeId | None, path_id: WholeId) -> None:
     """Raises InvalidField where a body names another schedule than its path, or a path what can be no id."""
-    if body_id not in (None, path_id):
+    name = name_of(path_id)
+    if body_id is not None and body_id != path_id:
         raise InvalidField(
-            "id", f"is {body_id}, but the path names {path_id[:64]}: leave it out, or make them agree"
+            "id", f"is {name_of(body_id)}, but the path names {name[:64]}: leave it out, or make them agree"
         )
-    if not ID.fullmatch(path_id):
+    if not ID.fullmatch(name):
         raise InvalidField("id", "the path must name the schedule by 1 to 64 letters, digits and hyphens")
 
 
@@ -219,7 +222,11 @@ def schedule_shown(schedule: Schedule | CorruptSchedule, now: datetime) -> View:
     """The fields of ScheduleOutput without those that have no value. For a document that cannot be read, its
     id and the reason."""
     if isinstance(schedule, CorruptSchedule):
-        return {"id": schedule.schedule_id, "state": ScheduleState.ERROR.value, "reason": schedule.reason}
+        return {
+            "id": name_of(schedule.schedule_id),
+            "state": ScheduleState.ERROR.value,
+            "reason": schedule.reason,
+        }
     source = ShownSchedule(schedule, now)
     values = ((name, show(source)) for name, show in _SHOWN)
     return {name: value for name, value in values if value is not None}
@@ -232,7 +239,7 @@ def schedule_exported(schedule: Schedule | CorruptSchedule, now: datetime, secre
     be read, its id and the reason: no API takes that for a schedule, and nothing is left out silently.
     """
     if isinstance(schedule, CorruptSchedule):
-        return {"id": schedule.schedule_id, "reason": schedule.reason}
+        return {"id": name_of(schedule.schedule_id), "reason": schedule.reason}
     source = ShownSchedule(schedule, now, secret_box)
     values = ((row.name, _exported(row, source)) for row in SCHEDULE_FIELDS if row.input)
     return {name: value for name, value in values if value not in (None, [], {})}
@@ -255,8 +262,8 @@ def time_shown(instant: datetime, timezone: str) -> View:
 def event_shown(event: EventRecord) -> View:
     """The fields of EventOutput without those that have no value."""
     view = event._asdict()
-    view["_id"] = view.pop("id")
-    view["schedule_id"] = event.schedule_id or None
+    view["_id"] = name_of(view.pop("id"))
+    view["schedule_id"] = name_of(event.schedule_id) or None
     return {name: value for name, value in view.items() if value is not None}
 
 

@@ -18,7 +18,6 @@ from scheduler_app.cli.run_file import FILE_NAME
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings, load_settings
 from scheduler_app.domain.event import Event, State, scheduled
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.triggers import TriggerContext, new_trigger
 from scheduler_app.store import Store
@@ -240,7 +239,7 @@ def _write_past(store: Store, samples: dict[str, Example], days: int, seed: int)
     store.synchronize(clock)
     now, count, past_events = clock.now(), 0, PastEvents(store.mongo)
     for schedule_id, sample in samples.items():
-        schedule = store.schedules.get(schedule_id, tenant=TENANT)
+        schedule = store.schedules.get(schedule_id)
         if isinstance(schedule, Schedule) and schedule.trigger.fires_by_itself:
             past = list(past_events_of(schedule, sample, now, days, seed))
             past_events.insert(past)

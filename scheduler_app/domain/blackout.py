@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Final, Literal, TypeVar
 
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.ids import tenant_of
+from scheduler_app.domain.ids import WholeId, tenant_of, whole_id
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.kill_switch import Target
 from scheduler_app.domain.triggers import Given, Trigger, TriggerContext, new_trigger
@@ -52,6 +52,11 @@ class Blackout:
     """What becomes of an occurrence within a window: it is skipped, or sent at the window's end."""
     created_at: datetime
     note: str | None = None
+
+    @property
+    def id(self) -> WholeId:
+        """Its id among the blackouts of all tenants."""
+        return whole_id(self.target.tenant, self.name)
 
     @classmethod
     def of(

@@ -6,7 +6,7 @@ import secrets
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from scheduler_app.domain.ids import tenant_of
+from scheduler_app.domain.ids import SEPARATOR, tenant_of
 
 #: In an id no dot is allowed, so that a token is split at its only one.
 _SEPARATOR = "."
@@ -30,19 +30,20 @@ class CalendarFeed:
 
     def opened_by(self, token: str) -> bool:
         """Whether that is its token."""
-        secret = token.partition(_SEPARATOR)[2]
+        secret = token.rpartition(_SEPARATOR)[2]
         return hmac.compare_digest(_digest(secret), self.secret_sha256)
 
 
 def new_token(feed_id: str) -> tuple[str, str]:
     """A fresh token of 256 random bits for a feed, and the SHA-256 to keep of it."""
     secret = secrets.token_urlsafe(32)
-    return f"{feed_id}{_SEPARATOR}{secret}", _digest(secret)
+    shown = feed_id.replace(SEPARATOR, _SEPARATOR)
+    return f"{shown}{_SEPARATOR}{secret}", _digest(secret)
 
 
 def feed_of(token: str) -> str:
     """The id of the feed that a token names."""
-    return token.partition(_SEPARATOR)[0]
+    return token.rpartition(_SEPARATOR)[0].replace(_SEPARATOR, SEPARATOR, 1)
 
 
 def _digest(secret: str) -> str:

@@ -18,7 +18,7 @@ from scheduler_app.domain.http_action import (
     HttpAction,
     with_kept_secrets,
 )
-from scheduler_app.domain.ids import SEPARATOR, tenant_of
+from scheduler_app.domain.ids import WholeId, name_of, tenant_of
 from scheduler_app.domain.masking import MASK, split_query
 from scheduler_app.domain.message import DEFAULT_MESSAGE_METHOD as MESSAGE_METHOD
 from scheduler_app.domain.message import Message
@@ -78,8 +78,8 @@ class Destination:
     Its repr leaves out every part that may contain a secret.
     """
 
-    id: str
-    """Its name, after its tenant's (see `domain.tenants`)."""
+    id: WholeId
+    """Whole (see `domain.ids`)."""
     url: str = field(repr=False)
     method: str | None = None
     """For those that give none."""
@@ -110,7 +110,7 @@ class Destination:
     @property
     def name(self) -> str:
         """What its tenant calls it."""
-        return self.id.rpartition(SEPARATOR)[2]
+        return name_of(self.id)
 
     @property
     def tenant(self) -> str:
@@ -219,7 +219,9 @@ class DestinationDraft:
     paused: bool | NotGiven = NOT_GIVEN
     queue: str | NotGiven | None = NOT_GIVEN
 
-    def destination(self, destination_id: str, now: datetime, old: Destination | None = None) -> Destination:
+    def destination(
+        self, destination_id: WholeId, now: datetime, old: Destination | None = None
+    ) -> Destination:
         """Returns the whole destination that the draft describes. `old` is what it replaces: masks stand for
         its values, its signing secret stays where signing is asked for. Raises InvalidField."""
         if isinstance(self.url, NotGiven):

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from scheduler_app.domain.action import UNKNOWN_ORIGIN, Action, origin_of
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.masking import (
     MASKED_BODY,
     has_masked_query,
@@ -72,7 +73,7 @@ class HttpAction:
     method: str = DEFAULT_METHOD
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     body: RequestBody | None = field(default=None, repr=False)
-    destination: str | None = None
+    destination: WholeId | None = None
     """The id of the destination that it goes to, with its tenant; None: `url` says it all."""
 
     @property

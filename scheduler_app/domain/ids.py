@@ -1,11 +1,13 @@
 """Ids: which tenant one belongs to, what the ids of events and messages are derived from, and what they say.
 
-An id says whose it is: `<tenant>:<id>`, and `<id>` alone for the tenant `default`. What is derived from a
-schedule's id says it too: its events' ids, and with them the broker's messages and the Idempotency-Key
-that receivers are sent. So no two tenants ever share an id, and none can take another's.
+A whole id says whose it is: `<tenant>:<name>`, and `<name>` alone for the tenant `default`. What is derived
+from a schedule's id says it too: its events' ids, and with them the broker's messages and the
+Idempotency-Key that receivers are sent. So no two tenants ever share an id, and none can take another's.
+The API makes whole ids of the names that requests give, and answers with the names alone; everything else
+knows whole ids only.
 
-A message is its own event, and its event's id is derived from the message's id: `msg_<id>`, and
-`<tenant>:msg_<id>` for a tenant that has a name. The underscore keeps the two kinds of events apart: no
+A message is its own event, and its event's id is derived from the message's name: `msg_<name>`, and
+`<tenant>:msg_<name>` for a tenant that has a name. The underscore keeps the two kinds of events apart: no
 schedule's id has one (letters, digits and hyphens), so no schedule's event can have a message's id.
 """
 
@@ -14,6 +16,7 @@ import re
 import secrets
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import NewType
 
 from scheduler_app.domain.errors import InvalidField
 
@@ -21,28 +24,36 @@ from scheduler_app.domain.errors import InvalidField
 TENANT = "default"
 #: It is in no id that people may choose, and in no tenant's name.
 SEPARATOR = ":"
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+_TENANT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+
+#: The id of a resource as it is stored and sent. Its tenant is `tenant_of` it, its name `name_of` it.
+WholeId = NewType("WholeId", str)
 
 
-def whole_id(tenant: str, shown_id: str) -> str:
-    """The id as it is stored and sent, of an id that is unique within its tenant only.
+def whole_id(tenant: str, name: str) -> WholeId:
+    """The id of what has this name within its tenant. A name with a colon, which nothing ever has, gives an
+    id of the same tenant all the same, so that to ask for it finds nothing.
 
-    Raises InvalidField for a tenant that is not 1 to 63 lower-case letters, digits and hyphens, and for an id
-    that names a tenant already.
+    Raises InvalidField for a tenant that is not 1 to 63 lower-case letters, digits and hyphens.
     """
-    if not _NAME.fullmatch(tenant):
+    if not _TENANT_NAME.fullmatch(tenant):
         raise InvalidField(
             "tenant", "must be 1 to 63 lower-case letters, digits and hyphens, and not begin with a hyphen"
         )
-    if SEPARATOR in shown_id:
-        raise InvalidField("id", f"must not have a {SEPARATOR!r} in it: that sets a tenant's name apart")
-    return shown_id if tenant == TENANT else f"{tenant}{SEPARATOR}{shown_id}"
+    alone = tenant == TENANT and SEPARATOR not in name
+    return WholeId(name if alone else f"{tenant}{SEPARATOR}{name}")
 
 
 def tenant_of(whole_id: str) -> str:
-    """The tenant that the id of a schedule or of an event names."""
+    """The tenant whose it is."""
     tenant, separator, _ = whole_id.partition(SEPARATOR)
     return tenant if separator else TENANT
+
+
+def name_of(whole_id: str) -> str:
+    """What its tenant calls it."""
+    _, separator, name = whole_id.partition(SEPARATOR)
+    return name if separator else whole_id
 
 
 MESSAGE_PREFIX = "msg_"
@@ -51,28 +62,28 @@ MAX_MESSAGE_ID = 128
 _OF_NOTIFICATION = re.compile(r"-on-(success|failure|pause)(-[0-9]+)?\Z")
 
 
-def message_event_id(message_id: str, *, tenant: str) -> str:
+def message_event_id(tenant: str, message_id: str) -> WholeId:
     """The id of a message's event, which is its `_id`, its Idempotency-Key and its `webhook-id`.
 
-    Raises InvalidField for a tenant that cannot be one, and for an id with a colon.
+    Raises InvalidField for a tenant that cannot be one.
     """
-    return whole_id(tenant, f"{MESSAGE_PREFIX}{message_id}" if SEPARATOR not in message_id else message_id)
+    return whole_id(tenant, f"{MESSAGE_PREFIX}{message_id}")
 
 
 def is_message(event_id: str) -> bool:
     """Whether an event's id is that of a message."""
-    return _without_tenant(event_id).startswith(MESSAGE_PREFIX)
+    return name_of(event_id).startswith(MESSAGE_PREFIX)
 
 
 def message_id_of(event_id: str) -> str:
     """The id of the message that an event is, as its owner gave it."""
-    return _without_tenant(event_id).removeprefix(MESSAGE_PREFIX)
+    return name_of(event_id).removeprefix(MESSAGE_PREFIX)
 
 
 def notification_id(about: str, suffix: str) -> str:
     """The id of the message that tells of the event or schedule with the id `about`; `suffix` begins with
     `-on-`. Of an id that is too long it has the beginning and a hash."""
-    own = _without_tenant(about)
+    own = name_of(about)
     if len(own) + len(suffix) > MAX_MESSAGE_ID:
         digest = hashlib.sha256(own.encode()).hexdigest()[:32]
         own = f"{own[: MAX_MESSAGE_ID - len(suffix) - len(digest) - 1]}-{digest}"
@@ -82,11 +93,6 @@ def notification_id(about: str, suffix: str) -> str:
 def is_notification(message_id: str) -> bool:
     """Whether a message of this id is one that tells of an event or of a schedule."""
     return _OF_NOTIFICATION.search(message_id) is not None
-
-
-def _without_tenant(event_id: str) -> str:
-    """The id without its tenant."""
-    return event_id.partition(SEPARATOR)[2] if SEPARATOR in event_id else event_id
 
 
 #: Begins the second to last part of the ids of backfilled events.

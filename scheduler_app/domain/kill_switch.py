@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from scheduler_app.domain.ids import tenant_of
+from scheduler_app.domain.ids import SEPARATOR, WholeId, name_of, tenant_of, whole_id
 
-_SEPARATOR = "/"
+_SLASH = "/"
 
 
 class Scope(StrEnum):
@@ -30,16 +30,26 @@ class Target:
     """The tag, or the destination's name within its tenant; empty for everything."""
 
     @property
-    def key(self) -> str:
+    def key(self) -> WholeId:
         """The id under which it is stored: it is obeyed even where nothing else there can be read."""
-        parts = (self.tenant, self.scope.value) + ((self.name,) if self.name else ())
-        return _SEPARATOR.join(parts)
+        return whole_id(self.tenant, self._words)
+
+    @property
+    def keys(self) -> tuple[str, str]:
+        """Its key, and the one that older releases gave it."""
+        return self.key, f"{self.tenant}{_SLASH}{self._words}"
+
+    @property
+    def _words(self) -> str:
+        return self.scope.value + (f"{_SLASH}{self.name}" if self.name else "")
 
     @classmethod
     def of(cls, key: str) -> "Target | None":
-        """The target of a key; None if it is none."""
-        tenant, _, rest = key.partition(_SEPARATOR)
-        scope, _, name = rest.partition(_SEPARATOR)
+        """The target of a key, also of one that an older release gave it; None if it is none."""
+        first, _, rest = key.partition(_SLASH)
+        is_older = first not in list(Scope) and SEPARATOR not in first
+        tenant, words = (first, rest) if is_older else (tenant_of(key), name_of(key))
+        scope, _, name = words.partition(_SLASH)
         if not tenant or scope not in list(Scope) or (scope == Scope.ALL) is bool(name):
             return None
         return cls(tenant, Scope(scope), name)
@@ -51,9 +61,9 @@ class Target:
         """All that may stop an event; `schedule_id` (empty for a message) and `destination` are own ids."""
         found = [cls(tenant, Scope.ALL)]
         if schedule_id:
-            found.append(cls(tenant, Scope.SCHEDULE, schedule_id.rpartition(":")[2]))
+            found.append(cls(tenant, Scope.SCHEDULE, name_of(schedule_id)))
         if destination is not None:
-            found.append(cls(tenant, Scope.DESTINATION, destination.rpartition(":")[2]))
+            found.append(cls(tenant, Scope.DESTINATION, name_of(destination)))
         return found + [cls(tenant, Scope.TAG, tag) for tag in tags]
 
     def __str__(self) -> str:

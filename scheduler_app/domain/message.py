@@ -7,7 +7,6 @@ from typing import NamedTuple
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import MAX_HEADERS, BodyKind, HttpAction, RequestBody
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.instants import whole_milliseconds
 from scheduler_app.domain.lateness import Lateness
 from scheduler_app.domain.masking import MASK, MASKED_BODY, split_query
@@ -132,15 +131,16 @@ class MessageDraft:
     body: RequestBody | None = field(default=None, repr=False)
     """In place of the draft's."""
 
-    def message(self, *, max_retries: int, tenant: str = TENANT) -> Message:
-        """The new message, not yet signed; `max_retries` is for one that names none. Raises InvalidField."""
-        return self.with_own_parts(self.common(max_retries=max_retries, tenant=tenant))
+    def message(self, tenant: str, *, max_retries: int) -> Message:
+        """The tenant's new message, not yet signed; `max_retries` is for one that names none. Raises
+        InvalidField."""
+        return self.with_own_parts(self.common(tenant, max_retries=max_retries))
 
-    def common(self, *, max_retries: int, tenant: str = TENANT) -> Message:
+    def common(self, tenant: str, *, max_retries: int) -> Message:
         """The message without what is its own: what all drafts that share `draft` have in common. Raises
         InvalidField."""
         try:
-            action = self.draft.new_action(default_method=DEFAULT_MESSAGE_METHOD, tenant=tenant)
+            action = self.draft.new_action(tenant, default_method=DEFAULT_MESSAGE_METHOD)
         except InvalidField as error:
             raise InvalidField(_wire_name(error.field), error.message) from None
         return Message(

@@ -74,7 +74,7 @@ def notification(
     named = whole_id(tenant, destination)
     action = HttpAction(url="", destination=named, method="", body=RequestBody.from_json(dict(told)))
     return Event(
-        id=message_event_id(notification_id(about, suffix), tenant=tenant),
+        id=message_event_id(tenant, notification_id(about, suffix)),
         schedule_id="",
         revision=1,
         run_time=now,

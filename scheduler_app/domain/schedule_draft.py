@@ -17,7 +17,7 @@ from scheduler_app.domain.http_action import (
     RequestBody,
     with_kept_secrets,
 )
-from scheduler_app.domain.ids import tenant_of, whole_id
+from scheduler_app.domain.ids import WholeId, tenant_of, whole_id
 from scheduler_app.domain.lateness import CatchUp, Lateness
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven, given
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, check_queue
@@ -59,8 +59,8 @@ class ActionDraft(CarriedOver):
     queue: str | NotGiven = NOT_GIVEN
     """Which workers its events are for; commands have a queue of their own."""
 
-    def new_action(self, *, default_method: str, tenant: str) -> HttpAction:
-        """The request of something new; a destination that it names is `tenant`'s. Raises InvalidField where
+    def new_action(self, tenant: str, *, default_method: str) -> HttpAction:
+        """The request of something new of a tenant, whose destinations it may name. Raises InvalidField where
         a mask stands for nothing."""
         return self._http_action(HttpAction(url="", method=default_method), tenant)
 
@@ -123,7 +123,7 @@ class ActionDraft(CarriedOver):
         }
         return with_kept_secrets(asked, kept, old, given(self.known, old))
 
-    def _receiver(self, old: HttpAction, tenant: str) -> tuple[str | None, str]:
+    def _receiver(self, old: HttpAction, tenant: str) -> tuple[WholeId | None, str]:
         """The destination's id and the path below it, or None and the URL. Raises InvalidField."""
         name = given(self.destination, None)
         if self.url is not NOT_GIVEN:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from scheduler_app.domain.event import LIVING, State
+from scheduler_app.domain.ids import tenant_of
 from scheduler_app.health.check import Check
 from scheduler_app.health.processes import check_receivers, check_settings
 from scheduler_app.health.ready import Broker, check_ready
@@ -44,24 +45,26 @@ class Overview:
     """The next events, the soonest first."""
 
 
-def look_over(store: Store, broker: Broker, now: datetime, *, tenant: str, coming: int) -> Overview:
+def look_over(tenant: str, store: Store, broker: Broker, now: datetime, *, coming: int) -> Overview:
     """`coming` is how many of the next events are shown. Raises a STORE_FAULT."""
     lists, since = store.event_lists, now - RECENT
     upcoming = lists.page(
-        PageRequest(limit=coming, since=now), tenant=tenant, states=LIVING, soonest_first=True
+        tenant, PageRequest(limit=coming, since=now), states=LIVING, soonest_first=True
     ).rows
     oldest = store.events.oldest_due()
-    has_failed = lists.page(PageRequest(limit=1, since=since), tenant=tenant, states={State.ERROR}).rows
-    causes = lists.dead_letter_causes(tenant=tenant, most=MOST_READ).rows if has_failed else []
+    has_failed = lists.page(tenant, PageRequest(limit=1, since=since), states={State.ERROR}).rows
+    causes = lists.dead_letter_causes(tenant, most=MOST_READ).rows if has_failed else []
     nodes = store.processes.alive()
     checks = check_ready(store, broker)
     checks += [check_settings(nodes, store.processes.settings, __version__), check_receivers(nodes)]
-    targets = sorted(store.kill_switches.everybodys().targets, key=str)
-    corrupt_switches, corrupt_blackouts = store.kill_switches.corrupt(), store.blackouts.corrupt(now)
+    on = store.kill_switches.everybodys().targets
+    targets = sorted((each for each in on if each.tenant == tenant), key=str)
+    corrupt_switches = store.kill_switches.corrupt()
+    corrupt_blackouts = [each for each in store.blackouts.corrupt(now) if tenant_of(each.id) == tenant]
     stopped = [check_kill_switches(targets, corrupt_switches)] if targets or corrupt_switches else []
     stopped += [check_blackouts(corrupt_blackouts)] if corrupt_blackouts else []
-    retrying = lists.page(PageRequest(limit=MOST_RETRYING), tenant=tenant, states={State.RETRYING})
-    schedules = store.schedules.count_by_state(tenant=tenant, most=MOST_COUNTED)
+    retrying = lists.page(tenant, PageRequest(limit=MOST_RETRYING), states={State.RETRYING})
+    schedules = store.schedules.count_by_state(tenant, most=MOST_COUNTED)
     work = [
         check_dead_letters(causes, since),
         check_receivers_answer(retrying.rows, is_whole=retrying.next is None),
@@ -71,7 +74,7 @@ def look_over(store: Store, broker: Broker, now: datetime, *, tenant: str, comin
         checks=[*stopped, *checks],
         wrong=[*stopped, *(each for each in checks if not each.ok), *(each for each in work if each)],
         schedules=schedules,
-        dead=store.events.dead_letters(tenant=tenant, most=MOST_COUNTED),
+        dead=store.events.dead_letters(tenant, most=MOST_COUNTED),
         causes=[cause for cause in causes if cause.last and cause.last >= since],
         waited=max(0.0, (now - oldest).total_seconds()) if oldest else 0.0,
         coming=upcoming,

@@ -49,7 +49,7 @@ MOST_DEAD_LETTERS = 10_000
 MOST_SCHEDULES = 100_000
 
 
-def system_figures(store: Store, *, tenant: str) -> Iterator[tuple[str, Mapping[str, float]]]:
+def system_figures(tenant: str, store: Store) -> Iterator[tuple[str, Mapping[str, float]]]:
     """How much there is of everything: each figure by its name, with its numbers by what it is divided into;
     a figure that is one number has it under the empty text.
 
@@ -64,8 +64,8 @@ def system_figures(store: Store, *, tenant: str) -> Iterator[tuple[str, Mapping[
     yield "oldest_due", {"": oldest.timestamp() if oldest else 0.0}
     yield "unserved_queues", unserved(processes, named_queues(store))
     yield "kill_switches", {"": len(store.kill_switches.everybodys().targets)}
-    yield "dead_letters", {"": store.events.dead_letters(tenant=tenant, most=MOST_DEAD_LETTERS)}
-    yield "schedules", store.schedules.count_by_state(tenant=tenant, most=MOST_SCHEDULES)
+    yield "dead_letters", {"": store.events.dead_letters(tenant, most=MOST_DEAD_LETTERS)}
+    yield "schedules", store.schedules.count_by_state(tenant, most=MOST_SCHEDULES)
 
 
 def check_queues(nodes: Sequence[ProcessRecord] | None, named: Sequence[str] = ()) -> Check:

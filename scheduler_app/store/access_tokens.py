@@ -11,7 +11,7 @@ from bson import ObjectId
 from pymongo import DESCENDING
 
 from scheduler_app.domain.calendar_feed import CalendarFeed
-from scheduler_app.domain.ids import tenant_of, whole_id
+from scheduler_app.domain.ids import WholeId, whole_id
 from scheduler_app.domain.stored_fields import Corrupt, instant, optional, text, version
 from scheduler_app.domain.stored_fields import tenant as check_tenant
 from scheduler_app.store.mongo import Document, Mongo, lease
@@ -93,7 +93,7 @@ class CalendarFeeds:
         self._majority = mongo.majority("calendar_feeds")
 
     @staticmethod
-    def new_id(*, tenant: str) -> str:
+    def new_id(tenant: str) -> WholeId:
         """A fresh id of a tenant's, 24 hex digits."""
         return whole_id(tenant, str(ObjectId()))
 
@@ -109,7 +109,7 @@ class CalendarFeeds:
         }
         self._feeds.insert_many([row | ({"tag": feed.tag} if feed.tag is not None else {})])
 
-    def all(self, *, tenant: str) -> list[CalendarFeed | CorruptFeed]:
+    def all(self, tenant: str) -> list[CalendarFeed | CorruptFeed]:
         """A tenant's feeds, newest first; at most `MAX_FEEDS` of them."""
         rows = self._majority.find({"tenant": tenant}, hint="list_v1").sort("created_at", -1)
         return [_read_feed(row) for row in rows.limit(MAX_FEEDS)]
@@ -121,10 +121,8 @@ class CalendarFeeds:
         found = _read_feed(row) if row else None
         return found if isinstance(found, CalendarFeed) else None
 
-    def delete(self, feed_id: str, *, tenant: str) -> bool:
-        """False when the tenant has none of that id."""
-        if tenant_of(feed_id) != tenant:
-            return False
+    def delete(self, feed_id: str) -> bool:
+        """False when there is none of that id."""
         return self._feeds.delete_one({"_id": feed_id}).deleted_count == 1
 
 

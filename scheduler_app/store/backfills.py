@@ -10,7 +10,6 @@ from pymongo.errors import DuplicateKeyError
 from scheduler_app.domain.action import UNKNOWN_ORIGIN
 from scheduler_app.domain.backfill import MAX_RATE, Backfill, BackfillOverlap, BackfillState
 from scheduler_app.domain.event import LIVING, Kind, State
-from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.stored_fields import (
     Corrupt,
@@ -51,15 +50,13 @@ class Backfills:
             return False
         return True
 
-    def running(self, *, tenant: str, most: int) -> int:
+    def running(self, tenant: str, *, most: int) -> int:
         """How many of the tenant's are at work; no more than `most` are counted."""
         which = {"active": True, "tenant": tenant}
         return self._backfills.count_documents(which, hint="active_v1", limit=most)
 
-    def get(self, schedule_id: str, *, tenant: str) -> Backfill | None:
+    def get(self, schedule_id: str) -> Backfill | None:
         """The newest of the schedule. Raises Corrupt."""
-        if tenant_of(schedule_id) != tenant:
-            return None
         row = self._majority.find_one({"_id": schedule_id})
         return None if row is None else _from_document(row)
 
@@ -97,10 +94,8 @@ class Backfills:
         )
         return result.matched_count == 1
 
-    def cancel(self, schedule_id: str, now: datetime, *, tenant: str) -> bool:
+    def cancel(self, schedule_id: str, now: datetime) -> bool:
         """Ends it, and revokes a beat's claim: no more events are made. False where none is at work."""
-        if tenant_of(schedule_id) != tenant:
-            return False
         over = [BackfillState.CANCELLED.value, BackfillState.ERROR.value]
         result = self._backfills.update_one(
             {"_id": schedule_id, "state": {"$nin": over}},
@@ -164,7 +159,7 @@ class Backfills:
         except Exception as error:  # a document edited by hand may cause any error
             return row["_id"], f"{type(error).__name__}: {error}"
         if found.rest is not None and found.rest.calendar is not None:
-            use = self._calendars.attached_use(found.rest.calendar, tenant=found.tenant)
+            use = self._calendars.attached_use(found.rest.calendar, found.tenant)
             found = replace(found, rest=replace(found.rest, calendar=use))
         return found
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from scheduler_app.domain.action import UNKNOWN_ORIGIN
 from scheduler_app.domain.event import UNCLAIMED, Kind, State
-from scheduler_app.domain.ids import is_message, tenant_of
+from scheduler_app.domain.ids import is_message
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.stored_fields import EARLIEST
 from scheduler_app.store.events.documents import finish_events, source_states
@@ -59,7 +59,7 @@ class Backlogs:
         self._events = mongo.collection("events")
         self._schedules = mongo.collection("schedules")
 
-    def owed(self, now: datetime, *, tenant: str, limit: int) -> list[LateEventCount]:
+    def owed(self, tenant: str, now: datetime, *, limit: int) -> list[LateEventCount]:
         """The tenant's late events by schedule, receiver and kind; `limit` of them are looked at, in the
         order of their states and then of their times."""
         which = BacklogFilter(now)
@@ -94,11 +94,11 @@ class Backlogs:
             for row in rows
         ]
 
-    def policies(self, schedule_ids: Sequence[str], *, tenant: str) -> dict[str, LatenessPolicies]:
-        """Those of the tenant's schedules among these."""
+    def policies(self, schedule_ids: Sequence[str]) -> dict[str, LatenessPolicies]:
+        """Those of these schedules."""
         found = {}
         for first in range(0, len(schedule_ids), _SCHEDULES_A_READ):
-            which = {"_id": {"$in": list(schedule_ids[first : first + _SCHEDULES_A_READ])}, "tenant": tenant}
+            which = {"_id": {"$in": list(schedule_ids[first : first + _SCHEDULES_A_READ])}}
             for row in self._schedules.find(which, _POLICIES):
                 written = row.get("lateness")
                 late = written if isinstance(written, dict) else {}
@@ -109,11 +109,11 @@ class Backlogs:
                 )
         return found
 
-    def count(self, which: BacklogFilter, *, tenant: str, most: int) -> int:
+    def count(self, tenant: str, which: BacklogFilter, *, most: int) -> int:
         """How many late events there are; no more than `most` are counted."""
         return self._events.count_documents(_late_events(which, tenant), hint=_index(which), limit=most)
 
-    def finished_since(self, since: datetime, *, tenant: str, most: int) -> int:
+    def finished_since(self, tenant: str, since: datetime, *, most: int) -> int:
         """How many of the tenant's events have ended since then; no more than `most` of each kind are
         counted."""
         ended: Document = {"archived_at": {"$gte": since}, "tenant": tenant}
@@ -123,21 +123,18 @@ class Backlogs:
             occurrences, hint="retention_v2", limit=most
         ) + self._events.count_documents(messages, hint="message_retention_v1", limit=most)
 
-    def page(self, which: BacklogFilter, *, tenant: str, limit: int) -> list[str]:
+    def page(self, tenant: str, which: BacklogFilter, *, limit: int) -> list[str]:
         """The ids of some late events."""
         rows = self._events.find(_late_events(which, tenant), {"_id": 1}, hint=_index(which)).limit(limit)
         return [row["_id"] for row in rows if isinstance(row["_id"], str)]
 
-    def expire(
-        self, ids: Sequence[str], which: BacklogFilter, now: datetime, message: str, *, tenant: str
-    ) -> int:
-        """Gives the tenant's events among these up, unless a worker has claimed them; of messages nothing
+    def expire(self, ids: Sequence[str], which: BacklogFilter, now: datetime, message: str) -> int:
+        """Gives these events up, unless a worker has claimed them; of messages nothing
         secret is left. Returns how many."""
-        own = [each for each in ids if tenant_of(each) == tenant]
         count = 0
         for some, wiped in (
-            ([each for each in own if not is_message(each)], None),
-            ([each for each in own if is_message(each)], WIPED),
+            ([each for each in ids if not is_message(each)], None),
+            ([each for each in ids if is_message(each)], WIPED),
         ):
             if some:
                 late = {

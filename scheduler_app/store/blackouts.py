@@ -16,11 +16,12 @@ from scheduler_app.domain.blackout import (
     BlackoutPolicy,
     Blackouts,
 )
+from scheduler_app.domain.ids import SEPARATOR, TENANT, WholeId, name_of, tenant_of
 from scheduler_app.domain.kill_switch import Target
 from scheduler_app.domain.stored_fields import Corrupt, instant, number, one_of, optional, text, version
 from scheduler_app.store.decoded_cache import CorruptReports
 from scheduler_app.store.faults import only_duplicates
-from scheduler_app.store.mongo import BY_ID, Document, Mongo
+from scheduler_app.store.mongo import BY_ID, Document, Documents, Mongo
 from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
 
 DOCUMENT_VERSION = 1
@@ -31,8 +32,12 @@ _MAX_READ = 10_000
 class CorruptBlackout:
     """A stored blackout that cannot be read or evaluated, and why. It stops nothing."""
 
-    name: str
+    id: WholeId
     reason: str
+
+    @property
+    def name(self) -> str:
+        return name_of(self.id)
 
 
 class BlackoutDocuments:
@@ -44,7 +49,7 @@ class BlackoutDocuments:
         )
 
     def put(self, blackout: Blackout) -> bool:
-        """Stores it under its name; whether there was none."""
+        """Stores it under its id; whether there was none."""
         row = _document(blackout)
         try:
             self._blackouts.insert_many([row])
@@ -53,38 +58,55 @@ class BlackoutDocuments:
                 raise
             self._blackouts.bulk_write([ReplaceOne({"_id": row["_id"]}, row)])
             return False
-        return True
+        return not self._delete_older(blackout.id)
 
-    def delete(self, name: str, *, tenant: str) -> bool:
-        """False where there is none of that name."""
-        return self._blackouts.delete_one({"_id": _key(tenant, name)}).deleted_count == 1
+    def delete(self, blackout_id: WholeId) -> bool:
+        """False where there is none of that id."""
+        older = self._delete_older(blackout_id)
+        return self._blackouts.delete_one({"_id": blackout_id}).deleted_count == 1 or older
 
-    def of(self, now: datetime, *, tenant: str) -> list[Blackout | CorruptBlackout]:
+    def _delete_older(self, blackout_id: WholeId) -> bool:
+        """Removes what an older release stored under `<tenant>/<name>`; whether there was any."""
+        older = f"{tenant_of(blackout_id)}/{name_of(blackout_id)}"
+        return self._blackouts.delete_one({"_id": older}).deleted_count == 1
+
+    def of(self, tenant: str, now: datetime) -> list[Blackout | CorruptBlackout]:
         """A tenant's, by name."""
-        which = {"_id": {"$gte": f"{tenant}/", "$lt": f"{tenant}0"}}
-        return [_read(row, now) for row in self._majority.find(which).sort("_id", 1).limit(MAX_BLACKOUTS)]
+        own = {each: row for each, row in _by_id(self._majority).items() if tenant_of(each) == tenant}
+        return [_read(each, own[each], now) for each in sorted(own)[:MAX_BLACKOUTS]]
 
     def corrupt(self, now: datetime) -> list[CorruptBlackout]:
         """Those of all tenants that cannot be read, or evaluated at `now`."""
-        found = [_read(row, now) for row in self._blackouts.find({}, hint=BY_ID).limit(_MAX_READ)]
-        return [each for each in found if isinstance(each, CorruptBlackout)]
+        return [each for each in self._all(now) if isinstance(each, CorruptBlackout)]
 
     def everybodys(self, now: datetime) -> Blackouts:
         """All that can be read, and evaluated at `now`. The others are reported, once each."""
-        found = [_read(row, now) for row in self._blackouts.find({}, hint=BY_ID).limit(_MAX_READ)]
+        found = self._all(now)
         for each in found:
             if isinstance(each, CorruptBlackout):
-                self._reports.report(each.name, each.reason)
+                self._reports.report(each.id, each.reason)
         return Blackouts(tuple(each for each in found if isinstance(each, Blackout)))
 
+    def _all(self, now: datetime) -> list[Blackout | CorruptBlackout]:
+        return [_read(each, row, now) for each, row in _by_id(self._blackouts).items()]
 
-def _key(tenant: str, name: str) -> str:
-    return f"{tenant}/{name}"
+
+def _by_id(blackouts: Documents) -> dict[WholeId, Document]:
+    """All documents. One that an older release stored as `<tenant>/<name>` has its whole id here, unless the
+    document of that id is there, too: a process died before it removed the older one."""
+    found, older = dict[WholeId, Document](), dict[WholeId, Document]()
+    for row in blackouts.find({}, hint=BY_ID).limit(_MAX_READ):
+        tenant, slash, name = str(row["_id"]).partition("/")
+        if slash:
+            older[WholeId(name if tenant == TENANT else f"{tenant}{SEPARATOR}{name}")] = row
+        else:
+            found[WholeId(str(row["_id"]))] = row
+    return older | found
 
 
 def _document(blackout: Blackout) -> Document:
     document = {
-        "_id": _key(blackout.target.tenant, blackout.name),
+        "_id": blackout.id,
         "v": DOCUMENT_VERSION,
         "tenant": blackout.target.tenant,
         "target": blackout.target.key,
@@ -97,23 +119,22 @@ def _document(blackout: Blackout) -> Document:
     return {key: value for key, value in document.items() if value is not None}
 
 
-def _read(row: Mapping[str, Any], now: datetime) -> Blackout | CorruptBlackout:
-    name = str(row["_id"]).partition("/")[2]
+def _read(blackout_id: WholeId, row: Mapping[str, Any], now: datetime) -> Blackout | CorruptBlackout:
     try:
-        found = _decoded(row, name)
+        found = _decoded(blackout_id, row)
     except Corrupt as error:
-        return CorruptBlackout(name, str(error))
+        return CorruptBlackout(blackout_id, str(error))
     fault = found.fault(now)
-    return found if fault is None else CorruptBlackout(name, fault)
+    return found if fault is None else CorruptBlackout(blackout_id, fault)
 
 
-def _decoded(row: Mapping[str, Any], name: str) -> Blackout:
+def _decoded(blackout_id: WholeId, row: Mapping[str, Any]) -> Blackout:
     version(row.get("v"), DOCUMENT_VERSION)
-    target = Target.of(text(row.get("target"), "target"))
-    if target is None or row["_id"] != _key(target.tenant, name) or row.get("tenant") != target.tenant:
+    target, owner = Target.of(text(row.get("target"), "target")), tenant_of(blackout_id)
+    if target is None or target.tenant != owner or row.get("tenant") != owner:
         raise Corrupt("target, tenant and id do not fit together")
     return Blackout(
-        name=name,
+        name=name_of(blackout_id),
         target=target,
         trigger=read_trigger(row),
         duration=timedelta(

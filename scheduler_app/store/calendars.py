@@ -19,7 +19,7 @@ from scheduler_app.domain.calendars import (
     RemakeCounts,
 )
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.ids import SEPARATOR, tenant_of, whole_id
+from scheduler_app.domain.ids import WholeId, name_of, tenant_of, whole_id
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.stored_fields import (
     Corrupt,
@@ -156,9 +156,9 @@ class Calendars:
 
     # -- people's edits ------------------------------------------------------------------------------------
 
-    def get(self, name: str, *, tenant: str) -> NamedCalendar | CorruptCalendar | None:
+    def get(self, calendar_id: WholeId) -> NamedCalendar | CorruptCalendar | None:
         """The calendar as it is stored; None when there is none, or it was deleted."""
-        row = self._majority.find_one({"_id": whole_id(tenant, name)} | NOT_DELETED)
+        row = self._majority.find_one({"_id": calendar_id} | NOT_DELETED)
         return _read_calendar(row) if row else None
 
     def insert(self, named: NamedCalendar) -> NamedCalendar | None:
@@ -173,7 +173,7 @@ class Calendars:
         return named
 
     def _succeed(self, named: NamedCalendar) -> NamedCalendar | None:
-        there = self._calendars.find_one(_deleted(named.name, named.tenant), dict.fromkeys(_STAMP, 1))
+        there = self._calendars.find_one(_deleted(named.id), dict.fromkeys(_STAMP, 1))
         if there is None:
             return None
         version, days_version = (
@@ -211,21 +211,19 @@ class Calendars:
         found = {"_id": named.id} | which
         return self._calendars.update_one(found, [{"$set": change | days}]).matched_count == 1
 
-    def delete(self, name: str, now: datetime, *, tenant: str, version: int | None) -> bool:
+    def delete(self, calendar_id: WholeId, now: datetime, *, version: int | None) -> bool:
         """False when there is none, or not at `version`. The document stays for a while: a request that has
         read the calendar may write its schedule after this."""
-        which: Document = {"_id": whole_id(tenant, name)} | NOT_DELETED
+        which: Document = {"_id": calendar_id} | NOT_DELETED
         if version is not None:
             which["version"] = version
         return self._calendars.update_one(which, {"$set": {"deleted_at": now}}).matched_count == 1
 
-    def users(self, name: str, *, tenant: str) -> int:
+    def users(self, calendar_id: WholeId) -> int:
         """How many schedules observe it, deleted ones aside; at most `MOST_COUNTED` are counted."""
-        return self._schedules.count_documents(
-            {"tenant": tenant, "calendar": name, "state": {"$ne": ScheduleState.DELETED.value}},
-            hint="calendar_v1",
-            limit=MOST_COUNTED,
-        )
+        which: Document = {"tenant": tenant_of(calendar_id), "calendar": name_of(calendar_id)}
+        living = which | {"state": {"$ne": ScheduleState.DELETED.value}}
+        return self._schedules.count_documents(living, hint="calendar_v1", limit=MOST_COUNTED)
 
     def left(self, named: NamedCalendar) -> int:
         """How many active schedules have not been looked at since its days changed; counted as `users`."""
@@ -235,7 +233,7 @@ class Calendars:
             computed_with_other_days(named), hint="calendar_v1", limit=MOST_COUNTED
         )
 
-    def page(self, window: PageRequest, *, tenant: str) -> Page[NamedCalendar | CorruptCalendar]:
+    def page(self, tenant: str, window: PageRequest) -> Page[NamedCalendar | CorruptCalendar]:
         """Calendars, newest first."""
         found = PagedQuery(self._majority, "created_at", {"tenant": tenant} | NOT_DELETED, "list_v1").page(
             window
@@ -264,19 +262,18 @@ class Calendars:
                 sound.append(each)
         return sound
 
-    def deleted_before(self, moment: datetime, *, limit: int) -> list[tuple[str, str]]:
-        """Tenants and names of calendars that were deleted before then."""
+    def deleted_before(self, moment: datetime, *, limit: int) -> list[WholeId]:
+        """Calendars that were deleted before then."""
         rows = self._majority.find({"deleted_at": {"$lt": moment}}, {"_id": 1}, hint="deleted_v1")
-        ids = [str(row["_id"]) for row in rows.limit(limit)]
-        return [(tenant_of(each), each.rpartition(SEPARATOR)[2]) for each in ids]
+        return [WholeId(str(row["_id"])) for row in rows.limit(limit)]
 
-    def remove(self, name: str, *, tenant: str) -> None:
+    def remove(self, calendar_id: WholeId) -> None:
         """Removes a deleted calendar for good."""
-        self._calendars.delete_one(_deleted(name, tenant))
+        self._calendars.delete_one(_deleted(calendar_id))
 
-    def restore(self, name: str, *, tenant: str) -> None:
+    def restore(self, calendar_id: WholeId) -> None:
         """Takes its deletion back."""
-        self._calendars.update_one(_deleted(name, tenant), {"$unset": {"deleted_at": ""}})
+        self._calendars.update_one(_deleted(calendar_id), {"$unset": {"deleted_at": ""}})
 
     def note(self, named: NamedCalendar, *, moved: int, unchanged: int) -> None:
         """Counts schedules that were looked at since the change that `named` knows of."""
@@ -293,7 +290,7 @@ class Calendars:
         """The same, with the calendars of those that are schedules and observe one: one question for all of
         them, and none where there is none."""
         wanted = {
-            (each.tenant, each.calendar.name)
+            whole_id(each.tenant, each.calendar.name)
             for each in found
             if isinstance(each, Schedule) and each.calendar is not None
         }
@@ -304,32 +301,29 @@ class Calendars:
         def attached(each: Any) -> Any:
             if not isinstance(each, Schedule) or each.calendar is None:
                 return each
-            calendar = known.get((each.tenant, each.calendar.name))
+            calendar = known.get(whole_id(each.tenant, each.calendar.name))
             return replace(each, calendar=_with_calendar(each.calendar, calendar))
 
         return [attached(each) for each in found]
 
-    def attached_use(self, use: CalendarUse, *, tenant: str) -> CalendarUse:
-        """The same with its calendar."""
-        return _with_calendar(use, self.known(use.name, tenant=tenant))
+    def attached_use(self, use: CalendarUse, tenant: str) -> CalendarUse:
+        """The same with its calendar, which is the tenant's."""
+        return _with_calendar(use, self.known(whole_id(tenant, use.name)))
 
-    def known(self, name: str, *, tenant: str) -> NamedCalendar | CorruptCalendar | None:
+    def known(self, calendar_id: WholeId) -> NamedCalendar | CorruptCalendar | None:
         """As `get`, but what this process has read at the version in force is not read again."""
-        found = self._known([(tenant, name)]).get((tenant, name))
+        found = self._known([calendar_id]).get(calendar_id)
         return None if isinstance(found, NamedCalendar) and found.deleted_at is not None else found
 
-    def _known(
-        self, wanted: Collection[tuple[str, str]]
-    ) -> Mapping[tuple[str, str], NamedCalendar | CorruptCalendar]:
-        """Calendars by tenant and name. Their versions are asked for; what this process has read at that
-        version is not read again."""
-        by_id = {whole_id(*each): each for each in wanted}
-        rows = self._majority.find({"_id": {"$in": list(by_id)}}, dict.fromkeys(_STAMP, 1))
+    def _known(self, wanted: Collection[WholeId]) -> Mapping[str, NamedCalendar | CorruptCalendar]:
+        """Calendars by id. Their versions are asked for; what this process has read at that version is not
+        read again."""
+        rows = self._majority.find({"_id": {"$in": list(wanted)}}, dict.fromkeys(_STAMP, 1))
         found, stale = {}, []
         for row in rows:
             stamp, kept = _stamp(row), self._kept.get(row["_id"])
             if kept is not None and kept[0] == stamp:
-                found[by_id[row["_id"]]] = kept[1]
+                found[row["_id"]] = kept[1]
             else:
                 stale.append(row["_id"])
         for row in self._majority.find({"_id": {"$in": stale}}) if stale else ():
@@ -337,7 +331,7 @@ class Calendars:
             if len(self._kept) >= KEPT:
                 self._kept.clear()
             self._kept[row["_id"]] = _stamp(row), read
-            found[by_id[row["_id"]]] = read
+            found[row["_id"]] = read
         return found
 
 
@@ -351,8 +345,8 @@ def computed_with_other_days(named: NamedCalendar) -> Document:
     }
 
 
-def _deleted(name: str, tenant: str) -> Document:
-    return {"_id": whole_id(tenant, name), "deleted_at": {"$exists": True}}
+def _deleted(calendar_id: WholeId) -> Document:
+    return {"_id": calendar_id, "deleted_at": {"$exists": True}}
 
 
 def _stamp(row: Mapping[str, Any]) -> tuple[object, ...]:

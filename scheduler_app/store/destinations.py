@@ -32,7 +32,7 @@ from scheduler_app.domain.destination import (
 )
 from scheduler_app.domain.event import UNCLAIMED, Kind, State
 from scheduler_app.domain.http_action import METHODS, HttpAction, destination_key
-from scheduler_app.domain.ids import SEPARATOR, tenant_of
+from scheduler_app.domain.ids import WholeId, name_of, tenant_of
 from scheduler_app.domain.queues import is_queue
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes
 from scheduler_app.domain.stored_fields import (
@@ -128,7 +128,7 @@ def from_destination_document(row: Mapping[str, Any], secret_box: SecretBox) -> 
     version(row.get("v"), SEALED_VERSION)
     row = open_document(row, secret_box)
     get = row.get
-    own_id = text(row["_id"], "_id")
+    own_id = WholeId(text(row["_id"], "_id"))
     tenant(get("tenant"), "tenant", own_id)
     action = read_action(fields(get("action"), "action"))
     if action.destination != own_id:
@@ -255,70 +255,62 @@ class Destinations:
         document = to_destination_document(destination, self._secret_box)
         return self._destinations.bulk_write([ReplaceOne(which, document)]).matched_count == 1
 
-    def begin_deletion(self, destination_id: str, *, tenant: str, version: int | None = None) -> bool:
-        """Marks it, so that nothing new names it. Returns False when the tenant has none of that id, or not
+    def begin_deletion(self, destination_id: str, *, version: int | None = None) -> bool:
+        """Marks it, so that nothing new names it. Returns False when there is none of that id, or not
         at `version`."""
-        if tenant_of(destination_id) != tenant:
-            return False
         which: Document = {"_id": destination_id}
         if version is not None:
             which["version"] = version
         return self._destinations.update_one(which, {"$set": {"deleting": True}}).matched_count == 1
 
-    def give_up_deletion(self, destination_id: str, *, tenant: str) -> bool:
+    def give_up_deletion(self, destination_id: str) -> bool:
         """Takes the mark away; False when there was none."""
-        if tenant_of(destination_id) != tenant:
-            return False
         which = {"_id": destination_id, "deleting": True}
         return self._destinations.update_one(which, {"$unset": {"deleting": ""}}).matched_count == 1
 
-    def delete(self, destination_id: str, *, tenant: str, version: int | None = None) -> bool:
-        """Removes the document with its secrets. Returns False when the tenant has none of that id, or not at
+    def delete(self, destination_id: str, *, version: int | None = None) -> bool:
+        """Removes the document with its secrets. Returns False when there is none of that id, or not at
         `version`."""
-        if tenant_of(destination_id) != tenant:
-            return False
         which: Document = {"_id": destination_id}
         if version is not None:
             which["version"] = version
         return self._destinations.delete_one(which).deleted_count == 1
 
-    def get(self, destination_id: str, *, tenant: str) -> Destination | CorruptDestination | None:
-        """Returns None when the tenant has none of that id."""
-        if tenant_of(destination_id) != tenant:
-            return None
+    def get(self, destination_id: str) -> Destination | CorruptDestination | None:
+        """Returns None when there is none of that id."""
         row = self._majority.find_one({"_id": destination_id})
         return read_destination(row, self._secret_box) if row else None
 
-    def in_use(self, destination_id: str, *, tenant: str) -> int:
-        """Returns how many schedules of the tenant name the destination, for what they call or for whom they
+    def in_use(self, destination_id: str) -> int:
+        """Returns how many schedules name the destination, for what they call or for whom they
         tell, at most `MAX_COUNTED` of each; one that does both counts once, unless there are more."""
-        living: Document = {"tenant": tenant, "state": {"$ne": "deleted"}}
+        living: Document = {"tenant": tenant_of(destination_id), "state": {"$ne": "deleted"}}
         called = living | {"action.destination": destination_id}
         told = living | {
-            "notifies.destination": _name(destination_id),
+            "notifies.destination": name_of(destination_id),
             "action.destination": {"$ne": destination_id},
         }
         return self._schedules.count_documents(
             called, hint=NAMES_DESTINATION, limit=MAX_COUNTED
         ) + self._schedules.count_documents(told, hint=NOTIFIES, limit=MAX_COUNTED)
 
-    def messages_of(self, destination_id: str, *, tenant: str) -> int:
-        """Returns how many messages of the tenant that are not finished name the destination, as `in_use`."""
-        if tenant_of(destination_id) != tenant:
-            return 0
+    def messages_of(self, destination_id: str) -> int:
+        """Returns how many messages that are not finished name the destination, as `in_use`."""
         key = destination_key(destination_id)
         living: Document = {"due_at": {"$exists": True}, "kind": Kind.MESSAGE.value}
-        told = {"tenant": tenant, "notifies.destination": _name(destination_id), "origin": {"$ne": key}}
+        told = {
+            "tenant": tenant_of(destination_id),
+            "notifies.destination": name_of(destination_id),
+            "origin": {"$ne": key},
+        }
         return self._events.count_documents(
             living | {"origin": key}, hint=OF_DESTINATION, limit=MAX_COUNTED
         ) + self._events.count_documents(living | told, hint=NOTIFIES, limit=MAX_COUNTED)
 
-    def waiting(self, destination_id: str, *, in_flight: int | None, tenant: str) -> int:
+    def waiting(self, destination_id: str, *, in_flight: int | None) -> int:
         """Returns how many events wait for the destination, at most `MAX_COUNTED`: in MongoDB, in the broker,
         and in workers, of whose events so many are `in_flight`; None: that is not known, and what workers
         hold does not count. An event counts for the destination that its schedule named when it was made."""
-        if tenant_of(destination_id) != tenant:
-            return 0
         living: Document = {"origin": destination_key(destination_id), "due_at": {"$exists": True}}
         unclaimed = living | {"state": {"$in": [state.value for state in sorted(UNCLAIMED)]}}
         waiting = self._events.count_documents(unclaimed, hint=OF_DESTINATION, limit=MAX_COUNTED)
@@ -387,12 +379,7 @@ class Destinations:
                 sealed += self._destinations.bulk_write([ReplaceOne(same, document)]).matched_count
         return sealed, left
 
-    def page(self, window: PageRequest, *, tenant: str) -> Page[Destination | CorruptDestination]:
+    def page(self, tenant: str, window: PageRequest) -> Page[Destination | CorruptDestination]:
         """Returns the tenant's destinations, newest first; the window's times are creation times."""
         found = PagedQuery(self._destinations, "created_at", {"tenant": tenant}, "list_v1").page(window)
         return Page([read_destination(row, self._secret_box) for row in found.rows], found.next)
-
-
-def _name(destination_id: str) -> str:
-    """What its tenant calls it."""
-    return destination_id.rpartition(SEPARATOR)[2]

@@ -54,17 +54,15 @@ class Edits:
         if beyond := [row["_id"] for row in rows.skip(MOST_KEPT).limit(MOST_DROPPED)]:
             self._edits.delete_many({"_id": {"$in": beyond}})
 
-    def page(self, window: PageRequest, schedule_id: str, *, tenant: str) -> Page[EditRecord]:
-        """The edits of a tenant's schedule, newest first."""
-        if tenant_of(schedule_id) != tenant:
-            return Page([], None)
+    def page(self, window: PageRequest, schedule_id: str) -> Page[EditRecord]:
+        """The edits of a schedule, newest first."""
         found = PagedQuery(self._edits, "at", {"schedule_id": schedule_id}, BY_SCHEDULE, None).page(window)
         return Page(list(map(_read, found.rows)), found.next)
 
-    def get(self, edit_id: str, schedule_id: str, *, tenant: str) -> EditRecord | None:
-        """One edit of a tenant's schedule; None if there is none of that id."""
+    def get(self, edit_id: str, schedule_id: str) -> EditRecord | None:
+        """One edit of a schedule; None if there is none of that id."""
         row = self._edits.find_one({"_id": edit_id})
-        found = _read(row) if row and tenant_of(schedule_id) == tenant else None
+        found = _read(row) if row else None
         return found if found and found.schedule_id == schedule_id else None
 
 

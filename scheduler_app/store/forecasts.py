@@ -56,7 +56,7 @@ class Forecasts:
         self._secret_box = secret_box
         self._calendars = calendars
 
-    def sample(self, size: int, *, tenant: str) -> tuple[int, list[str]]:
+    def sample(self, tenant: str, size: int) -> tuple[int, list[str]]:
         """How many active schedules there are, and the ids of `size` of them by chance, or of all. By
         index alone."""
         which: Document = {"tenant": tenant, "state": ScheduleState.ACTIVE.value}
@@ -65,14 +65,14 @@ class Forecasts:
         rows = self._schedules.aggregate(steps, hint="list_state_v1")
         return total, [row["_id"] for row in rows]
 
-    def read(self, ids: Sequence[str], *, tenant: str) -> list[Schedule | CorruptSchedule]:
+    def read(self, ids: Sequence[str]) -> list[Schedule | CorruptSchedule]:
         """The schedules of these ids, without what they send."""
-        which: Document = {"_id": {"$in": list(ids)}, "tenant": tenant} | READABLE
+        which: Document = {"_id": {"$in": list(ids)}} | READABLE
         rows = self._schedules.find(which, WITHOUT_REQUEST).batch_size(max(1, len(ids)))
         return self._calendars.attach([read_schedule(without_request(row), self._secret_box) for row in rows])
 
     def waiting(
-        self, buckets: Buckets, made_before: datetime, *, limit: int, tenant: str
+        self, tenant: str, buckets: Buckets, made_before: datetime, *, limit: int
     ) -> tuple[list[WaitingCount], int]:
         """The tenant's events that fall due in the buckets, without occurrences that became events since
         `made_before`; and how many were looked at, `limit` at most."""
@@ -114,7 +114,7 @@ class Forecasts:
         return found, sum(each.number for each in found)
 
     def each_waiting(
-        self, since: datetime, until: datetime, made_before: datetime, *, limit: int, tenant: str
+        self, tenant: str, since: datetime, until: datetime, made_before: datetime, *, limit: int
     ) -> list[WaitingEvent]:
         """As `waiting`, one by one."""
         which = _due(since, until, tenant) | {"$nor": [_made_since(made_before)]}
@@ -135,7 +135,7 @@ class Forecasts:
         return found
 
     def made_since(
-        self, since: datetime, buckets: Buckets, *, limit: int, tenant: str
+        self, tenant: str, since: datetime, buckets: Buckets, *, limit: int
     ) -> list[RecentOccurrence]:
         """Occurrences that fall due in the buckets and became events since then, `limit` at most."""
         which = _due(buckets.start, buckets.end, tenant) | _made_since(since)
@@ -147,7 +147,7 @@ class Forecasts:
             if isinstance(row.get("schedule_id"), str) and isinstance(row.get("run_time"), datetime)
         ]
 
-    def count(self, since: datetime, until: datetime, *, most: int, tenant: str) -> int:
+    def count(self, tenant: str, since: datetime, until: datetime, *, most: int) -> int:
         """How many events fall due in that time; no more than `most` are counted."""
         which = _due(since, until, tenant)
         return self._events.count_documents(which, hint="due_v2", limit=most)

@@ -85,7 +85,7 @@ class Idempotency:
         self._uncounted: dict[str, tuple[int, int]] = {}
 
     def begin(
-        self, owner: str, key: str, request: str, *, tenant: str
+        self, tenant: str, owner: str, key: str, request: str
     ) -> Begun | InFlight | KeyReused | Answered:
         """`owner` is a digest of who asks, `request` one of what is asked for. Raises Conflict where the
         record can no longer be read."""

@@ -61,6 +61,8 @@ class KillSwitchDocuments:
 
     def insert(self, switch: KillSwitch) -> bool:
         """Turns it on; False where it is on already."""
+        if self._switches.find_one(_stored_as(switch.target), {"_id": 1}) is not None:
+            return False
         row: Document = {
             "_id": switch.target.key,
             "v": DOCUMENT_VERSION,
@@ -78,18 +80,17 @@ class KillSwitchDocuments:
 
     def note(self, target: Target, note: str) -> None:
         """Sets what is said of one that is on."""
-        self._switches.update_one({"_id": target.key}, {"$set": {"note": note}})
+        self._switches.update_many(_stored_as(target), {"$set": {"note": note}})
 
     def delete(self, target: Target) -> bool:
         """Turns it off; False where it was not on."""
-        return self._switches.delete_one({"_id": target.key}).deleted_count == 1
+        return sum(self._switches.delete_one({"_id": key}).deleted_count for key in target.keys) > 0
 
-    def of(self, *, tenant: str) -> list[KillSwitch | CorruptKillSwitch]:
+    def of(self, tenant: str) -> list[KillSwitch | CorruptKillSwitch]:
         """A tenant's that are on, by their names."""
-        prefix = f"{tenant}/"
-        rows = self._majority.find({"_id": {"$gte": prefix, "$lt": f"{tenant}0"}}).sort("_id", 1)
-        found = [_read_kill_switch(row) for row in rows.limit(MAX_SWITCHES + 1)]
-        return [each for each in found if each is not None]
+        found = map(_read_kill_switch, self._majority.find({}, hint=BY_ID).limit(_MAX_READ))
+        own = {each.target.key: each for each in found if each is not None and each.target.tenant == tenant}
+        return [own[key] for key in sorted(own)]
 
     def everybodys(self) -> KillSwitches:
         """All that are on. What a document stops stands in its id: one whose other fields somebody bent, or
@@ -149,7 +150,7 @@ class KillSwitchDocuments:
         count = self._events.count_documents(which, hint=hint, limit=MOST_COUNTED)
         return BoundedCount(count, more or count == MOST_COUNTED)
 
-    def tags(self, *, tenant: str) -> list[str]:
+    def tags(self, tenant: str) -> list[str]:
         """Tags that schedules have, `MOST_TAGS` at most, in their order."""
         found: list[str] = []
         last = ""
@@ -176,6 +177,11 @@ class KillSwitchDocuments:
             which["action.destination"] = whole_id(target.tenant, target.name)
             hint = "destination_v1"
         return which, hint
+
+
+def _stored_as(target: Target) -> Document:
+    """Its document, also one that an older release wrote."""
+    return {"_id": {"$in": list(target.keys)}}
 
 
 def _read_kill_switch(row: Document) -> KillSwitch | CorruptKillSwitch | None:

@@ -18,7 +18,7 @@ from pymongo.errors import BulkWriteError
 from scheduler_app.actions.registry import kind_of
 from scheduler_app.domain.event import Event, Kind, State
 from scheduler_app.domain.http_action import http_action
-from scheduler_app.domain.ids import tenant_of, whole_id
+from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.message import Message, Timing, UnreadableMessage
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.queues import CALLBACKS
@@ -208,28 +208,27 @@ class Messages:
             return {failure["index"] for failure in error.details["writeErrors"]}
         return set()
 
-    def get(self, event_id: str, *, tenant: str) -> MessageRecord | None:
-        """The tenant's message whose event has that id."""
-        return self.get_many([event_id], tenant=tenant).get(event_id)
+    def get(self, event_id: str) -> MessageRecord | None:
+        """The message whose event has that id."""
+        return self.get_many([event_id]).get(event_id)
 
-    def get_many(self, event_ids: Collection[str], *, tenant: str) -> dict[str, MessageRecord]:
-        """The tenant's messages among these, by their events' ids."""
-        own = [each for each in event_ids if tenant_of(each) == tenant]
-        if not own:
+    def get_many(self, event_ids: Collection[str]) -> dict[str, MessageRecord]:
+        """The messages among these, by their events' ids."""
+        if not event_ids:
             return {}
-        return {row["_id"]: self._record(row) for row in self._majority.find({"_id": {"$in": own}})}
+        rows = self._majority.find({"_id": {"$in": list(event_ids)}})
+        return {row["_id"]: self._record(row) for row in rows}
 
-    def remove_untouched(self, event_ids: Sequence[str], *, tenant: str) -> list[str]:
-        """Removes those of the tenant's messages that are not dispatched yet; returns their ids."""
-        own = [each for each in event_ids if tenant_of(each) == tenant]
+    def remove_untouched(self, event_ids: Sequence[str]) -> list[str]:
+        """Removes those of the messages that are not dispatched yet; returns their ids."""
         removed = []
-        for event_id in own:
+        for event_id in event_ids:
             which = {"_id": event_id, "state": State.READY_QUEUE.value, "attempt": 0}
             if self._events.delete_one(which).deleted_count:
                 removed.append(event_id)
         return removed
 
-    def scheduled_for_later(self, now: datetime, *, tenant: str, most: int) -> int:
+    def scheduled_for_later(self, tenant: str, now: datetime, *, most: int) -> int:
         """Returns how many of the tenant's messages wait for an instant after `now`, at most `most`."""
         which = {
             "tenant": tenant,
@@ -246,13 +245,9 @@ class Messages:
         due_at: datetime,
         now: datetime,
         message: str,
-        *,
-        tenant: str,
     ) -> bool:
         """Moves a message that no worker has claimed to another time; False for every other. Attempts that
         were made count on. `due_at` is `run_time`, or later where that has passed."""
-        if tenant_of(event_id) != tenant:
-            return False
         written = update_or_set_aside(
             self._events,
             {"_id": event_id, "kind": Kind.MESSAGE.value, "state": source_states("reschedule")},
@@ -274,9 +269,9 @@ class Messages:
 
     def page(
         self,
+        tenant: str,
         window: PageRequest,
         *,
-        tenant: str,
         event_name: str | None = None,
         destination: str | None = None,
         states: Collection[State] | None = None,
@@ -290,11 +285,10 @@ class Messages:
             which["event_name"], hint = event_name, "message_names_v1"
         fits: list[Document] = []
         if destination is not None:
-            own_id = {"$literal": whole_id(tenant, destination)}
             if event_name is None:
-                which["action.destination"], hint = own_id["$literal"], "message_destinations_v1"
+                which["action.destination"], hint = destination, "message_destinations_v1"
             else:
-                fits.append({"$eq": ["$action.destination", own_id]})
+                fits.append({"$eq": ["$action.destination", {"$literal": destination}]})
         if states is not None:
             fits.append({"$in": ["$state", sorted(states)]})
         listing = PagedQuery(

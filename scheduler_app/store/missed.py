@@ -67,10 +67,8 @@ class MissedOccurrences:
                 raise
             return None  # an older beat's insert came in between
 
-    def at(self, schedule_id: str, instant: datetime, *, tenant: str) -> tuple[int, str] | None:
+    def at(self, schedule_id: str, instant: datetime) -> tuple[int, str] | None:
         """The revision and the sentence of the record that tells of an instant; None if there is none."""
-        if tenant_of(schedule_id) != tenant:
-            return None
         row = self._events.find_one(
             {"schedule_id": schedule_id, "run_time": {"$gte": instant}, "missed.first": {"$lte": instant}},
             {"revision": 1, "status": 1},

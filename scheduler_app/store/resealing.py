@@ -139,7 +139,7 @@ class MessageResealing:
         tells after each page. Raises a STORE_FAULT, after which it can be begun again."""
         seen = sealed = 0
         for tenant in tenants_with_events(self._majority):
-            first = message_event_id("", tenant=tenant)
+            first = message_event_id(tenant, "")
             after, end = first, first + _LAST
             while rows := self._page(after, end, page):
                 updates, left = list[UpdateOne](), list[tuple[str, str]]()

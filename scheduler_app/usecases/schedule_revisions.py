@@ -12,6 +12,7 @@ from typing import Protocol
 from scheduler_app.domain import event
 from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
 from scheduler_app.domain.event import Event, jittered
+from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.schedule import MAX_OWED, OwedRange, Schedule, ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.store.schedules.documents import CorruptSchedule
@@ -42,7 +43,6 @@ def cancel_late_inserts(store: Store, ids: Sequence[str], now: datetime) -> None
                 schedule.revision,
                 now,
                 WITHDRAWN_BY_DELETION,
-                tenant=schedule.tenant,
             )
         else:
             store.cancellations.cancel_past_cut(
@@ -51,7 +51,6 @@ def cancel_late_inserts(store: Store, ids: Sequence[str], now: datetime) -> None
                 schedule.revised_at,
                 now,
                 WITHDRAWN_BY_CHANGE,
-                tenant=schedule.tenant,
             )
 
 
@@ -72,11 +71,9 @@ def begin_revision(store: Store, schedule: Schedule, now: datetime) -> datetime 
     """
     cancellations = store.cancellations
     cancellations.cancel_past_cut(
-        schedule.id, schedule.revision, schedule.revised_at, now, WITHDRAWN_BY_CHANGE, tenant=schedule.tenant
+        schedule.id, schedule.revision, schedule.revised_at, now, WITHDRAWN_BY_CHANGE
     )
-    past = cancellations.look_past_cut(
-        schedule.id, schedule.revision, schedule.revised_at, tenant=schedule.tenant
-    )
+    past = cancellations.look_past_cut(schedule.id, schedule.revision, schedule.revised_at)
     if past.running:
         return None
     return max(schedule.revised_at, past.last_sent) if past.last_sent else schedule.revised_at
@@ -112,19 +109,19 @@ def ignore_edit(
     """Stands in where edits are not logged."""
 
 
-def get_schedule(store: Store, schedule_id: str, *, tenant: str, linearizable: bool = False) -> Schedule:
+def get_schedule(store: Store, schedule_id: str, *, linearizable: bool = False) -> Schedule:
     """As `ScheduleService.get`."""
-    schedule = store.schedules.get(schedule_id, tenant=tenant, linearizable=linearizable)
+    schedule = store.schedules.get(schedule_id, linearizable=linearizable)
     if schedule is None:
-        raise NotFound(f"there is no schedule {schedule_id}")
+        raise NotFound(f"there is no schedule {name_of(schedule_id)}")
     if isinstance(schedule, CorruptSchedule) and schedule.readable_elsewhere:
         raise Conflict(
-            f"{schedule_id} cannot be read by this process: {schedule.reason}. Run the API with the"
+            f"{name_of(schedule_id)} cannot be read by this process: {schedule.reason}. Run the API with the"
             " SECRETS_KEY and the release of the other processes"
         )
     if isinstance(schedule, CorruptSchedule):
         raise Conflict(
-            f"the stored document of {schedule_id} is corrupt: {schedule.reason}. Mend that field in"
+            f"the stored document of {name_of(schedule_id)} is corrupt: {schedule.reason}. Mend that field in"
             " MongoDB and then resume the schedule, or delete it and create it again under another id"
         )
     return schedule
@@ -144,7 +141,6 @@ class ScheduleChanges:
         schedule_id: str,
         now: datetime,
         change: Callable[[Schedule], Schedule],
-        tenant: str,
         version: int | None,
         done: str,
     ) -> Schedule:
@@ -155,11 +151,11 @@ class ScheduleChanges:
         StaleVersion, and Conflict when others change the schedule all the time.
         """
         for _ in range(TRIES):
-            schedule = get_schedule(self.store, schedule_id, tenant=tenant)
+            schedule = get_schedule(self.store, schedule_id)
             if version is not None and version != schedule.version:
                 # A primary that was just elected may not know yet how far the majority is: what it gives may
                 # be older than the edit whose ETag this caller was given.
-                schedule = get_schedule(self.store, schedule_id, tenant=tenant, linearizable=True)
+                schedule = get_schedule(self.store, schedule_id, linearizable=True)
                 if version != schedule.version:
                     raise stale_version(schedule, version)
             changed = change(schedule)
@@ -211,7 +207,6 @@ class ScheduleChanges:
             schedule.revised_at,
             now,
             WITHDRAWN_BY_CHANGE,
-            tenant=schedule.tenant,
         )
         if schedule.state is ScheduleState.ACTIVE:
             self.expand_and_dispatch([schedule], now)

@@ -16,7 +16,7 @@ from scheduler_app.domain.blackout import MAX_BLACKOUTS, Blackout, Blackouts, Co
 from scheduler_app.domain.destination import Destination, destination_of
 from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.http_action import destination_of_key
-from scheduler_app.domain.ids import check_new_name, schedule_of
+from scheduler_app.domain.ids import WholeId, check_new_name, name_of, schedule_of, tenant_of
 from scheduler_app.domain.kill_switch import KillSwitch, KillSwitches, Scope, Target, held_line
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store, within
@@ -139,7 +139,7 @@ class KillSwitchService:
         Conflict where too many are on."""
         switch = KillSwitch(target, now, note, by)
         documents = self.store.kill_switches
-        known = documents.of(tenant=target.tenant)
+        known = documents.of(target.tenant)
         there = next((each for each in known if each.target == target), None)
         if there is None and len(known) >= MAX_SWITCHES and target.scope is not Scope.ALL:
             raise Conflict(f"{MAX_SWITCHES} kill switches are on: turn some off, or stop everything")
@@ -154,7 +154,7 @@ class KillSwitchService:
 
     def stopped(self, target: Target) -> KillSwitchEffect | None:
         """What one that is on stops now; None if it is off, or its document is corrupt."""
-        known = self.store.kill_switches.of(tenant=target.tenant)
+        known = self.store.kill_switches.of(target.tenant)
         switch = next((each for each in known if each.target == target), None)
         return self._stopped(switch, True) if isinstance(switch, KillSwitch) else None
 
@@ -170,11 +170,11 @@ class KillSwitchService:
             return "no schedule is active, and no event waits"
         if target.scope is Scope.TAG:
             said = f"no active schedule has the tag {target.name}, and no event of one waits"
-            names = self.store.kill_switches.tags(tenant=target.tenant)
+            names = self.store.kill_switches.tags(target.tenant)
         else:
             said = f"no active schedule names the destination {target.name}, and no event waits for it"
             window = PageRequest(limit=MOST_TAGS)
-            rows = self.store.destinations.page(window, tenant=target.tenant).rows
+            rows = self.store.destinations.page(target.tenant, window).rows
             names = [each.name for each in rows if isinstance(each, Destination)]
         by_name = {name.casefold(): name for name in names if name != target.name}
         near = get_close_matches(target.name.casefold(), by_name, n=1)
@@ -183,17 +183,17 @@ class KillSwitchService:
     def turn_off(self, target: Target) -> int:
         """Turns it off; beats release what it held. Returns how many events that is, `MOST_HELD` at most.
         Raises NotFound."""
-        held = self.store.holding.count(target.key, most=MOST_HELD)
+        held = self.store.holding.count(target.keys, most=MOST_HELD)
         if not self.store.kill_switches.delete(target):
             raise NotFound(f"the kill switch of {target} is not on")
         log.warning("kill_switch.off", message="A kill switch was turned off", stopped=str(target))
         return held
 
-    def that_are_on(self, *, tenant: str) -> list[HoldingKillSwitch]:
+    def that_are_on(self, tenant: str) -> list[HoldingKillSwitch]:
         """The tenant's, by name."""
-        found = self.store.kill_switches.of(tenant=tenant)
+        found = self.store.kill_switches.of(tenant)
         return [
-            HoldingKillSwitch(each, self.store.holding.count(each.target.key, most=MOST_HELD))
+            HoldingKillSwitch(each, self.store.holding.count(each.target.keys, most=MOST_HELD))
             for each in found
         ]
 
@@ -213,11 +213,11 @@ class KillSwitchNotice:
         self._store = store
         self._view = KillSwitchView(store, seconds=NOTICE_SECONDS)
 
-    def of(self, *, tenant: str) -> list[KillSwitch | CorruptKillSwitch]:
+    def of(self, tenant: str) -> list[KillSwitch | CorruptKillSwitch]:
         """The tenant's, by name, as this process knew them no longer than `NOTICE_SECONDS` ago. Raises a
         STORE_FAULT."""
         on = any(target.tenant == tenant for target in self._view.current().targets)
-        return self._store.kill_switches.of(tenant=tenant) if on else []
+        return self._store.kill_switches.of(tenant) if on else []
 
     def look(self) -> None:
         """Looks at once, after a change that this process has made."""
@@ -265,10 +265,10 @@ class HeldEvents:
         keys = self._store.holding.keys()
         if not keys:
             return False
-        on = {target.key for target in self._store.kill_switches.everybodys().targets}
+        on = self._store.kill_switches.everybodys().targets
         left = EVENTS_A_PAGE
         for key in keys:
-            if key not in on:
+            if Target.of(key) not in on:
                 left -= self._store.holding.release(key, now, limit=left)
             if left <= 0:
                 return True
@@ -291,7 +291,7 @@ class BlackoutService:
         as it is. Raises Conflict where there are too many, and InvalidField where it would never end together
         with others of the same target."""
         tenant = blackout.target.tenant
-        known = self.of(now, tenant=tenant)
+        known = self.of(tenant, now)
         there = next((each for each in known if each.name == blackout.name), None)
         if isinstance(there, Blackout) and there.says_the_same(blackout):
             return there, "unchanged"
@@ -306,26 +306,26 @@ class BlackoutService:
         log.info("blackout.set", message="A blackout was set", blackout=blackout.name)
         return blackout, "created" if created else "changed"
 
-    def of(self, now: datetime, *, tenant: str) -> list[Blackout | CorruptBlackout]:
+    def of(self, tenant: str, now: datetime) -> list[Blackout | CorruptBlackout]:
         """The tenant's, by name."""
-        return self.store.blackouts.of(now, tenant=tenant)
+        return self.store.blackouts.of(tenant, now)
 
     def everybodys(self, now: datetime) -> Blackouts:
         """Those that may cover an event now or later."""
         return self.store.blackouts.everybodys(now)
 
-    def get(self, name: str, now: datetime, *, tenant: str) -> Blackout | CorruptBlackout:
+    def get(self, blackout_id: WholeId, now: datetime) -> Blackout | CorruptBlackout:
         """Raises NotFound."""
-        for each in self.of(now, tenant=tenant):
-            if each.name == name:
+        for each in self.of(tenant_of(blackout_id), now):
+            if each.id == blackout_id:
                 return each
-        raise NotFound(f"there is no blackout {name}")
+        raise NotFound(f"there is no blackout {name_of(blackout_id)}")
 
-    def delete(self, name: str, *, tenant: str) -> None:
+    def delete(self, blackout_id: WholeId) -> None:
         """Events that it has put off keep the time to which they were put off. Raises NotFound."""
-        if not self.store.blackouts.delete(name, tenant=tenant):
-            raise NotFound(f"there is no blackout {name}")
-        log.info("blackout.deleted", message="A blackout was deleted", blackout=name)
+        if not self.store.blackouts.delete(blackout_id):
+            raise NotFound(f"there is no blackout {name_of(blackout_id)}")
+        log.info("blackout.deleted", message="A blackout was deleted", blackout=blackout_id)
 
 
 class BlackoutView(Polled[Blackouts]):

@@ -67,7 +67,7 @@ class LateEvents:
         if schedule.state not in (ScheduleState.ACTIVE, ScheduleState.FINISHED):
             return None  # set aside: nothing later is made
         if schedule.calendar is not None:
-            calendar = self._store.calendars.attached_use(schedule.calendar, tenant=schedule.tenant)
+            calendar = self._store.calendars.attached_use(schedule.calendar, schedule.tenant)
             schedule = replace(schedule, calendar=calendar)
         try:
             following = schedule.recurrence().after(event.run_time)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from scheduler_app.domain.event import Event, Kind, State
+from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
 from scheduler_app.domain.schedule import Schedule, next_look
 from scheduler_app.store import STORE_FAULTS, Store
@@ -119,7 +120,8 @@ class Overlap:
     def _skipped(event: Event, lease: Lease, earlier: UnfinishedEvent, policy: str) -> EndedUnsent:
         metrics.overlaps.labels("skipped").inc()
         message = (
-            f"Skipped: run_overlap is {policy}, and the earlier event {earlier.id} is {earlier.state.value}"
+            f"Skipped: run_overlap is {policy}, and the earlier event {name_of(earlier.id)} is"
+            f" {earlier.state.value}"
         )
         return EndedUnsent(UnsentOutcome(event.id, lease.token, State.SKIPPED, message), lease)
 
@@ -128,8 +130,8 @@ class Overlap:
         now, since = self._now(), event.postponed_from or event.due_at
         due_at = whole_milliseconds(now + next_look(now - since, place))
         message = (
-            f"Waits in place {place} for the earlier event {earlier.id}, until {shown_instant(due_at)} at the"
-            " latest: run_overlap is queue"
+            f"Waits in place {place} for the earlier event {name_of(earlier.id)}, until"
+            f" {shown_instant(due_at)} at the latest: run_overlap is queue"
         )
         return Delayed(
             Postponement(event.id, lease.token, due_at, since, message, waits_for=earlier.id), lease

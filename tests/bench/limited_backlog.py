@@ -7,6 +7,7 @@ from typing import Any
 
 from scheduler_app.clock import clock
 from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.not_given import NOT_GIVEN
 from tests.acceptance.limited_receiver import LimitedReceiver, excess
 from tests.bench.ground import Ground
@@ -32,7 +33,9 @@ class LimitedBacklog(Neighbour):
         self._receiver = self._servers.enter_context(closing(LimitedReceiver()))
         now = clock.now()
         limits: dict[str, Any] = self._limits
-        limited = Destination(id="limited", url=self._receiver.url, created_at=now, updated_at=now, **limits)
+        limited = Destination(
+            id=WholeId("limited"), url=self._receiver.url, created_at=now, updated_at=now, **limits
+        )
         made.store.destinations.insert(limited)
         named = draft(url=NOT_GIVEN, destination=limited.id, on_demand=True, method="POST")
         schedule = named.schedule("limited", now, max_retries=3)

@@ -15,7 +15,7 @@ from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import State, scheduled
-from scheduler_app.domain.ids import event_id
+from scheduler_app.domain.ids import WholeId, event_id
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
@@ -95,7 +95,7 @@ def _make_indexes(store: Store, settings: Settings) -> None:
 def _plant_destinations(store: Store, now: datetime) -> None:
     for number in range(DESTINATIONS):
         url = f"http://127.0.0.1:9/{number}"
-        made = Destination(id=f"d{number}", url=url, concurrency=5, created_at=now, updated_at=now)
+        made = Destination(id=WholeId(f"d{number}"), url=url, concurrency=5, created_at=now, updated_at=now)
         store.destinations.insert(made)
 
 

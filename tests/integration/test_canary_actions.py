@@ -101,7 +101,7 @@ def test_no_canary_of_an_action_or_of_a_session_is_stored_shown_or_logged(
         *("/api/schedules", "/api/schedules/export", "/api/events", "/docs/openapi.yml", "/metrics"),
     ):
         ask("GET", path)
-    states = [store.events.get(each, tenant="default") for each in events]
+    states = [store.events.get(each) for each in events]
     assert [each.state for each in states if each] == ["completed", "error"]
 
     assert (

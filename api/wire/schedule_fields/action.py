@@ -25,7 +25,7 @@ from scheduler_app.domain.http_action import (
     HttpAction,
     RequestBody,
 )
-from scheduler_app.domain.ids import SEPARATOR
+from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.masking import HARMLESS, MASK, MASKED_BODY, masked, masked_url
 from scheduler_app.store.encryption import seal_action
 
@@ -81,7 +81,7 @@ def _of_request(show: Callable[[HttpAction], object]) -> Show:
 
 
 def _destination_name(action: HttpAction) -> str | None:
-    return action.destination.rpartition(SEPARATOR)[2] if action.destination else None
+    return name_of(action.destination) if action.destination else None
 
 
 def _mask_of(kind: BodyKind) -> Show:

@@ -6,6 +6,7 @@ from scheduler_app.api.wire.field_types import BoundedList, Instant, ScheduleId,
 from scheduler_app.api.wire.output_schema import OmitNone
 from scheduler_app.api.wire.schedule_fields.field import ScheduleField, ShownSchedule
 from scheduler_app.domain.event import State
+from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.schedule import (
     MAX_FAILURES,
     MAX_NAME,
@@ -29,7 +30,7 @@ NAMING = (
         ),
         output=fields.String(required=True),
         shown_meaning="The schedule's id",
-        shown=lambda it: it.schedule.id,
+        shown=lambda it: name_of(it.schedule.id),
     ),
     ScheduleField(
         name="name",
@@ -87,7 +88,7 @@ def _last_run(it: ShownSchedule) -> dict[str, object] | None:
     return {
         "time": last.time,
         "outcome": last.outcome,
-        "event_id": last.event_id,
+        "event_id": name_of(last.event_id),
         "ended_at": last.ended_at,
     }
 

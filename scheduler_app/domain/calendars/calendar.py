@@ -22,7 +22,7 @@ from scheduler_app.domain.calendars.public_holidays import (
     working_weekend_days,
 )
 from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
-from scheduler_app.domain.ids import whole_id
+from scheduler_app.domain.ids import WholeId, whole_id
 from scheduler_app.domain.recurrence import AnyRecurrence, Observance, OnHoliday, Recurrence
 from scheduler_app.domain.recurrence.description import vocabulary as say
 from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES
@@ -297,7 +297,7 @@ class NamedCalendar:
         return self.calendar.unknown_years(now.year, max(soon, last.year if last is not None else soon))
 
     @property
-    def id(self) -> str:
+    def id(self) -> WholeId:
         """Its id among the calendars of all tenants."""
         return whole_id(self.tenant, self.name)
 

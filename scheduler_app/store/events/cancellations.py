@@ -10,7 +10,7 @@ from itertools import islice
 from pymongo import DESCENDING
 
 from scheduler_app.domain.event import Kind, State
-from scheduler_app.domain.ids import is_message, tenant_of
+from scheduler_app.domain.ids import is_message
 from scheduler_app.domain.stored_fields import Corrupt, text
 from scheduler_app.store.events.documents import finish_events, source_states
 from scheduler_app.store.messages import WIPED
@@ -34,7 +34,7 @@ class Cancellations:
         self._majority = mongo.majority("events")
 
     def cancel_past_cut(
-        self, schedule_id: str, revision: int, cut: datetime, now: datetime, message: str, *, tenant: str
+        self, schedule_id: str, revision: int, cut: datetime, now: datetime, message: str
     ) -> int:
         """Cancels the events of older revisions after `cut`, except those that a worker has claimed, or
         had.
@@ -43,8 +43,6 @@ class Cancellations:
         cancelled and counted as sent, its instant would be lost where it was not sent. If it were cancelled
         and not counted, the new revision would send that instant again under another key.
         """
-        if tenant_of(schedule_id) != tenant:
-            return 0
         return self._cancel_past_cut(_older(schedule_id, revision, cut), now, message)
 
     def cancel_these_past_cut(self, event_ids: Sequence[str], now: datetime, message: str) -> int:
@@ -55,14 +53,12 @@ class Cancellations:
         cancelled = which | {"state": source_states("cancel"), "$nor": [{"lost_leases": {"$gt": 0}}]}
         return finish_events(self._events, cancelled, State.CANCELLED, now, message)
 
-    def cancel_all(self, schedule_id: str, revision: int, now: datetime, message: str, *, tenant: str) -> int:
+    def cancel_all(self, schedule_id: str, revision: int, now: datetime, message: str) -> int:
         """Cancels all that a deleted schedule has not sent, unless a worker has claimed it (the worker
         cancels it then).
 
         `revision` is its last one: the events of later ones belong to a new schedule of the same id.
         """
-        if tenant_of(schedule_id) != tenant:
-            return 0
         which = {"schedule_id": schedule_id, "state": source_states("cancel"), "revision": {"$lte": revision}}
         cancelled = 0
         rows = (row["_id"] for row in self._events.find(which, {"_id": 1}))
@@ -72,10 +68,8 @@ class Cancellations:
             )
         return cancelled
 
-    def look_past_cut(self, schedule_id: str, revision: int, cut: datetime, *, tenant: str) -> PastCut:
+    def look_past_cut(self, schedule_id: str, revision: int, cut: datetime) -> PastCut:
         """What older revisions' events after `cut` came to, before the new one begins."""
-        if tenant_of(schedule_id) != tenant:
-            return PastCut(running=False, last_sent=None)
         older = _older(schedule_id, revision, cut)
         running = self._majority.find_one(older | {"state": State.RUNNING}, {"_id": 1})
         sent = self._majority.find_one(
@@ -92,12 +86,10 @@ class Cancellations:
         )
         return PastCut(running=running is not None, last_sent=sent["run_time"] if sent else None)
 
-    def cancel(self, event_id: str, now: datetime, message: str, *, tenant: str) -> bool:
-        """Cancels one event; False when it is claimed or finished, or the tenant has none of that id. One
+    def cancel(self, event_id: str, now: datetime, message: str) -> bool:
+        """Cancels one event; False when it is claimed or finished, or there is none of that id. One
         whose receiver has not said yet how it went is claimed by nobody. Of a message nothing secret is left.
         """
-        if tenant_of(event_id) != tenant:
-            return False
         which = {"_id": event_id, "state": source_states("cancel")}
         wiped = WIPED if is_message(event_id) else None
         if finish_events(self._events, which, State.CANCELLED, now, message, wiped) == 1:
@@ -126,19 +118,13 @@ class CancelRequests:
     def __init__(self, mongo: Mongo) -> None:
         self._requests = mongo.collection("cancel_requests")
 
-    def put(self, event_id: str, message: str, *, tenant: str) -> bool:
-        """Asks the worker that holds the tenant's event to cancel it; `message` is for its history. False for
-        an event of another tenant."""
-        if tenant_of(event_id) != tenant:
-            return False
+    def put(self, event_id: str, message: str) -> None:
+        """Asks the worker that holds the event to cancel it; `message` is for its history."""
         asked: Document = {"v": 1, "text": message, "until": lease(STANDS_SECONDS)}
         self._requests.update_one({"_id": event_id}, [{"$set": asked}], upsert=True)
-        return True
 
-    def stands(self, event_id: str, *, tenant: str) -> bool:
-        """Whether the tenant asks for it and no worker has refused it."""
-        if tenant_of(event_id) != tenant:
-            return False
+    def stands(self, event_id: str) -> bool:
+        """Whether somebody asks for it and no worker has refused it."""
         return self._requests.find_one({"_id": event_id}, {"_id": 1}) is not None
 
     def texts(self) -> dict[str, str]:

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from scheduler_app.domain.event import KEPT_TOKENS, AwaitedEvent, CompletionReport, State
-from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.stored_fields import (
     EARLIEST,
@@ -98,11 +97,9 @@ class Completions:
         )
         return {row["_id"] for row in self._majority.find(held, {"_id": 1})}
 
-    def find(self, event_id: str, *, tenant: str) -> AwaitedEvent | None:
-        """What is known of the tenant's event; None if there is none, or none whose receiver is to say how
+    def find(self, event_id: str) -> AwaitedEvent | None:
+        """What is known of the event; None if there is none, or none whose receiver is to say how
         it went. One that cannot be read is set aside."""
-        if tenant_of(event_id) != tenant:
-            return None
         row = self._majority.find_one({"_id": event_id, "completion": {"$exists": True}}, _READ)
         return self._read(row) if row else None
 

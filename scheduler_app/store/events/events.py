@@ -127,16 +127,14 @@ class Events:
         now: datetime,
         message: str,
         *,
-        tenant: str,
         due: Sequence[datetime] | None = None,
     ) -> list[Event]:
-        """Makes the tenant's dead letters among these due at once, or each at its own time of `due`, with a
+        """Makes the dead letters among these due at once, or each at its own time of `due`, with a
         new budget of attempts. Returns those that were in error, found by the token in `redrive`:
         `update_many` says only how many there were.
         """
-        own = [each for each in ids if tenant_of(each) == tenant]
         due_at = now if due is None else value_by_id(ids, due)
-        token, which = new_token(), {"_id": {"$in": own}, "state": source_states("redrive")}
+        token, which = new_token(), {"_id": {"$in": list(ids)}, "state": source_states("redrive")}
         pipeline: list[Document] = [
             {
                 "$set": {
@@ -157,20 +155,16 @@ class Events:
         if update_by_token(self._events, which, pipeline) is None:
             # The documents that MongoDB rejected are repaired by now.
             update_by_token(self._events, which, pipeline)
-        won = self._majority.find({"_id": {"$in": own}, "redrive": token}, CLAIMED)
+        won = self._majority.find({"_id": {"$in": list(ids)}, "redrive": token}, CLAIMED)
         # One that has ended while this process stood still is no longer due.
         return to_events(self._events, [{"due_at": row.get("due_since"), **row} for row in won])
 
-    def dismiss(self, ids: Sequence[str], now: datetime, message: str, *, tenant: str) -> int:
-        """Ends the tenant's dead letters among these for good; returns how many were in error."""
-        own = [each for each in ids if tenant_of(each) == tenant]
-        which = {"_id": {"$in": own}, "state": source_states("dismiss")}
+    def dismiss(self, ids: Sequence[str], now: datetime, message: str) -> int:
+        """Ends the dead letters among these for good; returns how many were in error."""
+        which = {"_id": {"$in": list(ids)}, "state": source_states("dismiss")}
         return finish_events(self._events, which, State.EXPIRED, now, message)
 
-    def get(self, event_id: str, *, tenant: str) -> EventRecord | None:
-        """The tenant's event of that id."""
-        if tenant_of(event_id) != tenant:
-            return None
+    def get(self, event_id: str) -> EventRecord | None:
         row = self._events.find_one({"_id": event_id})
         return to_record(row) if row else None
 
@@ -203,7 +197,7 @@ class Events:
             for state in sorted(LIVING)
         }
 
-    def dead_letters(self, *, tenant: str, most: int) -> int:
+    def dead_letters(self, tenant: str, *, most: int) -> int:
         """How many of the tenant's events are in error; no more than `most` are counted."""
         which = {"state": State.ERROR.value, "tenant": tenant}
         return self._events.count_documents(which, hint="dead_v2", limit=most)

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from scheduler_app.domain.event import State
-from scheduler_app.domain.ids import tenant_of
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.paging import MAX_SECONDS
 
@@ -44,31 +43,31 @@ class EventFigures:
 
     def newest(
         self,
+        tenant: str,
         since: datetime,
         until: datetime,
         *,
-        tenant: str,
         most: int,
         schedule_ids: Sequence[str] | None = None,
     ) -> list[EventSummary]:
         """The tenant's events whose run times lie from `since` to `until` (exclusive), newest first; `most`
         at most, those that were withdrawn included; of some schedules alone, if they are given. Raises a
         STORE_FAULT."""
-        which, hint = _range(since, until, tenant, schedule_ids)
+        which, hint = _range(tenant, since, until, schedule_ids)
         return self._outcomes(which, hint, most)
 
     def by_day(
         self,
+        tenant: str,
         days: Sequence[datetime],
         until: datetime,
         *,
-        tenant: str,
         most: int,
         schedule_ids: Sequence[str] | None = None,
     ) -> dict[datetime, Counter[str]]:
         """How many events ran from each of `days` to the next, the last of them to `until`, by state: of the
         newest `most` events, as `newest` has them. Raises a STORE_FAULT."""
-        which, hint = _range(days[0], until, tenant, schedule_ids)
+        which, hint = _range(tenant, days[0], until, schedule_ids)
         counts = {
             state.value: {"$sum": {"$cond": [{"$eq": ["$state", state.value]}, 1, 0]}} for state in State
         }
@@ -84,20 +83,18 @@ class EventFigures:
         return {row.pop("_id"): +Counter(row) for row in rows}
 
     def of_schedule(
-        self, schedule_id: str, since: datetime, until: datetime, *, tenant: str, most: int
+        self, schedule_id: str, since: datetime, until: datetime, *, most: int
     ) -> list[EventSummary]:
         """The same of one schedule, without what was withdrawn."""
-        if tenant_of(schedule_id) != tenant:
-            return []
         which: Document = {"schedule_id": schedule_id, "run_time": {"$gte": since, "$lt": until}}
         return [each for each in self._outcomes(which, "schedule_v1", most) if not each.was_withdrawn]
 
     def last_of_each(
-        self, schedule_ids: Iterable[str], until: datetime, *, tenant: str, most: int
+        self, schedule_ids: Iterable[str], until: datetime, *, most: int
     ) -> dict[str, list[EventSummary]]:
         """The last `most` events of each schedule before `until`, newest first, without what was withdrawn.
         One query in all: a union of as many index scans as there are schedules."""
-        ids = [each for each in schedule_ids if tenant_of(each) == tenant]
+        ids = list(schedule_ids)
         if not ids:
             return {}
         scans = [self._scan(each, until, most) for each in ids]
@@ -133,14 +130,13 @@ class EventFigures:
 
 
 def _range(
-    since: datetime, until: datetime, tenant: str, schedule_ids: Sequence[str] | None
+    tenant: str, since: datetime, until: datetime, schedule_ids: Sequence[str] | None
 ) -> tuple[Document, str]:
     """What is matched, and by which index."""
     run_time: Document = {"$gte": since, "$lt": until}
     if schedule_ids is None:
         return {"tenant": tenant, "run_time": run_time}, "list_v1"
-    ids = [each for each in schedule_ids if tenant_of(each) == tenant]
-    return {"schedule_id": {"$in": ids}, "run_time": run_time}, "schedule_v1"
+    return {"schedule_id": {"$in": list(schedule_ids)}, "run_time": run_time}, "schedule_v1"
 
 
 def _event_summary(row: Document) -> EventSummary | None:
@@ -204,11 +200,11 @@ class HourlyCounts:
 
     def events(
         self,
+        tenant: str,
         schedule_ids: Sequence[str] | None,
         since: datetime,
         until: datetime,
         *,
-        tenant: str,
         most: int,
     ) -> QuarterHourCounts:
         """The tenant's events, or those of some schedules, whose run times lie from `since` to `until`
@@ -217,23 +213,22 @@ class HourlyCounts:
         span: Document = {"$gte": since, "$lt": until}
         if schedule_ids is None:
             return self._counted([self._scan({"tenant": tenant, "run_time": span}, most, 0)], "list_v1", most)
-        ids = [each for each in schedule_ids if tenant_of(each) == tenant]
-        if not ids:
+        if not schedule_ids:
             return QuarterHourCounts({}, True)
-        share = max(most // len(ids), 1)
+        share = max(most // len(schedule_ids), 1)
         scans = [
             self._scan({"schedule_id": each, "run_time": span}, share, number)
-            for number, each in enumerate(ids)
+            for number, each in enumerate(schedule_ids)
         ]
         return self._counted(scans, "schedule_v1", share)
 
     def dead_letters(
         self,
+        tenant: str,
         schedule_ids: Sequence[str] | None,
         since: datetime,
         until: datetime,
         *,
-        tenant: str,
         most: int,
     ) -> QuarterHourCounts:
         """The same of dead letters, among the tenant's newest `most` of that time."""
@@ -285,12 +280,9 @@ class NewestEvents:
     def __init__(self, mongo: Mongo) -> None:
         self._schedules = mongo.collection("schedules")
 
-    def states(
-        self, schedule_ids: Sequence[str], among: frozenset[State], *, tenant: str
-    ) -> dict[str, list[State]]:
-        """For each of the tenant's schedules the states of its newest events that are in one of `among`, the
+    def states(self, schedule_ids: Sequence[str], among: frozenset[State]) -> dict[str, list[State]]:
+        """For each of the schedules the states of its newest events that are in one of `among`, the
         newest first, at most `MOST`. Events of a deleted schedule of the same id do not count."""
-        own = [each for each in schedule_ids if tenant_of(each) == tenant]
         newest: list[Document] = [
             {"$match": {"state": {"$in": sorted(among)}, "$expr": {"$gte": ["$revision", "$$first"]}}},
             {"$sort": {"run_time": -1, "_id": -1}},
@@ -306,7 +298,7 @@ class NewestEvents:
             "as": "events",
         }
         pipeline: list[Document] = [
-            {"$match": {"_id": {"$in": own}}},
+            {"$match": {"_id": {"$in": list(schedule_ids)}}},
             {"$lookup": joined},
             {"$project": {"events.state": 1}},
         ]

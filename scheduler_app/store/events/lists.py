@@ -9,7 +9,6 @@ from pymongo import ASCENDING, DESCENDING
 
 from scheduler_app.domain.action import UNKNOWN_ORIGIN
 from scheduler_app.domain.event import LIVING, Kind, State
-from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.retry import Codes
 from scheduler_app.store.events.events import EventRecord, to_record
 from scheduler_app.store.mongo import Document, Mongo
@@ -96,9 +95,9 @@ class EventLists:
 
     def page(
         self,
+        tenant: str,
         window: PageRequest,
         *,
-        tenant: str,
         schedule_id: str | None = None,
         states: Collection[State] | None = None,
         narrowing: EventListFilter = NO_FILTER,
@@ -109,8 +108,6 @@ class EventLists:
         """
         fits = _filter_expressions(narrowing)
         field, known = "", None
-        if schedule_id is not None and tenant_of(schedule_id) != tenant:
-            return Page([], None)
         owners: list[str] | None = None if schedule_id is None else [schedule_id]
         if narrowing.tag is not None:
             tagged = self._tagged(tenant, narrowing.tag, SCHEDULES_MERGED + 1)
@@ -156,8 +153,8 @@ class EventLists:
 
     def dead_letter_causes(
         self,
-        *,
         tenant: str,
+        *,
         most: int,
         since: datetime | None = None,
         until: datetime | None = None,

@@ -374,9 +374,9 @@ class EventHolds:
             keys.append(last)
         return keys
 
-    def count(self, key: str, *, most: int) -> int:
-        """How many events it holds; no more than `most` are counted."""
-        which = {"held": key, "due_at": {"$exists": True}}
+    def count(self, keys: Sequence[str], *, most: int) -> int:
+        """How many events a switch of these keys holds; no more than `most` are counted."""
+        which: Document = {"held": {"$in": list(keys)}, "due_at": {"$exists": True}}
         return self._events.count_documents(which, hint=HELD, limit=most)
 
     def release(self, key: str, now: datetime, *, limit: int) -> int:

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from scheduler_app.domain.event import LIVING, Event, Kind, State
+from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.schedule import OverlapScope
 from scheduler_app.domain.stored_fields import EARLIEST, Corrupt, text
 from scheduler_app.store.bulk_writes import value_by_id
@@ -188,4 +189,4 @@ class Overlaps:
 
 def superseded_message(event_id: str) -> str:
     """Why an event is cancelled after which a later one has begun."""
-    return f"Cancelled: run_overlap is cancel_earlier, and {event_id} has begun"
+    return f"Cancelled: run_overlap is cancel_earlier, and {name_of(event_id)} has begun"

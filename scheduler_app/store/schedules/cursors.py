@@ -310,7 +310,7 @@ class OwedRanges:
         try:
             owed = from_owed_document(row["owed"][0])
             if owed.calendar is not None:
-                use = self._calendars.attached_use(owed.calendar, tenant=tenant_of(row["_id"]))
+                use = self._calendars.attached_use(owed.calendar, tenant_of(row["_id"]))
                 owed = replace(owed, calendar=use)
             queue, lateness = row.get("queue") or CALLBACKS, read_lateness(row.get("lateness"))
             return ClaimedOwedRange(row["_id"], row["created_at"], owed, queue, lateness)

@@ -15,7 +15,6 @@ from pymongo.errors import BulkWriteError
 from pymongo.read_concern import ReadConcern
 
 from scheduler_app.domain.event import State
-from scheduler_app.domain.ids import tenant_of, whole_id
 from scheduler_app.domain.schedule import OwedRange, Schedule, ScheduleState
 from scheduler_app.domain.stored_fields import MAX_WHOLE, Corrupt, whole
 from scheduler_app.store.bulk_writes import GroupCommit
@@ -161,10 +160,9 @@ class Schedules:
     # -- people's edits ----------------------------------------------------------------------------------
 
     @staticmethod
-    def new_id(*, tenant: str) -> str:
-        """A fresh id of a tenant's, 24 hex digits, rising with time. Raises InvalidField for a tenant that
-        cannot be one."""
-        return whole_id(tenant, str(ObjectId()))
+    def new_name() -> str:
+        """A fresh name for a schedule, 24 hex digits, rising with time."""
+        return str(ObjectId())
 
     def insert(self, schedule: Schedule, *, request_seed: str | None = None) -> bool:
         """False when some document has the id, a deleted schedule's included. `request_seed` tells which
@@ -201,11 +199,9 @@ class Schedules:
         document = to_schedule_document(schedule, self._secret_box)
         return document if request_seed is None else document | {"seed": request_seed}
 
-    def made_by(self, request_seed: str, schedule_id: str, *, tenant: str) -> "Schedule | None":
+    def made_by(self, request_seed: str, schedule_id: str) -> "Schedule | None":
         """The schedule, if the request of that `request_seed` has made it; None also when somebody has
         deleted it since."""
-        if tenant_of(schedule_id) != tenant:
-            return None
         row = self._majority.find_one({"_id": schedule_id, "seed": request_seed, "state": NOT_DELETED})
         found = read_schedule(row, self._secret_box) if row else None
         return self._calendars.attach([found])[0] if isinstance(found, Schedule) else None
@@ -242,14 +238,10 @@ class Schedules:
         which = {"_id": schedule_id, "version": version, "revision": revision, "state": NOT_DELETED}
         return self._schedules.update_one(which, change).matched_count == 1
 
-    def delete(
-        self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None
-    ) -> int | None:
-        """Returns the last revision; None when the tenant has no such schedule, or not at `version`. The
+    def delete(self, schedule_id: str, now: datetime, *, version: int | None = None) -> int | None:
+        """Returns the last revision; None when there is no such schedule, or not at `version`. The
         document stays until its last event is gone, its secrets do not: nothing of it is sent any more
         (`Schedule.voids`)."""
-        if tenant_of(schedule_id) != tenant:
-            return None
         which: Document = {"_id": schedule_id, "state": NOT_DELETED}
         if version is not None:
             which["version"] = version
@@ -285,29 +277,21 @@ class Schedules:
 
     # -- look --------------------------------------------------------------------------------------------
 
-    def get(
-        self, schedule_id: str, *, tenant: str, linearizable: bool = False
-    ) -> Schedule | CorruptSchedule | None:
-        """None when the tenant has none of that id or it was deleted. `linearizable`: as it is
-        at this moment, which costs the primary a question to the other members."""
-        if tenant_of(schedule_id) != tenant:
-            return None
+    def get(self, schedule_id: str, *, linearizable: bool = False) -> Schedule | CorruptSchedule | None:
+        """None when there is none of that id or it was deleted. `linearizable`: as it is at this
+        moment, which costs the primary a question to the other members."""
         collection = self._linearizable if linearizable else self._majority
         row = collection.find_one({"_id": schedule_id, "state": NOT_DELETED}, max_time_ms=LOOK_MS)
         return self._calendars.attach([read_whole_schedule(row, self._secret_box)])[0] if row else None
 
-    def exists(self, schedule_id: str, *, tenant: str) -> bool:
-        """Whether the tenant has such a schedule, deleted ones included: their history stays readable."""
-        return (
-            tenant_of(schedule_id) == tenant
-            and self._schedules.find_one({"_id": schedule_id}, {"_id": 1}) is not None
-        )
+    def exists(self, schedule_id: str) -> bool:
+        """Whether there is such a schedule, deleted ones included: their history stays readable."""
+        return self._schedules.find_one({"_id": schedule_id}, {"_id": 1}) is not None
 
-    def living(self, ids: Sequence[str], *, tenant: str) -> set[str]:
-        """Those of the tenant's ids of which there is a schedule, deleted ones aside."""
-        own = [each for each in ids if tenant_of(each) == tenant]
-        rows = self._majority.find({"_id": {"$in": own}, "state": NOT_DELETED}, {"_id": 1}, hint=BY_ID)
-        return {row["_id"] for row in rows} if own else set()
+    def living(self, ids: Sequence[str]) -> set[str]:
+        """Those of the ids of which there is a schedule, deleted ones aside."""
+        which = {"_id": {"$in": list(ids)}, "state": NOT_DELETED}
+        return {row["_id"] for row in self._majority.find(which, {"_id": 1}, hint=BY_ID)} if ids else set()
 
     def for_delivery(self, ids: Sequence[str]) -> dict[str, Schedule | CorruptSchedule]:
         """Schedules by id, deleted ones included; read after the claim of their events, never before.
@@ -350,7 +334,7 @@ class Schedules:
         }
         return {own_id: found.get(own_id) for own_id in ids}
 
-    def count_by_state(self, *, tenant: str, most: int) -> dict[str, int]:
+    def count_by_state(self, tenant: str, *, most: int) -> dict[str, int]:
         """How many schedules the tenant has in each state but deleted, by index alone; no more than `most`
         of each are counted."""
         return {
@@ -363,9 +347,9 @@ class Schedules:
 
     def page(
         self,
+        tenant: str,
         window: PageRequest,
         *,
-        tenant: str,
         order: ScheduleOrder = "newest",
         **choice: str | None,
     ) -> Page[Schedule | CorruptSchedule]:
@@ -379,7 +363,7 @@ class Schedules:
         rows = self._calendars.attach([read_whole_schedule(row, self._secret_box) for row in found.rows])
         return Page(rows, found.next)
 
-    def count(self, *, tenant: str, most: int, **choice: str | None) -> tuple[int, bool]:
+    def count(self, tenant: str, *, most: int, **choice: str | None) -> tuple[int, bool]:
         """How many `page` would find, and whether there may be more: no more than `most` are looked at."""
         asked = schedule_list_query(tenant, ScheduleListFilter(**choice))
         fit = {"$cond": [asked.row_filter.matches, 1, 0]} if asked.row_filter else 1

@@ -6,7 +6,6 @@ from typing import Any
 
 from pymongo import ReplaceOne
 
-from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.schedule import Predecessor, Schedule, ScheduleState
 from scheduler_app.domain.stored_fields import Corrupt, instant, items, optional, text, whole
 from scheduler_app.store.encryption import SecretBox
@@ -22,11 +21,9 @@ class Successors:
         self._majority = mongo.majority("schedules")
         self._secret_box = secret_box
 
-    def predecessors(self, ids: Sequence[str], *, tenant: str) -> dict[str, Predecessor]:
-        """What the tenant's deleted schedules of these ids leave; nothing for one whose document cannot be
-        read."""
-        own = [each for each in ids if tenant_of(each) == tenant]
-        which = {"_id": {"$in": own}, "state": ScheduleState.DELETED.value}
+    def predecessors(self, ids: Sequence[str]) -> dict[str, Predecessor]:
+        """What the deleted schedules of these ids leave; nothing for one whose document cannot be read."""
+        which = {"_id": {"$in": list(ids)}, "state": ScheduleState.DELETED.value}
         found: dict[str, Predecessor] = {}
         for row in self._majority.find(which | READABLE, _PREDECESSOR_FIELDS, hint=BY_ID):
             with suppress(Corrupt):

@@ -7,7 +7,7 @@ from typing import Final
 
 from scheduler_app.domain.calendars import Calendar, NamedCalendar, RemakeCounts, holiday_data_key
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
-from scheduler_app.domain.ids import check_new_name
+from scheduler_app.domain.ids import WholeId, check_new_name, name_of, tenant_of, whole_id
 from scheduler_app.domain.not_given import NotGiven
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
@@ -28,53 +28,54 @@ class CalendarService:
 
     store: Store
 
-    def page(self, window: PageRequest, *, tenant: str) -> Page[NamedCalendar | CorruptCalendar]:
+    def page(self, tenant: str, window: PageRequest) -> Page[NamedCalendar | CorruptCalendar]:
         """The tenant's calendars, newest first."""
-        return self.store.calendars.page(window, tenant=tenant)
+        return self.store.calendars.page(tenant, window)
 
-    def users(self, name: str, *, tenant: str) -> int:
+    def users(self, calendar_id: WholeId) -> int:
         """How many schedules observe the calendar, `MOST_COUNTED` at most."""
-        return self.store.calendars.users(name, tenant=tenant)
+        return self.store.calendars.users(calendar_id)
 
     def left(self, named: NamedCalendar) -> int:
         """How many schedules still have to be made anew after the last change, `MOST_COUNTED` at most."""
         return self.store.calendars.left(named)
 
-    def find(self, name: str, *, tenant: str) -> NamedCalendar | CorruptCalendar | None:
+    def find(self, calendar_id: WholeId) -> NamedCalendar | CorruptCalendar | None:
         """As it is stored."""
-        return self.store.calendars.get(name, tenant=tenant)
+        return self.store.calendars.get(calendar_id)
 
-    def get(self, name: str, *, tenant: str) -> NamedCalendar:
+    def get(self, calendar_id: WholeId) -> NamedCalendar:
         """Raises NotFound, and Conflict for one whose document can no longer be read."""
-        found = self.find(name, tenant=tenant)
+        found = self.find(calendar_id)
         if found is None:
-            raise NotFound(f"there is no calendar {name[:64]}")
+            raise NotFound(f"there is no calendar {name_of(calendar_id)[:64]}")
         if isinstance(found, CorruptCalendar):
             raise Conflict(
-                f"the stored calendar {name} is corrupt: {found.reason}. Mend that field in MongoDB, or"
+                f"the stored calendar {found.name} is corrupt: {found.reason}. Mend that field in MongoDB, or"
                 " delete the calendar and create it again"
             )
         return found
 
-    def named_in(self, draft: ScheduleDraft, *, tenant: str) -> ScheduleDraft:
-        """The draft with the calendar that it names. Raises InvalidField when there is none of that name."""
-        return with_calendar(draft, self.store, tenant=tenant)
+    def named_in(self, tenant: str, draft: ScheduleDraft) -> ScheduleDraft:
+        """The draft with the tenant's calendar that it names. Raises InvalidField when there is none of that
+        name."""
+        return with_calendar(tenant, draft, self.store)
 
     def put(
         self,
-        name: str,
+        calendar_id: WholeId,
         calendar: Calendar,
         now: datetime,
         *,
-        tenant: str,
         version: int | None = None,
         absent: bool = False,
     ) -> tuple[NamedCalendar, bool]:
         """The calendar as it is from now on, and whether it is new. `version`: only over that one; `absent`:
         only where there is none. Nothing is written where nothing changes. Raises StaleVersion, Conflict, and
         InvalidField for a name that nothing new may have."""
+        tenant, name = tenant_of(calendar_id), name_of(calendar_id)
         for _ in range(TRIES):
-            old = self.find(name, tenant=tenant)
+            old = self.find(calendar_id)
             if old is None:
                 if version is not None:
                     raise StaleVersion(f"If-Match asks for a calendar {name}, and there is none")
@@ -83,12 +84,12 @@ class CalendarService:
                 made = NamedCalendar(tenant, name, calendar, now, now, holiday_data=data)
                 stored = self.store.calendars.insert(made)
                 if stored is not None:
-                    log.info("calendar.created", message="A calendar was created", calendar=name)
+                    log.info("calendar.created", message="A calendar was created", calendar=calendar_id)
                     return stored, True
                 continue
             if absent:
                 raise StaleVersion(f"there is a calendar {name} already")
-            there = self.get(name, tenant=tenant)
+            there = self.get(calendar_id)
             if version not in (None, there.version):
                 raise StaleVersion(
                     f"the calendar is at version {there.version}, not {version}: read it again, and send the"
@@ -101,31 +102,32 @@ class CalendarService:
                 log.info(
                     "calendar.edited",
                     message="A calendar was edited; beats look at the schedules that observe it",
-                    calendar=name,
+                    calendar=calendar_id,
                     version=changed.version,
                 )
                 return changed, False
         raise Conflict("the calendar is being changed by others at this moment; try again")
 
-    def delete(self, name: str, now: datetime, *, tenant: str, version: int | None = None) -> None:
+    def delete(self, calendar_id: WholeId, now: datetime, *, version: int | None = None) -> None:
         """From now on no request finds the calendar; `Retention` removes it when no request can be about to
         write a schedule that observes it, and none was written. Raises NotFound, StaleVersion, and Conflict
         while schedules observe it."""
-        there = self.find(name, tenant=tenant)
+        name = name_of(calendar_id)
+        there = self.find(calendar_id)
         if there is None:
             raise NotFound(f"there is no calendar {name[:64]}")
         if isinstance(there, NamedCalendar) and version not in (None, there.version):
             raise StaleVersion(f"the calendar is at version {there.version}, not {version}")
-        users = self.users(name, tenant=tenant)
+        users = self.users(calendar_id)
         if users:
             counted = f"{users} or more" if users == MOST_COUNTED else str(users)
             schedules = "1 schedule observes" if users == 1 else f"{counted} schedules observe"
             raise Conflict(
                 f"{schedules} the calendar {name}: give them another by PUT, or calendar null, or delete them"
             )
-        if not self.store.calendars.delete(name, now, tenant=tenant, version=version):
+        if not self.store.calendars.delete(calendar_id, now, version=version):
             raise StaleVersion("the calendar was changed or deleted meanwhile; read it again")
-        log.info("calendar.deleted", message="A calendar was deleted", calendar=name)
+        log.info("calendar.deleted", message="A calendar was deleted", calendar=calendar_id)
 
 
 #: The calendars that one request names, or what is wrong with the name.
@@ -133,17 +135,17 @@ KnownCalendars = dict[str, NamedCalendar | InvalidField]
 
 
 def with_calendar(
-    draft: ScheduleDraft, store: Store, known: KnownCalendars | None = None, *, tenant: str
+    tenant: str, draft: ScheduleDraft, store: Store, known: KnownCalendars | None = None
 ) -> ScheduleDraft:
-    """The draft with the calendar that it names. Raises InvalidField when there is none of that name. `known`
-    keeps what was found, for a request of many drafts."""
+    """The draft with the tenant's calendar that it names. Raises InvalidField when there is none of that
+    name. `known` keeps what was found, for a request of many drafts."""
     name = draft.calendar
     if name is None or isinstance(name, NotGiven):
         return draft
     known = {} if known is None else known
     if name not in known:
         try:
-            known[name] = calendar_named(name, store, tenant=tenant)
+            known[name] = calendar_named(whole_id(tenant, name), store)
         except InvalidField as error:
             known[name] = error
     found = known[name]
@@ -152,15 +154,16 @@ def with_calendar(
     return replace(draft, named_calendar=found)
 
 
-def calendar_named(name: str, store: Store, *, tenant: str) -> NamedCalendar:
+def calendar_named(calendar_id: WholeId, store: Store) -> NamedCalendar:
     """The calendar that a schedule is to observe. Raises InvalidField, with names that come near."""
-    found = store.calendars.known(name, tenant=tenant)
+    found, name = store.calendars.known(calendar_id), name_of(calendar_id)
     if isinstance(found, NamedCalendar):
         return found
     if found is not None:
         raise InvalidField("calendar", f"{name} cannot be read: {found.reason}")
     names = [
-        each.name for each in store.calendars.page(PageRequest(limit=_NAMES_LOOKED_AT), tenant=tenant).rows
+        each.name
+        for each in store.calendars.page(tenant_of(calendar_id), PageRequest(limit=_NAMES_LOOKED_AT)).rows
     ]
     near = get_close_matches(name, names, n=3)
     raise InvalidField(

@@ -10,7 +10,7 @@ from datetime import datetime
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
-from scheduler_app.domain.ids import tenant_of, whole_id
+from scheduler_app.domain.ids import SEPARATOR, name_of, tenant_of, whole_id
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.schedule_draft import ScheduleDraft
@@ -50,21 +50,21 @@ class Creation:
     check_action: Callable[[Action], None]
     new_secret: Callable[[], str]
 
-    def new_seed(self, *, tenant: str) -> str:
+    def new_seed(self) -> str:
         """A fresh seed for a request that a person may send twice; ids made of them rise with time."""
-        return self.store.schedules.new_id(tenant=tenant)
+        return self.store.schedules.new_name()
 
     def create(
         self,
+        tenant: str,
         draft: ScheduleDraft,
         now: datetime,
         *,
-        tenant: str,
         schedule_id: str | None = None,
         request_seed: str | None = None,
         hops: int = 0,
     ) -> Schedule:
-        """Makes a tenant's schedule. `schedule_id`, where one was chosen, is whole (see `domain.tenants`).
+        """Makes a tenant's schedule. `schedule_id` is the one that was chosen.
 
         A request that may be begun again after a crash has a `request_seed`. It becomes the id, unless one
         was chosen, and is stored with the schedule: what the first try has made is found by it, and not made
@@ -73,11 +73,11 @@ class Creation:
         Raises InvalidField, and Conflict when there is a schedule of that id.
         """
         known: KnownDestinations = {}
-        schedule = self._new(draft, self._id(schedule_id, request_seed, tenant), now, hops, known)
+        schedule = self._new(draft, self._id(tenant, schedule_id, request_seed), now, hops, known)
         if not self.store.schedules.insert(schedule, request_seed=request_seed):
-            successor = self._succeed([(schedule, request_seed)], now, tenant)[0]
+            successor = self._succeed([(schedule, request_seed)], now)[0]
             if successor is None:
-                there = self._there(schedule.id, request_seed, tenant)
+                there = self._there(schedule.id, request_seed)
                 if isinstance(there, Conflict):
                     raise there
                 return there
@@ -91,10 +91,10 @@ class Creation:
 
     def create_many(
         self,
+        tenant: str,
         drafts: Sequence[tuple[str | None, ScheduleDraft]],
         now: datetime,
         *,
-        tenant: str,
         request_seed: str | None = None,
         hops: int = 0,
     ) -> list[Schedule | InvalidField | Conflict]:
@@ -107,7 +107,7 @@ class Creation:
         )
         for number, (chosen, draft) in enumerate(drafts):
             try:
-                made = self._id(chosen, request_seeds[number] if request_seeds else None, tenant)
+                made = self._id(tenant, chosen, request_seeds[number] if request_seeds else None)
                 results.append(self._new(draft, made, now, hops, known, calendars))
             except InvalidField as error:
                 results.append(error)
@@ -120,11 +120,11 @@ class Creation:
         again = [wanted[position] for position in sorted(refused)]
         seeded = [(each, request_seeds[number] if request_seeds else None) for number, each in again]
         for (number, schedule), (_, own), successor in zip(
-            again, seeded, self._succeed(seeded, now, tenant), strict=True
+            again, seeded, self._succeed(seeded, now), strict=True
         ):
             if successor is not None:
                 created.append(successor)
-            results[number] = successor or self._there(schedule.id, own, tenant)
+            results[number] = successor or self._there(schedule.id, own)
         if undone := self._undone(created, known, now):
             created = [each for each in created if each.id not in undone]
             for number, each in enumerate(results):
@@ -135,13 +135,14 @@ class Creation:
             self.expand_and_dispatch([each for each in created if each.state is ScheduleState.ACTIVE], now)
         return results
 
-    def _id(self, chosen: str | None, request_seed: str | None, tenant: str) -> str:
+    def _id(self, tenant: str, chosen: str | None, request_seed: str | None) -> str:
         """The id that was chosen, or one made of the request's seed, or a fresh one. Raises InvalidField for
-        an id of another tenant."""
-        if chosen is not None and tenant_of(chosen) != tenant:
-            raise InvalidField("id", "names another tenant: give an id of your own, without a colon")
-        made = whole_id(tenant, request_seed) if request_seed else self.store.schedules.new_id(tenant=tenant)
-        return chosen or made
+        a name that no id can have, and for an id of another tenant."""
+        if chosen is not None and chosen != whole_id(tenant, name_of(chosen)):
+            raise InvalidField("id", "names another tenant")
+        if chosen is not None and SEPARATOR in name_of(chosen):
+            raise InvalidField("id", f"must not have a {SEPARATOR!r} in it: that sets a tenant's name apart")
+        return chosen or whole_id(tenant, request_seed or self.store.schedules.new_name())
 
     def _new(
         self,
@@ -153,11 +154,11 @@ class Creation:
         calendars: KnownCalendars | None = None,
     ) -> Schedule:
         opened = open_draft(draft, self.store.secret_box)
-        opened = with_calendar(opened, self.store, calendars, tenant=tenant_of(schedule_id))
+        opened = with_calendar(tenant_of(schedule_id), opened, self.store, calendars)
         schedule = opened.schedule(schedule_id, now, max_retries=self.max_retries)
         self.check_action(schedule.action)
         check_named_destination(self.store, schedule.action, known)
-        check_notified_destinations(self.store, schedule, tenant=schedule.tenant, known=known)
+        check_notified_destinations(self.store, schedule.tenant, schedule, known)
         if hops:
             schedule = replace(schedule, hops=hops)
         return (
@@ -173,11 +174,11 @@ class Creation:
         deleted = deleted_destination_finder(self.store, known)
         for schedule in made:
             if field := deleted(schedule, schedule.tenant):
-                self.store.schedules.delete(schedule.id, now, tenant=schedule.tenant)
+                self.store.schedules.delete(schedule.id, now)
                 errors[schedule.id] = destination_deleted_error(field)
         return errors
 
-    def _succeed(self, wanted: Sequence[SeededSchedule], now: datetime, tenant: str) -> list[Schedule | None]:
+    def _succeed(self, wanted: Sequence[SeededSchedule], now: datetime) -> list[Schedule | None]:
         """Makes those schedules whose ids deleted ones have.
 
         None stands for the others, and for what a request of the same seed has made before and somebody has
@@ -185,7 +186,7 @@ class Creation:
         """
         if not wanted:
             return []
-        left = self.store.successors.predecessors([schedule.id for schedule, _ in wanted], tenant=tenant)
+        left = self.store.successors.predecessors([schedule.id for schedule, _ in wanted])
         chosen: dict[str, int] = {}
         for position, (schedule, request_seed) in enumerate(wanted):
             deleted = left.get(schedule.id)
@@ -199,7 +200,6 @@ class Creation:
                 left[schedule_id].revision,
                 now,
                 "Withdrawn: the schedule was deleted",
-                tenant=tenant,
             )
         positions = list(chosen.values())
         pairs = [
@@ -214,20 +214,18 @@ class Creation:
             made[position] = schedule if won else None
         return made
 
-    def _there(self, schedule_id: str, request_seed: str | None, tenant: str) -> Schedule | Conflict:
+    def _there(self, schedule_id: str, request_seed: str | None) -> Schedule | Conflict:
         """The schedule that an earlier try of the same request has made, or why the id cannot be used."""
-        made = (
-            self.store.schedules.made_by(request_seed, schedule_id, tenant=tenant) if request_seed else None
-        )
+        made = self.store.schedules.made_by(request_seed, schedule_id) if request_seed else None
         if made is not None:
             return made
-        if self.store.schedules.get(schedule_id, tenant=tenant) is not None:
+        if self.store.schedules.get(schedule_id) is not None:
             return Conflict(
-                f"there is a schedule {schedule_id} already: change it by PUT, or take another id"
+                f"there is a schedule {name_of(schedule_id)} already: change it by PUT, or take another id"
             )
         return Conflict(
-            f"the id {schedule_id} is not to be had: this very request made it before, and it was deleted"
-            " since, or its stored document is corrupt; take another id, or another Idempotency-Key"
+            f"the id {name_of(schedule_id)} is not to be had: this very request made it before, and it was"
+            " deleted since, or its stored document is corrupt; take another id, or another Idempotency-Key"
         )
 
 
@@ -250,37 +248,35 @@ def put_schedule(
     draft: ScheduleDraft,
     now: datetime,
     *,
-    tenant: str,
     conditions: Preconditions,
     hops: int = 0,
 ) -> tuple[Schedule, bool]:
     """The schedule, and whether it was created. Raises StaleVersion where `conditions` are not met, NotFound
     where there is no schedule and the draft lacks fields that a new one needs, InvalidField, Conflict."""
+    name = name_of(schedule_id)
     for _ in range(TRIES):
         try:
             if conditions.absent:
-                manager.get(schedule_id, tenant=tenant)
-                raise StaleVersion(f"there is a schedule {schedule_id} already, and the request forbids that")
-            return manager.edit(
-                schedule_id, draft, now, tenant=tenant, version=conditions.version, hops=hops
-            ), False
+                manager.get(schedule_id)
+                raise StaleVersion(f"there is a schedule {name} already, and the request forbids that")
+            return manager.edit(schedule_id, draft, now, version=conditions.version, hops=hops), False
         except NotFound:
             if conditions.present or conditions.version is not None:
-                raise StaleVersion(f"If-Match asks for a schedule {schedule_id}, and there is none") from None
+                raise StaleVersion(f"If-Match asks for a schedule {name}, and there is none") from None
         missing = _missing_fields(draft)
         if missing:
             raise NotFound(
-                f"there is no schedule {schedule_id} to change; to create it, give {', '.join(missing)} too"
+                f"there is no schedule {name} to change; to create it, give {', '.join(missing)} too"
             )
         try:
-            return creation.create(draft, now, tenant=tenant, schedule_id=schedule_id, hops=hops), True
+            return creation.create(
+                tenant_of(schedule_id), draft, now, schedule_id=schedule_id, hops=hops
+            ), True
         except Conflict:
             # Another request may have created it a moment ago: then it is changed.
-            if creation.store.schedules.get(schedule_id, tenant=tenant) is None:
+            if creation.store.schedules.get(schedule_id) is None:
                 raise
-    raise Conflict(
-        f"the schedule {schedule_id} is being created and deleted by others at this moment; try again"
-    )
+    raise Conflict(f"the schedule {name} is being created and deleted by others at this moment; try again")
 
 
 def _missing_fields(draft: ScheduleDraft) -> list[str]:

@@ -15,7 +15,7 @@ from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleV
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.flow_control import FlowState, Limiter
 from scheduler_app.domain.http_action import HttpAction, http_action
-from scheduler_app.domain.ids import SEPARATOR, check_new_name, tenant_of, whole_id
+from scheduler_app.domain.ids import WholeId, check_new_name, name_of, tenant_of, whole_id
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
@@ -61,41 +61,43 @@ class DestinationService:
         default_factory=lambda: threading.BoundedSemaphore(TESTS_AT_ONCE)
     )
 
-    def page(self, window: PageRequest, *, tenant: str) -> Page[Destination | CorruptDestination]:
+    def page(self, tenant: str, window: PageRequest) -> Page[Destination | CorruptDestination]:
         """The tenant's destinations, newest first."""
-        return self.store.destinations.page(window, tenant=tenant)
+        return self.store.destinations.page(tenant, window)
 
-    def get(self, name: str, *, tenant: str) -> Destination:
+    def get(self, destination_id: WholeId) -> Destination:
         """Raises NotFound, and Conflict for one whose document cannot be read."""
-        found = self.store.destinations.get(whole_id(tenant, name), tenant=tenant)
+        found = self.store.destinations.get(destination_id)
         if found is None:
-            raise NotFound(f"there is no destination {name}")
+            raise NotFound(f"there is no destination {name_of(destination_id)}")
         if isinstance(found, CorruptDestination):
             raise Conflict(unreadable_reason(found))
         return found
 
     def put(
-        self, name: str, draft: DestinationDraft, now: datetime, *, tenant: str, conditions: Preconditions
+        self, destination_id: WholeId, draft: DestinationDraft, now: datetime, *, conditions: Preconditions
     ) -> tuple[Destination, bool]:
         """Makes the destination what the draft says, whatever it was; returns it, and whether it is new.
 
         Raises InvalidField, Conflict, and StaleVersion where `conditions` are not met.
         """
-        own_id = whole_id(tenant, name)
+        name = name_of(destination_id)
         for _ in range(TRIES):
-            old = self.store.destinations.get(own_id, tenant=tenant)
+            old = self.store.destinations.get(destination_id)
             if isinstance(old, CorruptDestination):
                 raise Conflict(unreadable_reason(old))
             _check_conditions(old, name, conditions)
             if old is None:
                 check_new_name(name)
-            made = self._signed(draft.destination(own_id, now, old), draft, now)
+            made = self._signed(draft.destination(destination_id, now, old), draft, now)
             self._check_receiver(made)
             self._check_limits(made)
             if old is not None and _content(made) == _content(old):
                 return old, False
             if old is None and self.store.destinations.insert(made):
-                log.info("destination.created", message="A destination was created", destination=own_id)
+                log.info(
+                    "destination.created", message="A destination was created", destination=destination_id
+                )
                 return made, True
             if old is not None and self.store.destinations.update(made, version=old.version):
                 _log_change(made)
@@ -104,16 +106,16 @@ class DestinationService:
 
     def edit(
         self,
-        name: str,
+        destination_id: WholeId,
         draft: DestinationDraft,
         now: datetime,
         *,
-        tenant: str,
         version: int | None = None,
     ) -> Destination:
         """Changes what is given. Raises NotFound, InvalidField, Conflict, StaleVersion."""
+        name = name_of(destination_id)
         for _ in range(TRIES):
-            old = self.get(name, tenant=tenant)
+            old = self.get(destination_id)
             _check_conditions(old, name, Preconditions(version=version))
             made = self._signed(draft.edit(old, now), draft, now)
             if made is old:
@@ -127,11 +129,11 @@ class DestinationService:
                 return made
         raise _busy_conflict(name)
 
-    def delete(self, name: str, *, tenant: str, version: int | None = None) -> None:
+    def delete(self, destination_id: WholeId, *, version: int | None = None) -> None:
         """Removes the destination and its secrets. Raises NotFound, StaleVersion, and Conflict while
         schedules name it."""
-        own_id = whole_id(tenant, name)
-        found = self.store.destinations.get(own_id, tenant=tenant)
+        name = name_of(destination_id)
+        found = self.store.destinations.get(destination_id)
         if found is None:
             raise NotFound(f"there is no destination {name}")
         if isinstance(found, Destination):
@@ -139,26 +141,27 @@ class DestinationService:
         at = found.version if isinstance(found, Destination) else None
         # Marked first, counted after: a request that stores its name reads the destination again afterwards.
         # One of the two always sees the other.
-        if not self.store.destinations.begin_deletion(own_id, tenant=tenant, version=at):
+        if not self.store.destinations.begin_deletion(destination_id, version=at):
             raise StaleVersion(f"the destination {name} was changed at this moment: read it again")
         try:
-            self._check_unused(own_id, name, tenant)
+            self._check_unused(destination_id)
         except Conflict:
-            self.store.destinations.give_up_deletion(own_id, tenant=tenant)
+            self.store.destinations.give_up_deletion(destination_id)
             raise
-        if not self.store.destinations.delete(own_id, tenant=tenant, version=at):
+        if not self.store.destinations.delete(destination_id, version=at):
             raise StaleVersion(f"the destination {name} was changed at this moment: read it again")
-        log.info("destination.deleted", message="A destination was deleted", destination=own_id)
+        log.info("destination.deleted", message="A destination was deleted", destination=destination_id)
 
-    def _check_unused(self, own_id: str, name: str, tenant: str) -> None:
+    def _check_unused(self, destination_id: WholeId) -> None:
         """Raises Conflict."""
-        users = self.store.destinations.in_use(own_id, tenant=tenant)
+        name = name_of(destination_id)
+        users = self.store.destinations.in_use(destination_id)
         if users:
             raise Conflict(
                 f"{users} schedule{'s' if users > 1 else ''} name{'' if users > 1 else 's'} the destination"
                 f" {name}: give them another one first, or delete them"
             )
-        messages = self.store.destinations.messages_of(own_id, tenant=tenant)
+        messages = self.store.destinations.messages_of(destination_id)
         if messages:
             raise Conflict(
                 f"{messages} message{'s' if messages > 1 else ''} wait{'' if messages > 1 else 's'} for the"
@@ -179,25 +182,22 @@ class DestinationService:
 
     def waiting(self, destination: Destination, flow: FlowState | None) -> int:
         """How many events and messages wait for the destination; `flow` is how it is at this moment."""
-        in_flight = flow.in_flight if flow else None
-        return self.store.destinations.waiting(
-            destination.id, in_flight=in_flight, tenant=tenant_of(destination.id)
-        )
+        return self.store.destinations.waiting(destination.id, in_flight=flow.in_flight if flow else None)
 
-    def test(self, name: str, now: datetime, *, tenant: str) -> DestinationTestResult:
+    def test(self, destination_id: WholeId, now: datetime) -> DestinationTestResult:
         """Sends one request as a schedule's would be sent, at once and outside of the limits. Raises
         NotFound, Conflict."""
-        test_id = whole_id(tenant, f"test-{secrets.token_hex(12)}")
-        draft = ScheduleDraft(name="test", trigger={"on_demand": True}, destination=name)
-        return self.try_out(draft.schedule(test_id, now, max_retries=0), now, tenant=tenant)
+        draft = ScheduleDraft(name="test", trigger={"on_demand": True}, destination=name_of(destination_id))
+        test_id = whole_id(tenant_of(destination_id), "test")
+        return self.try_out(draft.schedule(test_id, now, max_retries=0), now)
 
-    def try_out(self, schedule: Schedule, now: datetime, *, tenant: str) -> DestinationTestResult:
+    def try_out(self, schedule: Schedule, now: datetime) -> DestinationTestResult:
         """Makes one HTTP request as a schedule's event would, at once and outside of all limits. Raises
         NotFound, Conflict."""
-        test_id = whole_id(tenant, f"test-{secrets.token_hex(12)}")
+        test_id = whole_id(schedule.tenant, f"test-{secrets.token_hex(12)}")
         named = http_action(schedule.action).destination
         if named is not None:
-            schedule = self.get(named.rpartition(SEPARATOR)[2], tenant=tenant).applied_to(schedule)
+            schedule = self.get(named).applied_to(schedule)
         schedule = replace(
             schedule, id=test_id, timeout_seconds=min(schedule.timeout_seconds, MAX_TEST_SECONDS)
         )
@@ -240,12 +240,12 @@ def unreadable_reason(found: CorruptDestination) -> str:
     """Why a destination cannot be used, and what to do."""
     if found.readable_elsewhere:
         return (
-            f"the destination {found.id} cannot be read by this process: {found.reason}. Run it with the"
-            " SECRETS_KEY and the release of the other processes"
+            f"the destination {name_of(found.id)} cannot be read by this process: {found.reason}. Run it with"
+            " the SECRETS_KEY and the release of the other processes"
         )
     return (
-        f"the stored document of the destination {found.id} is corrupt: {found.reason}. Mend that field in"
-        " MongoDB, or delete the destination and create it again"
+        f"the stored document of the destination {name_of(found.id)} is corrupt: {found.reason}. Mend that"
+        " field in MongoDB, or delete the destination and create it again"
     )
 
 

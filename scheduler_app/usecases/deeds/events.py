@@ -23,6 +23,7 @@ from scheduler_app.domain.event import (
     is_known_token,
     why_report_is_too_late,
 )
+from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import Store
@@ -43,27 +44,27 @@ WAITING_AT_ONCE = 8
 _cancellation_slots = threading.BoundedSemaphore(WAITING_AT_ONCE)
 
 
-def cancel_claimed(store: Store, event_id: str, message: str, *, tenant: str) -> None:
+def cancel_claimed(store: Store, event_id: str, message: str) -> None:
     """Asks the worker that holds the event to cancel it, and waits for its answer: what the event is then
     says whether it did. `message` is for its history. Raises a STORE_FAULT."""
     if store.mongo.is_dry_run or not _cancellation_slots.acquire(blocking=False):
         return
     try:
-        store.cancel_requests.put(event_id, message, tenant=tenant)
+        store.cancel_requests.put(event_id, message)
         until = monotonic() + ANSWER_SECONDS
-        while _is_open(store, event_id, tenant) and monotonic() < until:
+        while _is_open(store, event_id) and monotonic() < until:
             time.sleep(LOOK_SECONDS)
         store.cancel_requests.remove([event_id])
     finally:
         _cancellation_slots.release()
 
 
-def _is_open(store: Store, event_id: str, tenant: str) -> bool:
+def _is_open(store: Store, event_id: str) -> bool:
     """Whether no worker has cancelled the event or refused to."""
-    found = store.events.get(event_id, tenant=tenant)
+    found = store.events.get(event_id)
     if found is None or found.state is not State.RUNNING:
         return False
-    return store.cancel_requests.stands(event_id, tenant=tenant)
+    return store.cancel_requests.stands(event_id)
 
 
 log = get_logger(__name__)
@@ -96,50 +97,50 @@ class EventService:
     store: Store
     dispatch: Callable[[Sequence[Event], datetime], None]
 
-    def get(self, event_id: str, *, tenant: str) -> EventRecord:
+    def get(self, event_id: str) -> EventRecord:
         """Raises NotFound."""
-        event = self.store.events.get(event_id, tenant=tenant)
+        event = self.store.events.get(event_id)
         if event is None:
-            raise NotFound(f"there is no event {event_id}; it may be beyond the retention")
+            raise NotFound(f"there is no event {name_of(event_id)}; it may be beyond the retention")
         return event
 
-    def cancel(self, event_id: str, now: datetime, *, tenant: str) -> EventRecord:
+    def cancel(self, event_id: str, now: datetime) -> EventRecord:
         """Cancels an event whose request has not begun. Raises NotFound; Conflict when it is in flight or
         final."""
-        event = self.get(event_id, tenant=tenant)
-        if not self.store.cancellations.cancel(event_id, now, WITHDRAWN, tenant=tenant):
-            before, event = event, self.get(event_id, tenant=tenant)
+        event = self.get(event_id)
+        if not self.store.cancellations.cancel(event_id, now, WITHDRAWN):
+            before, event = event, self.get(event_id)
             if event.state is State.RUNNING:
-                cancel_claimed(self.store, event_id, WITHDRAWN, tenant=tenant)
-                event = self.get(event_id, tenant=tenant)
+                cancel_claimed(self.store, event_id, WITHDRAWN)
+                event = self.get(event_id)
             if event.state is not State.CANCELLED or before.state is State.CANCELLED:
                 why = "its history is final" if event.state in FINAL else "its request is in flight"
                 raise Conflict(f"the event is {event.state}: {why}, and it cannot be cancelled")
         log.info("event.cancelled", message="A person cancelled an event", event_id=event_id)
-        return self.get(event_id, tenant=tenant)
+        return self.get(event_id)
 
-    def redrive(self, event_id: str, now: datetime, *, tenant: str) -> EventRecord:
+    def redrive(self, event_id: str, now: datetime) -> EventRecord:
         """Sends a dead letter again, at once. Raises NotFound, and Conflict when it is not one."""
-        event = self.get(event_id, tenant=tenant)
+        event = self.get(event_id)
         schedule_id = event.schedule_id
         if event.state is State.ERROR and event.kind is not Kind.MESSAGE:
             schedule = self.store.schedules.for_delivery([schedule_id]).get(schedule_id)
             if reason := _hopeless_reason(event, schedule):
                 raise Conflict(reason)
-        redriven = self.store.events.redrive([event_id], now, REDRIVEN, tenant=tenant)
+        redriven = self.store.events.redrive([event_id], now, REDRIVEN)
         if not redriven:
-            state = self.get(event_id, tenant=tenant).state
+            state = self.get(event_id).state
             raise Conflict(f"the event is {state}; only one in error can be redriven")
         log.info("event.redriven", message="A person redrove an event", event_id=event_id)
         self.dispatch(redriven, now)
-        return self.get(event_id, tenant=tenant)
+        return self.get(event_id)
 
     def redrive_page(
         self,
+        tenant: str,
         window: PageRequest,
         now: datetime,
         *,
-        tenant: str,
         schedule_id: str | None = None,
         narrowing: EventListFilter = NO_FILTER,
         a_second: float | None = None,
@@ -149,7 +150,7 @@ class EventService:
         `a_second` of them in a second. The first is due at once, or so long after `start`, which is when the
         last one of the page before is due."""
         found = self.store.event_lists.page(
-            window, tenant=tenant, schedule_id=schedule_id, states={State.ERROR}, narrowing=narrowing
+            tenant, window, schedule_id=schedule_id, states={State.ERROR}, narrowing=narrowing
         )
         schedules = self.store.schedules.for_delivery(
             list({event.schedule_id for event in found.rows} - {""})
@@ -164,7 +165,7 @@ class EventService:
             else:
                 skipped.append((event.id, reason))
         due = None if a_second is None else _due_times(len(ids), a_second, start, now)
-        redriven = self.store.events.redrive(ids, now, REDRIVEN, tenant=tenant, due=due) if ids else []
+        redriven = self.store.events.redrive(ids, now, REDRIVEN, due=due) if ids else []
         won = {event.id for event in redriven}
         skipped += [(each, "it is no longer in error") for each in ids if each not in won]
         if redriven:
@@ -180,12 +181,12 @@ class EventService:
         return RedriveResult(len(redriven), skipped, found.next, max(due, default=None) if due else None)
 
     def dismiss_page(
-        self, window: PageRequest, now: datetime, *, tenant: str, narrowing: EventListFilter = NO_FILTER
+        self, tenant: str, window: PageRequest, now: datetime, *, narrowing: EventListFilter = NO_FILTER
     ) -> RedriveResult:
         """Ends the dead letters of a page for good: they are `expired`, and nothing is sent."""
-        page = self.store.event_lists.page(window, tenant=tenant, states={State.ERROR}, narrowing=narrowing)
+        page = self.store.event_lists.page(tenant, window, states={State.ERROR}, narrowing=narrowing)
         ids = [event.id for event in page.rows]
-        count = self.store.events.dismiss(ids, now, DISMISSED, tenant=tenant) if ids else 0
+        count = self.store.events.dismiss(ids, now, DISMISSED) if ids else 0
         if count:
             log.info("events.dismissed", message="A person dismissed dead letters", count=count)
         return RedriveResult(count, [], page.next)
@@ -234,14 +235,14 @@ class CompletionService:
     dispatch: Callable[[Sequence[Event], datetime], None]
     judge_failures: Callable[[str, datetime], bool]
 
-    def complete(self, event_id: str, token: str, now: datetime, *, tenant: str) -> EventRecord:
+    def complete(self, event_id: str, token: str, now: datetime) -> EventRecord:
         """Ends the event as completed. Raises Refused for a wrong token, Conflict where it is too late."""
-        return self._tell(event_id, token, "completed", "", now, tenant)
+        return self._tell(event_id, token, "completed", "", now)
 
-    def fail(self, event_id: str, token: str, reason: str, now: datetime, *, tenant: str) -> EventRecord:
+    def fail(self, event_id: str, token: str, reason: str, now: datetime) -> EventRecord:
         """Ends the event's attempt as failed, so that the next one follows if there is one left. Raises as
         `complete`."""
-        return self._tell(event_id, token, "failed", reason, now, tenant)
+        return self._tell(event_id, token, "failed", reason, now)
 
     def _tell(
         self,
@@ -250,10 +251,9 @@ class CompletionService:
         how: Literal["completed", "failed"],
         reason: str,
         now: datetime,
-        tenant: str,
     ) -> EventRecord:
         for _ in range(COMPLETION_TRIES):
-            awaited = self.store.completions.find(event_id, tenant=tenant)
+            awaited = self.store.completions.find(event_id)
             # A caller without a token must not learn which events exist.
             if not is_known_token(token, awaited.digests if awaited else ()) or awaited is None:
                 raise NotAuthorized(STRANGER)
@@ -261,7 +261,7 @@ class CompletionService:
             if late:
                 raise Conflict(late)
             if late is not None or self._written(awaited, how, reason, now):
-                found = self.store.events.get(event_id, tenant=tenant)
+                found = self.store.events.get(event_id)
                 if found is None:
                     raise NotAuthorized(STRANGER)
                 return found

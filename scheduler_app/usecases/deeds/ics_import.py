@@ -8,6 +8,7 @@ from typing import Literal
 
 from scheduler_app.clock import thread_seconds
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
+from scheduler_app.domain.ids import WholeId, name_of, tenant_of
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.ics import MAX_PARTS, CalendarItem, Series, read_items
@@ -49,9 +50,9 @@ class ImportRequest:
     """All of each schedule but its name and its trigger."""
     timezone: str
     """The zone of times that name none."""
-    id_prefix: str
-    """The id of a schedule is derived from it and from its event's UID: a file that is imported again makes
-    nothing twice."""
+    id_prefix: WholeId
+    """The id of a schedule, which is the same tenant's, is derived from it and from its event's UID: a file
+    that is imported again makes nothing twice."""
     update: bool = False
     """Whether schedules of an earlier import follow the file: those that differ are changed, and those of
     series that their event has no more are deleted."""
@@ -69,7 +70,6 @@ def import_calendar(
     asked: ImportRequest,
     now: datetime,
     *,
-    tenant: str,
     request_seed: str | None = None,
     hops: int = 0,
 ) -> list[ImportedItem]:
@@ -88,24 +88,20 @@ def import_calendar(
         for number, series in wanted
     ]
     ids = {schedule_id for schedule_id, _ in drafts}
-    results = creation.create_many(drafts, now, tenant=tenant, request_seed=request_seed, hops=hops)
+    results = creation.create_many(
+        tenant_of(asked.id_prefix), drafts, now, request_seed=request_seed, hops=hops
+    )
     made: dict[int, list[tuple[Series, SeriesImport | InvalidField | Conflict]]] = {}
     for (number, series), (schedule_id, draft), result in zip(wanted, drafts, results, strict=True):
         done: SeriesImport | InvalidField | Conflict
         if isinstance(result, Schedule):
             done = SeriesImport(result, "created")
         elif isinstance(result, Conflict):
-            done = _update_existing(
-                manager, schedule_id, draft, now, result, update=asked.update, tenant=tenant, hops=hops
-            )
+            done = _update_existing(manager, schedule_id, draft, now, result, update=asked.update, hops=hops)
         else:
             done = result
         made.setdefault(number, []).append((series, done))
-    removed = (
-        _delete_removed_series(manager, asked.id_prefix, items, now, tenant=tenant, kept=ids)
-        if asked.update
-        else {}
-    )
+    removed = _delete_removed_series(manager, asked.id_prefix, items, now, kept=ids) if asked.update else {}
     return [
         ImportedItem(item, tuple(made.get(number, ())), tuple(removed.get(number, ())))
         for number, item in enumerate(items)
@@ -118,19 +114,20 @@ def _update_existing(
     draft: ScheduleDraft,
     now: datetime,
     conflict: Conflict,
-    update: bool,
     *,
-    tenant: str,
+    update: bool,
     hops: int,
 ) -> SeriesImport | InvalidField | Conflict:
     """Updates or refuses a schedule that an earlier import has made."""
     try:
         if not update:
-            there = manager.get(schedule_id, tenant=tenant)
+            there = manager.get(schedule_id)
             if not manager.would_change(there, draft, now):
                 return SeriesImport(there, "unchanged")
-            return Conflict(f"the schedule {schedule_id} exists and differs; give update to change it")
-        found = manager.edit(schedule_id, draft, now, tenant=tenant, hops=hops)
+            return Conflict(
+                f"the schedule {name_of(schedule_id)} exists and differs; give update to change it"
+            )
+        found = manager.edit(schedule_id, draft, now, hops=hops)
         return SeriesImport(found, "changed" if found.updated_at == now else "unchanged")
     except NotFound:
         return conflict
@@ -140,11 +137,10 @@ def _update_existing(
 
 def _delete_removed_series(
     manager: ScheduleService,
-    prefix: str,
+    prefix: WholeId,
     items: Sequence[CalendarItem],
     now: datetime,
     *,
-    tenant: str,
     kept: Collection[str],
 ) -> dict[int, list[str]]:
     """Deletes the schedules of series that their events have no more, and returns their ids. An event that
@@ -156,9 +152,9 @@ def _delete_removed_series(
         made = {_derived_id(prefix, item, item.uid, part): number for part in range(MAX_PARTS)}
         gone |= {schedule_id: number for schedule_id in made if schedule_id not in kept}
     removed: dict[int, list[str]] = {}
-    for schedule_id in sorted(manager.living(list(gone), tenant=tenant)):
+    for schedule_id in sorted(manager.living(list(gone))):
         try:
-            manager.delete(schedule_id, now, tenant=tenant)
+            manager.delete(schedule_id, now)
         except NotFound:
             continue  # another request was quicker
         removed.setdefault(gone[schedule_id], []).append(schedule_id)
@@ -169,10 +165,10 @@ def _series_draft(draft: ScheduleDraft, series: Series) -> ScheduleDraft:
     return replace(draft, name=series.name, trigger={"rrule": series.recurrence}, timezone=series.timezone)
 
 
-def _series_id(prefix: str, item: CalendarItem, series: Series) -> str:
+def _series_id(prefix: WholeId, item: CalendarItem, series: Series) -> WholeId:
     return _derived_id(prefix, item, item.uid or f"{item.name}\n{series.recurrence}", series.part)
 
 
-def _derived_id(prefix: str, item: CalendarItem, named: str, part: int) -> str:
+def _derived_id(prefix: WholeId, item: CalendarItem, named: str, part: int) -> WholeId:
     digest = hashlib.sha256(f"{item.component}\n{named}\n{part}".encode()).hexdigest()
-    return f"{prefix}-{digest[:_ID_DIGITS]}"
+    return WholeId(f"{prefix}-{digest[:_ID_DIGITS]}")

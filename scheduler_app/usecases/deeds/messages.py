@@ -69,7 +69,7 @@ class MessageQuota:
         found = self._counts.get(tenant)
         if found is None or self._elapsed() >= found.until:
             began = self._elapsed()
-            number = self._messages.scheduled_for_later(now, tenant=tenant, most=self.most)
+            number = self._messages.scheduled_for_later(tenant, now, most=self.most)
             ended = self._elapsed()
             found = _Count(number, ended + max(COUNT_LEAST_SECONDS, COUNT_TIMES_ITS_COST * (ended - began)))
         with self._lock:
@@ -122,11 +122,11 @@ class MessageRequest:
         return self._last[1]
 
     def _checked(self, draft: MessageDraft) -> MessageTemplate:
-        common = draft.common(max_retries=self._max_retries, tenant=self._tenant)
+        common = draft.common(self._tenant, max_retries=self._max_retries)
         action = common.action
         self._check_action(action)
         check_named_destination(self._store, action, self.known, default_method=DEFAULT_MESSAGE_METHOD)
-        check_notified_destinations(self._store, common, tenant=self._tenant, known=self.known)
+        check_notified_destinations(self._store, self._tenant, common, self.known)
         named = self.known.get(action.destination or "")
         queue = named.queue_for(common.queue) if isinstance(named, Destination) else common.queue
         return MessageTemplate(common, action.isolation_key, queue)
@@ -167,10 +167,10 @@ class MessageService:
 
     def schedule(
         self,
+        tenant: str,
         draft: MessageDraft,
         now: datetime,
         *,
-        tenant: str,
         request_seed: str | None = None,
         hops: int = 0,
     ) -> ScheduleMessageResult:
@@ -185,7 +185,7 @@ class MessageService:
         later = event.due_at > now
         if later and not self.quota.take(tenant, 1, now):
             # Messages that an earlier try made are in the answer all the same.
-            there = self.find(event.id, tenant=tenant)
+            there = self.find(event.id)
             if there is None:
                 raise self._no_room()
             return _existing_result(event, there)
@@ -193,19 +193,19 @@ class MessageService:
         if record is None:
             if later:
                 self.quota.give_back(tenant, 1)
-            there = self.find(event.id, tenant=tenant)
+            there = self.find(event.id)
             return _existing_result(event, there)
-        for error in self._undone([event], request.known, tenant).values():
+        for error in self._undone([event], request.known).values():
             raise error
         self.dispatch([event], now)
         return _created_result(record)
 
     def schedule_many(
         self,
+        tenant: str,
         drafts: Sequence[MessageDraft],
         now: datetime,
         *,
-        tenant: str,
         request_seed: str | None = None,
         hops: int = 0,
     ) -> list[ScheduleMessageResult | Refusal]:
@@ -222,7 +222,7 @@ class MessageService:
         wanted = self._within_quota(wanted, results, now, tenant)
         records = self.store.messages.insert_many([event for _, event in wanted], now)
         taken = [event.id for (_, event), record in zip(wanted, records, strict=True) if record is None]
-        there = self.store.messages.get_many(taken, tenant=tenant)
+        there = self.store.messages.get_many(taken)
         self.quota.give_back(tenant, sum(event.id in taken and event.due_at > now for _, event in wanted))
         made: list[Event] = []
         for (number, event), record in zip(wanted, records, strict=True):
@@ -234,7 +234,7 @@ class MessageService:
                 results[number] = _existing_result(event, there.get(event.id))
             except Conflict as error:
                 results[number] = error
-        if undone := self._undone(made, request.known, tenant):
+        if undone := self._undone(made, request.known):
             made = [event for event in made if event.id not in undone]
             for number, event in wanted:
                 results[number] = undone.get(event.id, results[number])
@@ -242,9 +242,7 @@ class MessageService:
             self.dispatch(made, now)
         return [each for each in results if each is not None]
 
-    def _undone(
-        self, made: Sequence[Event], known: KnownDestinations, tenant: str
-    ) -> dict[str, InvalidField]:
+    def _undone(self, made: Sequence[Event], known: KnownDestinations) -> dict[str, InvalidField]:
         """Removes those messages again that name a destination which was deleted meanwhile; returns why, by
         their events' ids. One that a worker has claimed by now stays."""
         if not known:
@@ -253,9 +251,9 @@ class MessageService:
         fields = {
             event.id: field
             for event in made
-            if isinstance(event.message, Message) and (field := deleted(event.message, tenant))
+            if isinstance(event.message, Message) and (field := deleted(event.message, event.tenant))
         }
-        removed = self.store.messages.remove_untouched(list(fields), tenant=tenant) if fields else []
+        removed = self.store.messages.remove_untouched(list(fields)) if fields else []
         return {event_id: destination_deleted_error(fields[event_id]) for event_id in removed}
 
     def _within_quota(
@@ -273,7 +271,7 @@ class MessageService:
             later = event.due_at > now
             (refused if later and not room else taken).append((number, event))
             room -= later and room > 0
-        there = self.store.messages.get_many([event.id for _, event in refused], tenant=tenant)
+        there = self.store.messages.get_many([event.id for _, event in refused])
         for number, event in refused:
             try:
                 results[number] = (
@@ -289,53 +287,49 @@ class MessageService:
             " cancel some, wait until some are delivered, or ask an operator for more"
         )
 
-    def page(self, window: PageRequest, *, tenant: str, **choice: Any) -> Page[MessageRecord]:
+    def page(self, tenant: str, window: PageRequest, **choice: Any) -> Page[MessageRecord]:
         """The messages that match, as `Messages.page` of the store has them."""
-        return self.store.messages.page(window, tenant=tenant, **choice)
+        return self.store.messages.page(tenant, window, **choice)
 
-    def find(self, event_id: str, *, tenant: str) -> MessageRecord | None:
+    def find(self, event_id: str) -> MessageRecord | None:
         """The message that the event is."""
-        return self.store.messages.get(event_id, tenant=tenant)
+        return self.store.messages.get(event_id)
 
-    def get(self, message_id: str, *, tenant: str) -> MessageRecord:
-        """Raises NotFound."""
-        return self._get(message_event_id(message_id, tenant=tenant), tenant)
-
-    def cancel(self, message_id: str, now: datetime, *, tenant: str) -> MessageRecord:
-        """Cancels a message whose request has not begun; one that is cancelled already stays as it is.
-
-        Raises NotFound; Conflict where its request is in flight, or it was delivered.
-        """
-        event_id = message_event_id(message_id, tenant=tenant)
-        if self.store.cancellations.cancel(event_id, now, CANCELLED, tenant=tenant):
-            return self._get(event_id, tenant)
-        record = self._get(event_id, tenant)
-        if record.event.state is State.RUNNING:
-            cancel_claimed(self.store, event_id, CANCELLED, tenant=tenant)
-            record = self._get(event_id, tenant)
-        if record.event.state is not State.CANCELLED:
-            raise _too_late_conflict(record, "cancelled")
-        return record
-
-    def reschedule(self, message_id: str, timing: Timing, now: datetime, *, tenant: str) -> MessageRecord:
-        """Moves a message that no worker has claimed to another time. Raises InvalidField, NotFound, and
-        Conflict where its request is in flight, or its history is final."""
-        event_id, instant = message_event_id(message_id, tenant=tenant), timing.instant(now)
-        why = f"Rescheduled to {shown_instant(instant)} by a person or program"
-        moved = self.store.messages.reschedule(event_id, instant, max(instant, now), now, why, tenant=tenant)
-        record = self._get(event_id, tenant)
-        if not moved:
-            raise _too_late_conflict(record, "rescheduled")
-        if record.event.due_at is not None:
-            self.dispatch([_waiting_event(record, record.event.due_at)], now)
-        return record
-
-    def _get(self, event_id: str, tenant: str) -> MessageRecord:
-        record = self.find(event_id, tenant=tenant)
+    def get(self, event_id: str) -> MessageRecord:
+        """The message whose event has that id. Raises NotFound."""
+        record = self.find(event_id)
         if record is None:
             raise NotFound(
                 f"there is no message {message_id_of(event_id)[:128]}; it may be beyond the retention"
             )
+        return record
+
+    def cancel(self, event_id: str, now: datetime) -> MessageRecord:
+        """Cancels a message whose request has not begun; one that is cancelled already stays as it is.
+
+        Raises NotFound; Conflict where its request is in flight, or it was delivered.
+        """
+        if self.store.cancellations.cancel(event_id, now, CANCELLED):
+            return self.get(event_id)
+        record = self.get(event_id)
+        if record.event.state is State.RUNNING:
+            cancel_claimed(self.store, event_id, CANCELLED)
+            record = self.get(event_id)
+        if record.event.state is not State.CANCELLED:
+            raise _too_late_conflict(record, "cancelled")
+        return record
+
+    def reschedule(self, event_id: str, timing: Timing, now: datetime) -> MessageRecord:
+        """Moves a message that no worker has claimed to another time. Raises InvalidField, NotFound, and
+        Conflict where its request is in flight, or its history is final."""
+        instant = timing.instant(now)
+        why = f"Rescheduled to {shown_instant(instant)} by a person or program"
+        moved = self.store.messages.reschedule(event_id, instant, max(instant, now), now, why)
+        record = self.get(event_id)
+        if not moved:
+            raise _too_late_conflict(record, "rescheduled")
+        if record.event.due_at is not None:
+            self.dispatch([_waiting_event(record, record.event.due_at)], now)
         return record
 
     def _request(self, tenant: str) -> MessageRequest:
@@ -359,7 +353,7 @@ class MessageService:
         if draft.draft.signing is True:
             message = replace(message, signing=Signing(self.new_secret(), now))
         return Event(
-            id=message_event_id(draft.id or request_seed or secrets.token_hex(12), tenant=tenant),
+            id=message_event_id(tenant, draft.id or request_seed or secrets.token_hex(12)),
             schedule_id="",
             revision=1,
             run_time=instant,

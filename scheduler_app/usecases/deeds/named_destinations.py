@@ -6,7 +6,7 @@ from scheduler_app.domain.action import Action
 from scheduler_app.domain.destination import Destination, destination_of
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import HttpAction, http_action
-from scheduler_app.domain.ids import SEPARATOR, tenant_of, whole_id
+from scheduler_app.domain.ids import name_of, whole_id
 from scheduler_app.domain.message import DEFAULT_MESSAGE_METHOD as MESSAGE_METHOD
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.notification import Notifying
@@ -29,10 +29,10 @@ def check_named_destination(
 
 
 def check_notified_destinations(
-    store: Store, asking: Schedule | Message, *, tenant: str, known: KnownDestinations | None = None
+    store: Store, tenant: str, asking: Schedule | Message, known: KnownDestinations | None = None
 ) -> None:
-    """Raises InvalidField where `on_success` or `on_failure` names a destination that there is not, or that
-    takes no notification. `known` as in `check_named`."""
+    """Raises InvalidField where `on_success` or `on_failure` of a tenant's schedule or message names a
+    destination that there is not, or that takes no notification. `known` as in `check_named_destination`."""
     known = {} if known is None else known
     for field in Notifying:
         name: str | None = getattr(asking, field.value)
@@ -50,9 +50,9 @@ def _check(
 ) -> None:
     own_id = str(action.destination)
     if own_id not in known:
-        known[own_id] = store.destinations.get(own_id, tenant=tenant_of(own_id))
+        known[own_id] = store.destinations.get(own_id)
     found = known[own_id]
-    name = own_id.rpartition(SEPARATOR)[2]
+    name = name_of(own_id)
     if found is None or _is_being_deleted(found):
         raise InvalidField(
             field, f"there is no destination {name}: create it by PUT /api/v1/destinations/{name}"
@@ -73,11 +73,7 @@ def deleted_destination_finder(
     gone = {
         own_id
         for own_id, found in known.items()
-        if found is not None
-        and (
-            (now := store.destinations.get(own_id, tenant=tenant_of(own_id))) is None
-            or _is_being_deleted(now)
-        )
+        if found is not None and ((now := store.destinations.get(own_id)) is None or _is_being_deleted(now))
     }
 
     def field(asking: Schedule | Message, tenant: str) -> str | None:

@@ -15,6 +15,7 @@ from scheduler_app.domain.action import Action
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.instants import check_storable
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import PAUSED_BY_FAILURES, Pause, Schedule, ScheduleState
@@ -67,20 +68,20 @@ class ScheduleService:
     def _changes(self) -> ScheduleChanges:
         return ScheduleChanges(self.store, self.expand_until, self.expand_and_dispatch, self.on_edit)
 
-    def get(self, schedule_id: str, *, tenant: str, linearizable: bool = False) -> Schedule:
+    def get(self, schedule_id: str, *, linearizable: bool = False) -> Schedule:
         """Raises NotFound, and Conflict for one whose document can no longer be read.
 
         `linearizable`: as it is at this moment, and not as the majority knew it a moment ago.
         """
-        return get_schedule(self.store, schedule_id, tenant=tenant, linearizable=linearizable)
+        return get_schedule(self.store, schedule_id, linearizable=linearizable)
 
-    def living(self, ids: Sequence[str], *, tenant: str) -> set[str]:
+    def living(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids of which there is a schedule, deleted ones aside."""
-        return self.store.schedules.living(ids, tenant=tenant)
+        return self.store.schedules.living(ids)
 
     def would_change(self, schedule: Schedule, draft: ScheduleDraft, now: datetime) -> bool:
         """Whether `edit` would write something. Raises InvalidField."""
-        named = with_calendar(draft, self.store, tenant=schedule.tenant)
+        named = with_calendar(schedule.tenant, draft, self.store)
         is_signed = schedule.signing is not None
         return named.edit(schedule, now) is not schedule or draft.signing not in (NOT_GIVEN, is_signed)
 
@@ -90,14 +91,14 @@ class ScheduleService:
         draft: ScheduleDraft,
         now: datetime,
         *,
-        tenant: str,
         version: int | None = None,
         hops: int = 0,
     ) -> Schedule:
         """`hops` are those of the request: a callback that sets its own schedule again has no end either.
         Raises NotFound, InvalidField, and StaleVersion when `version` is not the schedule's. Nothing is
         written where nothing changes."""
-        opened = with_calendar(open_draft(draft, self.store.secret_box), self.store, tenant=tenant)
+        opened = open_draft(draft, self.store.secret_box)
+        opened = with_calendar(tenant_of(schedule_id), opened, self.store)
 
         known: KnownDestinations = {}
 
@@ -109,7 +110,7 @@ class ScheduleService:
             if changed.action != schedule.action:
                 check_named_destination(self.store, changed.action, known)
             if (changed.on_success, changed.on_failure) != (schedule.on_success, schedule.on_failure):
-                check_notified_destinations(self.store, changed, tenant=tenant, known=known)
+                check_notified_destinations(self.store, changed.tenant, changed, known)
             if draft.signing not in (NOT_GIVEN, schedule.signing is not None):
                 changed = next_version(schedule, now) if changed is schedule else changed
                 changed = replace(changed, signing=Signing(self.new_secret(), now) if draft.signing else None)
@@ -117,8 +118,8 @@ class ScheduleService:
                 return changed
             return replace(changed, hops=hops)
 
-        changed = self._changes.write(schedule_id, now, edited, tenant, version, "edited")
-        if known and (field := deleted_destination_finder(self.store, known)(changed, tenant)):
+        changed = self._changes.write(schedule_id, now, edited, version, "edited")
+        if known and (field := deleted_destination_finder(self.store, known)(changed, changed.tenant)):
             raise Conflict(
                 f"the schedule was changed, but the destination that it names in {field} was deleted at this"
                 " moment: give it another one"
@@ -130,7 +131,6 @@ class ScheduleService:
         schedule_id: str,
         now: datetime,
         *,
-        tenant: str,
         version: int | None = None,
         note: str | None = None,
         until: datetime | None = None,
@@ -152,7 +152,7 @@ class ScheduleService:
             pause = Pause(note=note, until=until)
             return next_version(schedule, now).revise(now, state=ScheduleState.PAUSED, pause=pause)
 
-        return self._changes.write(schedule_id, now, paused, tenant, version, "paused")
+        return self._changes.write(schedule_id, now, paused, version, "paused")
 
     def pause_for_failures(self, failing: Schedule, now: datetime, *, note: str) -> Schedule | None:
         """Pauses a schedule as it was judged: None if it was paused, resumed or edited since, by others or
@@ -169,11 +169,11 @@ class ScheduleService:
             made = schedule.revise(now, state=ScheduleState.PAUSED, pause=Pause(PAUSED_BY_FAILURES, note))
             return made
 
-        changed = self._changes.write(failing.id, now, paused, failing.tenant, None, "paused")
+        changed = self._changes.write(failing.id, now, paused, None, "paused")
         return made if changed is made else None
 
     def resume(
-        self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None, hops: int = 0
+        self, schedule_id: str, now: datetime, *, version: int | None = None, hops: int = 0
     ) -> Schedule:
         """Occurrences after now are made again; `hops` as in `edit`. Raises NotFound, StaleVersion, Conflict,
         InvalidField."""
@@ -186,23 +186,23 @@ class ScheduleService:
             active = next_version(schedule, now).revise(now, state=ScheduleState.ACTIVE)
             return replace(active, hops=max(hops, schedule.hops))
 
-        return self._changes.write(schedule_id, now, resumed, tenant, version, "resumed")
+        return self._changes.write(schedule_id, now, resumed, version, "resumed")
 
-    def delete(self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None) -> None:
+    def delete(self, schedule_id: str, now: datetime, *, version: int | None = None) -> None:
         """Withdraws everything unsent; the history stays readable. Raises NotFound, StaleVersion."""
-        revision = self.store.schedules.delete(schedule_id, now, tenant=tenant, version=version)
+        revision = self.store.schedules.delete(schedule_id, now, version=version)
         if revision is None:
             try:
-                there = self.get(schedule_id, tenant=tenant, linearizable=True)
+                there = self.get(schedule_id, linearizable=True)
             except NotFound:
                 # A previous delete may have crashed after its first write, or MongoDB have refused its
                 # second.
-                for deleted in self.store.successors.predecessors([schedule_id], tenant=tenant).values():
-                    self._withdraw_all(schedule_id, deleted.revision, now, tenant)
+                for deleted in self.store.successors.predecessors([schedule_id]).values():
+                    self._withdraw_all(schedule_id, deleted.revision, now)
                 raise
             raise stale_version(there, version)
         self.on_edit(schedule_id, "deleted", None, None, now)
-        withdrawn = self._withdraw_all(schedule_id, revision, now, tenant)
+        withdrawn = self._withdraw_all(schedule_id, revision, now)
         log.info(
             "schedule.deleted", message="A schedule was deleted", schedule_id=schedule_id, withdrawn=withdrawn
         )
@@ -212,7 +212,6 @@ class ScheduleService:
         schedule_id: str,
         now: datetime,
         *,
-        tenant: str,
         overlap: timedelta,
         version: int | None = None,
     ) -> Signing:
@@ -227,24 +226,24 @@ class ScheduleService:
         def signed(schedule: Schedule) -> Schedule:
             return replace(next_version(schedule, now), signing=signing(schedule.signing))
 
-        changed = self._changes.write(schedule_id, now, signed, tenant, version, "signed")
+        changed = self._changes.write(schedule_id, now, signed, version, "signed")
         return changed.signing or signing(None)
 
-    def unsign(self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None) -> Schedule:
+    def unsign(self, schedule_id: str, now: datetime, *, version: int | None = None) -> Schedule:
         """Removes the signing secrets. Raises NotFound, StaleVersion, Conflict."""
 
         def unsigned(schedule: Schedule) -> Schedule:
             return replace(next_version(schedule, now), signing=None) if schedule.signing else schedule
 
-        return self._changes.write(schedule_id, now, unsigned, tenant, version, "unsigned")
+        return self._changes.write(schedule_id, now, unsigned, version, "unsigned")
 
     def trigger(
-        self, schedule_id: str, now: datetime, *, tenant: str, request_seed: str | None = None, hops: int = 0
+        self, schedule_id: str, now: datetime, *, request_seed: str | None = None, hops: int = 0
     ) -> Event:
         """Calls the callback at once, whatever the rule or the state; once for a `request_seed`, as in
         `Creation.create`.
         `hops` are those of the request. Raises NotFound, Conflict."""
-        schedule = self.get(schedule_id, tenant=tenant)
+        schedule = self.get(schedule_id)
         made = event.manual(
             schedule.id,
             schedule.revision,
@@ -261,10 +260,8 @@ class ScheduleService:
         self.dispatch([made], now)
         return made
 
-    def _withdraw_all(self, schedule_id: str, revision: int, now: datetime, tenant: str) -> int:
-        return self.store.cancellations.cancel_all(
-            schedule_id, revision, now, WITHDRAWN_BY_DELETION, tenant=tenant
-        )
+    def _withdraw_all(self, schedule_id: str, revision: int, now: datetime) -> int:
+        return self.store.cancellations.cancel_all(schedule_id, revision, now, WITHDRAWN_BY_DELETION)
 
 
 def check_pause_end(until: datetime | None, now: datetime) -> None:
@@ -301,7 +298,6 @@ def edit_page(
     page: Page[Schedule | CorruptSchedule],
     now: datetime,
     *,
-    tenant: str,
     hops: int = 0,
     pause: Mapping[str, Any] | None = None,
     seconds: float = PAGE_SECONDS,
@@ -316,9 +312,7 @@ def edit_page(
     check_pause_end((pause or {}).get("until"), now)
     for each in page.rows:
         schedule_id = each.schedule_id if isinstance(each, CorruptSchedule) else each.id
-        reason = _refusal_by_state(verb, each) or _refusal(
-            manager, verb, schedule_id, now, tenant, hops, pause or {}
-        )
+        reason = _refusal_by_state(verb, each) or _refusal(manager, verb, schedule_id, now, hops, pause or {})
         if reason is None:
             count += 1
         else:
@@ -343,18 +337,17 @@ def _refusal(
     verb: BulkAction,
     schedule_id: str,
     now: datetime,
-    tenant: str,
     hops: int,
     pause: Mapping[str, Any],
 ) -> str | None:
     try:
         match verb:
             case BulkAction.PAUSE:
-                manager.pause(schedule_id, now, tenant=tenant, **pause)
+                manager.pause(schedule_id, now, **pause)
             case BulkAction.RESUME:
-                manager.resume(schedule_id, now, tenant=tenant, hops=hops)
+                manager.resume(schedule_id, now, hops=hops)
             case BulkAction.DELETE:
-                manager.delete(schedule_id, now, tenant=tenant)
+                manager.delete(schedule_id, now)
     except (Conflict, InvalidField, NotFound, StaleVersion) as error:
         return str(error)
     return None

@@ -16,6 +16,7 @@ from scheduler_app.domain.backfill import (
 )
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
 from scheduler_app.domain.event import State
+from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.schedule import TICK, OwedRange, Schedule, ScheduleState
 from scheduler_app.domain.stored_fields import Corrupt
 from scheduler_app.store import STORE_FAULTS, Store
@@ -112,12 +113,12 @@ class BackfillService:
         and Conflict while the schedule has another one at work, or the tenant as many as it may have."""
         number = None if request_seed is None else _backfill_number(request_seed)
         if number is not None and self._has_started(schedule, number):
-            return self.progress(schedule.id, tenant=schedule.tenant)
+            return self.progress(schedule.id)
         planned = self.plan(schedule, asked, now)
         if number is not None:
             planned = replace(planned, backfill=replace(planned.backfill, number=number))
         backfills = self.store.backfills
-        if backfills.running(tenant=schedule.tenant, most=MAX_RUNNING) >= MAX_RUNNING:
+        if backfills.running(schedule.tenant, most=MAX_RUNNING) >= MAX_RUNNING:
             raise Conflict(f"{MAX_RUNNING} backfills are at work; wait for one to end, or cancel one")
         if not backfills.start(planned.backfill):
             raise Conflict(
@@ -134,14 +135,14 @@ class BackfillService:
         )
         return planned
 
-    def progress(self, schedule_id: str, *, tenant: str) -> BackfillProgress:
+    def progress(self, schedule_id: str) -> BackfillProgress:
         """Raises NotFound, and Conflict for a document that cannot be read."""
         try:
-            found = self.store.backfills.get(schedule_id, tenant=tenant)
+            found = self.store.backfills.get(schedule_id)
         except Corrupt as error:
-            raise Conflict(f"the stored backfill of {schedule_id} cannot be read: {error}") from None
+            raise Conflict(f"the stored backfill of {name_of(schedule_id)} cannot be read: {error}") from None
         if found is None:
-            raise NotFound(f"the schedule {schedule_id} has had no backfill")
+            raise NotFound(f"the schedule {name_of(schedule_id)} has had no backfill")
         backfills, most = self.store.backfills, MAX_OCCURRENCES
         return BackfillProgress(
             found,
@@ -150,11 +151,11 @@ class BackfillService:
             failed=backfills.ended(found, State.ERROR, most=most),
         )
 
-    def cancel(self, schedule_id: str, now: datetime, *, tenant: str) -> BackfillProgress:
+    def cancel(self, schedule_id: str, now: datetime) -> BackfillProgress:
         """Ends it and withdraws what waits of it; what a worker is about to send is withdrawn by beats if it
         is to be tried again. Raises NotFound."""
-        found = self.progress(schedule_id, tenant=tenant).backfill
-        if self.store.backfills.cancel(schedule_id, now, tenant=tenant):
+        found = self.progress(schedule_id).backfill
+        if self.store.backfills.cancel(schedule_id, now):
             count = self.store.backfills.sweep(found, now, CANCELLED)
             log.info(
                 "backfill.cancelled",
@@ -162,11 +163,11 @@ class BackfillService:
                 schedule_id=schedule_id,
                 withdrawn=count,
             )
-        return self.progress(schedule_id, tenant=tenant)
+        return self.progress(schedule_id)
 
     def _has_started(self, schedule: Schedule, number: str) -> bool:
         try:
-            found = self.store.backfills.get(schedule.id, tenant=schedule.tenant)
+            found = self.store.backfills.get(schedule.id)
         except Corrupt:
             return False
         return found is not None and found.number == number
@@ -180,7 +181,7 @@ class BackfillService:
         )
         owing = any(each.next_run_at <= asked.until for each in schedule.owed)
         if schedule.state is ScheduleState.DELETED:
-            raise NotFound(f"there is no schedule {schedule.id}")
+            raise NotFound(f"there is no schedule {name_of(schedule.id)}")
         if behind or owing:
             raise Conflict("beats are still making occurrences of that time; try again in a moment")
 
@@ -240,7 +241,7 @@ class BackfillDuty:
         backfills, rest = self._store.backfills, backfill.rest
         if rest is None:
             raise Corrupt("nothing says what is left to make")
-        if self._store.schedules.get(backfill.schedule_id, tenant=backfill.tenant) is None:
+        if self._store.schedules.get(backfill.schedule_id) is None:
             ended = replace(backfill, state=BackfillState.CANCELLED, ended_at=now, sweeping=True)
             return replace(ended, reason="The schedule was deleted.")
         waiting = backfills.waiting(backfill, most=MAX_WAITING)
@@ -281,7 +282,7 @@ class BackfillDuty:
         self._store.backfills.advance(replace(backfill, sweeping=bool(left) or late), token)
 
     def _withdraw_cancelled(self, backfill: Backfill, now: datetime) -> None:
-        found = self._store.backfills.get(backfill.schedule_id, tenant=backfill.tenant)
+        found = self._store.backfills.get(backfill.schedule_id)
         if found is None or found.number != backfill.number or found.state is BackfillState.CANCELLED:
             self._store.backfills.sweep(backfill, now, CANCELLED)
 

@@ -110,7 +110,7 @@ class DestinationLimits:
         limited = [each for each in found.values() if isinstance(each, Destination) and each.is_limited]
         if not limited:
             return events
-        later = {
+        later: dict[str, list[Deferral]] = {
             each.id: list(_put_off_until_resumed(by_id[each.id], now)) for each in limited if each.paused
         }
         waiting = [each for each in limited if not each.paused]

@@ -204,14 +204,14 @@ class Retention:
         """Removes deleted calendars. One that a schedule observes, which was written at the moment of the
         deletion, is there again. Raises a STORE_FAULT."""
         calendars = self._store.calendars
-        for tenant, name in calendars.deleted_before(now - CALENDAR_GRACE, limit=PRUNED_CALENDARS_A_PAGE):
-            if calendars.users(name, tenant=tenant):
-                calendars.restore(name, tenant=tenant)
+        for calendar_id in calendars.deleted_before(now - CALENDAR_GRACE, limit=PRUNED_CALENDARS_A_PAGE):
+            if calendars.users(calendar_id):
+                calendars.restore(calendar_id)
                 log.warning(
                     "calendar.restored",
                     message="A calendar is back: a schedule began to observe it while it was deleted",
-                    calendar=name,
+                    calendar=calendar_id,
                 )
             else:
-                calendars.remove(name, tenant=tenant)
-                log.info("calendar.pruned", message="A deleted calendar was removed", calendar=name)
+                calendars.remove(calendar_id)
+                log.info("calendar.pruned", message="A deleted calendar was removed", calendar=calendar_id)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.ids import SEPARATOR, is_message, message_id_of
+from scheduler_app.domain.ids import is_message, message_id_of, name_of
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.notification import PAUSED, SUBJECTS, Notifying, notification
 from scheduler_app.domain.retry import RetryPolicy
@@ -62,7 +62,7 @@ class Notifications:
             return
         told = {
             "schedule": {
-                "id": schedule.id.rpartition(SEPARATOR)[2],
+                "id": name_of(schedule.id),
                 "name": schedule.name,
                 "state": schedule.state.value,
                 "reason": reason,
@@ -121,7 +121,7 @@ def _notification_body(owing: EventOwingNotification) -> Mapping[str, Any]:
     own = (
         {"message_id": message_id_of(event.id)}
         if is_message(event.id)
-        else {"schedule_id": _without_tenant(event.schedule_id)}
+        else {"schedule_id": name_of(event.schedule_id)}
     )
     return {
         "event": {
@@ -138,11 +138,6 @@ def _notification_body(owing: EventOwingNotification) -> Mapping[str, Any]:
         "attempts": attempts,
         "answer": last.get("snippet") or last.get("output", "")[:MAX_OUTPUT],
     }
-
-
-def _without_tenant(whole_id: str) -> str:
-    """The id without its tenant."""
-    return whole_id.rpartition(SEPARATOR)[2]
 
 
 def _attempt_line(line: AttemptEntry) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from datetime import datetime
 
 from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.event import State
-from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.schedule import PAUSED_BY_FAILURES, Schedule, ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.telemetry import get_logger, metrics
@@ -37,7 +36,7 @@ class FailurePausing:
         """Pauses the schedule if its last events all failed; returns whether this call did it. Raises a
         STORE_FAULT."""
         try:
-            schedule = self.manager.get(schedule_id, tenant=tenant_of(schedule_id))
+            schedule = self.manager.get(schedule_id)
         except (NotFound, Conflict):
             return False  # it was deleted meanwhile, or cannot be read
         reason = self._reason(schedule, now)

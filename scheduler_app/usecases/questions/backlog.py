@@ -54,16 +54,16 @@ class BacklogService:
     store: Store
     max_looked_at: int = MAX_LOOKED_AT
 
-    def backlog(self, now: datetime, *, tenant: str) -> BacklogReport:
+    def backlog(self, tenant: str, now: datetime) -> BacklogReport:
         """Raises a STORE_FAULT."""
         backlogs = self.store.backlogs
-        owed = backlogs.owed(now, tenant=tenant, limit=self.max_looked_at)
+        owed = backlogs.owed(tenant, now, limit=self.max_looked_at)
         looked_at = sum(each.number for each in owed)
         count, sampled = looked_at, looked_at >= self.max_looked_at
         if sampled:
-            count = backlogs.count(BacklogFilter(now), tenant=tenant, most=MAX_COUNTED)
-        policies = backlogs.policies(sorted({each.schedule_id for each in owed} - {""}), tenant=tenant)
-        finished = backlogs.finished_since(now - MEASURED, tenant=tenant, most=MAX_FINISHED)
+            count = backlogs.count(tenant, BacklogFilter(now), most=MAX_COUNTED)
+        policies = backlogs.policies(sorted({each.schedule_id for each in owed} - {""}))
+        finished = backlogs.finished_since(tenant, now - MEASURED, most=MAX_FINISHED)
         return BacklogReport(
             at=now,
             count=count,
@@ -78,16 +78,16 @@ class BacklogService:
             finished_per_second=finished / MEASURED.total_seconds(),
         )
 
-    def count(self, which: BacklogFilter, *, tenant: str) -> int:
+    def count(self, tenant: str, which: BacklogFilter) -> int:
         """How many late events an `expire` would give up, page by page; counted up to `MAX_COUNTED`."""
-        return self.store.backlogs.count(which, tenant=tenant, most=MAX_COUNTED)
+        return self.store.backlogs.count(tenant, which, most=MAX_COUNTED)
 
-    def expire(self, which: BacklogFilter, now: datetime, *, tenant: str, limit: int) -> tuple[int, bool]:
+    def expire(self, tenant: str, which: BacklogFilter, now: datetime, *, limit: int) -> tuple[int, bool]:
         """Gives up late events, `limit` at most. Returns how many, and whether there may be more. Events that
         a worker takes meanwhile are sent."""
-        ids = self.store.backlogs.page(which, tenant=tenant, limit=limit)
+        ids = self.store.backlogs.page(tenant, which, limit=limit)
         message = f"Expired: a person gave up what was due before {shown_instant(which.due_before)}"
-        count = self.store.backlogs.expire(ids, which, now, message, tenant=tenant)
+        count = self.store.backlogs.expire(ids, which, now, message)
         metrics.backlog_expired.inc(count)
         if count:
             log.info("backlog.expired", message="A person gave up late events", count=count)

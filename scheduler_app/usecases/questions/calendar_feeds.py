@@ -8,6 +8,7 @@ from typing import Final
 from scheduler_app.domain.calendar_feed import CalendarFeed, feed_of
 from scheduler_app.domain.errors import Conflict, InvalidRecurrence, NotFound
 from scheduler_app.domain.event import UNSENT, Kind
+from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.recurrence import AnyRecurrence, Once, Recurrence
 from scheduler_app.domain.recurrence.standard_rule import StandardRule, standard_rule
 from scheduler_app.domain.schedule import Schedule, ScheduleState
@@ -46,28 +47,28 @@ class CalendarFeedService:
     new_token: Callable[[str], tuple[str, str]]
     """See `domain.calendar_feed`; a dry run makes none."""
 
-    def create(self, name: str, tag: str | None, now: datetime, *, tenant: str) -> tuple[CalendarFeed, str]:
+    def create(self, tenant: str, name: str, tag: str | None, now: datetime) -> tuple[CalendarFeed, str]:
         """A new feed, and its token, which cannot be shown again. Raises Conflict beyond `MAX_FEEDS`."""
         feeds = self.store.calendar_feeds
-        if len(feeds.all(tenant=tenant)) >= MAX_FEEDS:
+        if len(feeds.all(tenant)) >= MAX_FEEDS:
             raise Conflict(
                 f"there are {MAX_FEEDS} calendar feeds already; delete one that is not read any more"
             )
-        feed_id = feeds.new_id(tenant=tenant)
+        feed_id = feeds.new_id(tenant)
         token, digest = self.new_token(feed_id)
         feed = CalendarFeed(feed_id, name, digest, now, tag)
         feeds.insert(feed)
         log.info("calendar_feed.created", message="A calendar feed was created", feed_id=feed_id)
         return feed, token
 
-    def all(self, *, tenant: str) -> list[CalendarFeed | CorruptFeed]:
+    def all(self, tenant: str) -> list[CalendarFeed | CorruptFeed]:
         """A tenant's feeds, newest first."""
-        return self.store.calendar_feeds.all(tenant=tenant)
+        return self.store.calendar_feeds.all(tenant)
 
-    def delete(self, feed_id: str, *, tenant: str) -> None:
+    def delete(self, feed_id: str) -> None:
         """From now on its token opens nothing. Raises NotFound."""
-        if not self.store.calendar_feeds.delete(feed_id, tenant=tenant):
-            raise NotFound(f"there is no calendar feed {feed_id}")
+        if not self.store.calendar_feeds.delete(feed_id):
+            raise NotFound(f"there is no calendar feed {name_of(feed_id)}")
         log.info("calendar_feed.deleted", message="A calendar feed was deleted", feed_id=feed_id)
 
     def opened(self, token: str) -> CalendarFeed | None:
@@ -81,20 +82,24 @@ class CalendarFeedService:
         coming = _coming_entries([schedule], now, MAX_INSTANTS_OF_ONE, left_out)
         window = PageRequest(limit=MAX_PAST_OF_ONE, until=now)
         found = self.store.event_lists.page(
-            window, tenant=schedule.tenant, schedule_id=schedule.id, narrowing=_SHOWN
+            schedule.tenant, window, schedule_id=schedule.id, narrowing=_SHOWN
         )
         if found.next is not None:
             left_out.append(f"past events before the newest {MAX_PAST_OF_ONE}")
         past = _past_entries(found.rows, {schedule.id: schedule.name})
         return write_calendar(
-            schedule.name or schedule.id, coming, past, now=now, description=_left_out_notice(left_out)
+            schedule.name or name_of(schedule.id),
+            coming,
+            past,
+            now=now,
+            description=_left_out_notice(left_out),
         )
 
-    def of_schedules(self, now: datetime, *, tenant: str, tag: str | None) -> bytes:
+    def of_schedules(self, tenant: str, now: datetime, *, tag: str | None) -> bytes:
         """The calendar of a tenant's active schedules, or of those with a tag, and of their past events."""
         left_out: list[str] = []
         page = self.store.schedules.page(
-            PageRequest(limit=MAX_SCHEDULES), tenant=tenant, state=ScheduleState.ACTIVE.value, tag=tag
+            tenant, PageRequest(limit=MAX_SCHEDULES), state=ScheduleState.ACTIVE.value, tag=tag
         )
         schedules = [each for each in page.rows if isinstance(each, Schedule)]
         if page.next is not None:
@@ -103,8 +108,8 @@ class CalendarFeedService:
             left_out.append(f"{len(page.rows) - len(schedules)} schedules whose documents are corrupt")
         coming = _coming_entries(schedules, now, MAX_INSTANTS, left_out)
         found = self.store.event_lists.page(
+            tenant,
             PageRequest(limit=MAX_PAST, until=now),
-            tenant=tenant,
             narrowing=EventListFilter(tag=tag, early_withdrawals=False),
         )
         if found.next is not None:
@@ -162,7 +167,7 @@ def _coming_entries(
 
 
 def _not_evaluated(schedule: Schedule, error: InvalidRecurrence) -> str:
-    return f"{schedule.id}, whose recurrence cannot be evaluated ({error.message})"
+    return f"{name_of(schedule.id)}, whose recurrence cannot be evaluated ({error.message})"
 
 
 def _schedule_entries(
@@ -183,7 +188,7 @@ def _schedule_entries(
     if not when:
         return None
     entry = CalendarEntry(
-        uid=schedule.id,
+        uid=name_of(schedule.id),
         name=schedule.name,
         written_at=schedule.updated_at,
         description="\n".join(said),
@@ -205,7 +210,7 @@ def _past_entry(event: EventRecord, name: str) -> CalendarEntry:
     last = event.status[-1] if event.status else {}
     said = [str(last.get("message", ""))[:_MAX_MESSAGE], f"Attempts: {event.attempt}"]
     return CalendarEntry(
-        uid=event.id,
+        uid=name_of(event.id),
         name=f"{name}: {event.state.value}",
         written_at=event.archived_at or event.due_at or event.run_time,
         description="\n".join(filter(None, said)),

@@ -44,10 +44,10 @@ class ViewedPeriod:
     def schedules(self, store: Store, left_out: list[str]) -> list[Schedule]:
         """The newest schedules that match; appends to `left_out` that there are more."""
         if self.schedule_id is not None:
-            found = store.schedules.get(self.schedule_id, tenant=self.tenant)
+            found = store.schedules.get(self.schedule_id)
             return [found] if isinstance(found, Schedule) else []
         window = PageRequest(limit=MOST_SCHEDULES, seconds=LOOK_SECONDS)
-        page = store.schedules.page(window, tenant=self.tenant, tag=self.tag, destination=self.destination)
+        page = store.schedules.page(self.tenant, window, tag=self.tag, destination=self.destination)
         if page.next is not None:
             shown = (
                 f"all but the newest {len(page.rows)} schedules"
@@ -137,9 +137,9 @@ def _past_outcomes(
     if since >= until:
         return []
     if viewed.schedule_id is not None:
-        return figures.of_schedule(viewed.schedule_id, since, until, tenant=viewed.tenant, most=MOST_EVENTS)
+        return figures.of_schedule(viewed.schedule_id, since, until, most=MOST_EVENTS)
     ids = None if viewed.all_schedules else [each.id for each in schedules]
-    return figures.newest(since, until, tenant=viewed.tenant, most=MOST_EVENTS, schedule_ids=ids)
+    return figures.newest(viewed.tenant, since, until, most=MOST_EVENTS, schedule_ids=ids)
 
 
 def _count_past(
@@ -156,7 +156,7 @@ def _count_past(
         ids = [viewed.schedule_id]
     days = list(_days(viewed.since, min(viewed.until, now), viewed.zone))
     counted = store.event_figures.by_day(
-        [begin for begin, _ in days], days[-1][1], tenant=viewed.tenant, most=MOST_COUNTED, schedule_ids=ids
+        viewed.tenant, [begin for begin, _ in days], days[-1][1], most=MOST_COUNTED, schedule_ids=ids
     )
     for begin, outcomes in counted.items():
         day(begin).outcomes.update(outcomes)
@@ -260,8 +260,8 @@ def heat_map(store: Store, viewed: ViewedPeriod, now: datetime) -> HeatMap:
             left_out[:] = [f"all but the newest {HEAT_MAP_SCHEDULES} schedules"]
         ids = [each.id for each in chosen[:HEAT_MAP_SCHEDULES]]
     since, until, tenant = viewed.since, min(viewed.until, now), viewed.tenant
-    counted = store.hourly_counts.events(ids, since, until, tenant=tenant, most=HEAT_MAP_EVENTS)
-    dead = store.hourly_counts.dead_letters(ids, since, until, tenant=tenant, most=HEAT_MAP_DEAD_LETTERS)
+    counted = store.hourly_counts.events(tenant, ids, since, until, most=HEAT_MAP_EVENTS)
+    dead = store.hourly_counts.dead_letters(tenant, ids, since, until, most=HEAT_MAP_DEAD_LETTERS)
     if not counted.is_whole:
         left_out.append(f"what is beyond the newest {HEAT_MAP_EVENTS} events")
     if not dead.is_whole:

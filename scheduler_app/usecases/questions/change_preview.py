@@ -58,8 +58,8 @@ def edit_effect(store: Store, before: Schedule, after: Schedule, now: datetime) 
     was = {each for each in old if until is None or each <= until}
     will = {each for each in new if until is None or each <= until}
     page = store.event_lists.page(
+        before.tenant,
         PageRequest(limit=MOST_EVENTS, since=cut + TICK),
-        tenant=before.tenant,
         schedule_id=before.id,
         states=LIVING,
         soonest_first=True,
@@ -125,11 +125,11 @@ class ZoneCheck:
     """Where the next page begins; None at the end."""
 
 
-def check_zones(store: Store, window: PageRequest, now: datetime, *, tenant: str) -> ZoneCheck:
+def check_zones(store: Store, tenant: str, window: PageRequest, now: datetime) -> ZoneCheck:
     """Looks at a page of a tenant's active schedules, and changes nothing: what `Rezoning` and
     `Recalendaring` of a beat with the data of this process would move after `now`. Raises a STORE_FAULT."""
     version, holidays, remaking = zone_data_version(), holiday_data_key(), Remaking(store)
-    page = store.schedules.page(window, tenant=tenant, state=ScheduleState.ACTIVE.value)
+    page = store.schedules.page(tenant, window, state=ScheduleState.ACTIVE.value)
     older = [
         each
         for each in page.rows

@@ -7,6 +7,7 @@ from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.event import Kind, State, due
 from scheduler_app.domain.explanation import EventFacts, Explanation, explain
+from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.local_time import instant_at
 from scheduler_app.domain.recurrence import Reason, Recurrence
@@ -24,14 +25,14 @@ OCCURRENCES_LOOKED_AT = 86_400
 
 
 def explain_schedule(
-    store: Store, schedule_id: str, at: datetime, now: datetime, *, tenant: str
+    store: Store, schedule_id: str, at: datetime, now: datetime
 ) -> tuple[Schedule, Explanation, EventRecord | None]:
     """Why a schedule, which may be deleted, fires at `at` or does not; and the event there, if there is one.
 
     A naive `at` is a local time in the schedule's zone. Raises NotFound, Conflict for a schedule that cannot
     be read, and InvalidRecurrence where the answer takes too many steps.
     """
-    schedule = _get_schedule(store, schedule_id, tenant)
+    schedule = _get_schedule(store, schedule_id)
     if at.tzinfo is None:
         at = instant_at(at, zone_of(schedule), schedule.trigger.overlap)
     asked, at = at, _occurrence_due(schedule, at)
@@ -94,25 +95,25 @@ def zone_of(schedule: Schedule) -> str:
     return recurrence.timezone if isinstance(recurrence, Recurrence) else schedule.trigger.timezone
 
 
-def _get_schedule(store: Store, schedule_id: str, tenant: str) -> Schedule:
+def _get_schedule(store: Store, schedule_id: str) -> Schedule:
     found = store.schedules.for_delivery([schedule_id]).get(schedule_id)
-    if isinstance(found, CorruptSchedule) and store.schedules.exists(schedule_id, tenant=tenant):
-        raise Conflict(f"the stored document of {schedule_id} cannot be read: {found.reason}")
-    if not isinstance(found, Schedule) or found.tenant != tenant:
-        raise NotFound(f"there is no schedule {schedule_id}")
+    if isinstance(found, CorruptSchedule) and store.schedules.exists(schedule_id):
+        raise Conflict(f"the stored document of {name_of(schedule_id)} cannot be read: {found.reason}")
+    if not isinstance(found, Schedule):
+        raise NotFound(f"there is no schedule {name_of(schedule_id)}")
     return store.calendars.attach([found])[0]
 
 
 def _missed_facts(store: Store, schedule: Schedule, at: datetime) -> EventFacts | None:
     """The step for an occurrence that was missed with many others, from their common record."""
-    found = store.missed.at(schedule.id, at, tenant=schedule.tenant)
+    found = store.missed.at(schedule.id, at)
     return None if found is None else EventFacts(found[0], State.EXPIRED, found[1])
 
 
 def _newest_event(store: Store, schedule: Schedule, at: datetime) -> EventRecord | None:
     """The newest event that the schedule's rule made for the instant, or a backfill after it."""
     window = PageRequest(limit=EVENTS_AT_ONCE, since=at, until=at + TICK)
-    page = store.event_lists.page(window, tenant=schedule.tenant, schedule_id=schedule.id)
+    page = store.event_lists.page(schedule.tenant, window, schedule_id=schedule.id)
     planned = [event for event in page.rows if event.kind in (Kind.SCHEDULED, Kind.BACKFILL)]
     return max(
         planned,

@@ -98,12 +98,12 @@ class RecentFigures:
     _kept: dict[str, tuple[float, Figures]] = field(default_factory=dict)
     """The figures by tenant, of which a deployment has few."""
 
-    def get(self, now: datetime, *, tenant: str) -> Figures:
+    def get(self, tenant: str, now: datetime) -> Figures:
         """Raises a STORE_FAULT."""
         with self._lock:
             made_at, figures = self._kept.get(tenant, (0.0, None))
             if figures is None or monotonic() - made_at > KEPT_SECONDS:
-                found = self.store.event_figures.newest(now - SPAN, now, tenant=tenant, most=MOST_OUTCOMES)
+                found = self.store.event_figures.newest(tenant, now - SPAN, now, most=MOST_OUTCOMES)
                 figures = figures_of(found, now)
                 self._kept[tenant] = (monotonic(), figures)
             return figures

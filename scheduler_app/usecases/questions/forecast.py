@@ -44,7 +44,7 @@ class ForecastService:
     max_seconds: float = MAX_SECONDS
     max_events: int = MAX_EVENTS
 
-    def forecast(self, buckets: Buckets, now: datetime, *, tenant: str) -> Forecast:
+    def forecast(self, tenant: str, buckets: Buckets, now: datetime) -> Forecast:
         """What falls due in each bucket: by the rules of active schedules, and of events and messages that
         wait. Raises a STORE_FAULT."""
         made = Forecast(buckets)
@@ -52,22 +52,22 @@ class ForecastService:
         # Beats go on expanding while schedules and events are read, in this order. What became an event
         # meanwhile is judged one by one by the cursor that was read; clocks differ by less than this.
         since = now - CLOCKS_DIFFER
-        cursors = self._count_rules(made, outlooks, tenant)
+        cursors = self._count_rules(tenant, made, outlooks)
         if not outlooks:
-            self._count_waiting(made, since, tenant)
+            self._count_waiting(tenant, made, since)
         else:
-            self._count_each_waiting(made, outlooks, since, tenant)
-        self._count_made_meanwhile(made, outlooks, since, cursors, tenant)
+            self._count_each_waiting(tenant, made, outlooks, since)
+        self._count_made_meanwhile(tenant, made, outlooks, since, cursors)
         if outlooks.left_out:
             names = ", ".join(sorted(outlooks.left_out)[:5])
             made.notes.append(f"Of the blackouts {names} the first {MAX_WINDOWS} windows are looked at.")
-        made.overdue = self.store.forecasts.count(EARLIEST, buckets.start, most=MAX_OVERDUE, tenant=tenant)
+        made.overdue = self.store.forecasts.count(tenant, EARLIEST, buckets.start, most=MAX_OVERDUE)
         return made
 
-    def _count_rules(self, made: Forecast, outlooks: BlackoutOutlooks, tenant: str) -> dict[str, datetime]:
+    def _count_rules(self, tenant: str, made: Forecast, outlooks: BlackoutOutlooks) -> dict[str, datetime]:
         """Returns the first occurrence of each schedule that was counted by its rule."""
         began, forecasts = monotonic(), self.store.forecasts
-        total, ids = forecasts.sample(self.max_schedules, tenant=tenant)
+        total, ids = forecasts.sample(tenant, self.max_schedules)
         counts: Counter[Cell] = Counter()
         withheld: Counter[Withheld] = Counter()
         cursors: dict[str, datetime] = {}
@@ -76,7 +76,7 @@ class ForecastService:
             if first and monotonic() - began > self.max_seconds:
                 break
             page = ids[first : first + SCHEDULES_A_READ]
-            found = forecasts.read(page, tenant=tenant)
+            found = forecasts.read(page)
             done += len(page)
             unreadable += len(page) - len(found)
             for each in found:
@@ -107,9 +107,9 @@ class ForecastService:
             made.withheld[became] += round(count * times)
         return cursors
 
-    def _count_waiting(self, made: Forecast, since: datetime, tenant: str) -> None:
+    def _count_waiting(self, tenant: str, made: Forecast, since: datetime) -> None:
         forecasts, buckets = self.store.forecasts, made.buckets
-        rows, seen = forecasts.waiting(buckets, since, limit=self.max_events, tenant=tenant)
+        rows, seen = forecasts.waiting(tenant, buckets, since, limit=self.max_events)
         if seen < self.max_events:
             _add_counts(made, _cells(rows), 1.0)
             return
@@ -118,22 +118,22 @@ class ForecastService:
         most = max(limit, MAX_COUNTED // len(buckets))
         for bucket in range(len(buckets)):
             part = Buckets(buckets.since(bucket), buckets.until(bucket), buckets.width)
-            rows, seen = forecasts.waiting(part, since, limit=limit, tenant=tenant)
+            rows, seen = forecasts.waiting(tenant, part, since, limit=limit)
             rows = [row._replace(bucket=bucket) for row in rows]
             number = seen
             if seen == limit:
-                number = forecasts.count(part.start, part.end, most=most, tenant=tenant)
+                number = forecasts.count(tenant, part.start, part.end, most=most)
             _add_counts(made, _cells(rows), number / seen if seen else 1.0)
 
     def _count_each_waiting(
-        self, made: Forecast, outlooks: BlackoutOutlooks, since: datetime, tenant: str
+        self, tenant: str, made: Forecast, outlooks: BlackoutOutlooks, since: datetime
     ) -> None:
         """As `_count_waiting`, with what blackouts make of each."""
         until, limit = made.buckets.end, self.max_events
-        found = self.store.forecasts.each_waiting(outlooks.begins, until, since, limit=limit, tenant=tenant)
+        found = self.store.forecasts.each_waiting(tenant, outlooks.begins, until, since, limit=limit)
         if len(found) == limit:
             made.notes.append("Of the events that wait there are too many to look at blackouts for each.")
-            self._count_waiting(made, since, tenant)
+            self._count_waiting(tenant, made, since)
             return
         own = {schedule_of(each.id) for each in found} - {""}
         facts = self.store.kill_switches.judged_by(list(own)) if own else {}
@@ -146,14 +146,14 @@ class ForecastService:
 
     def _count_made_meanwhile(
         self,
+        tenant: str,
         made: Forecast,
         outlooks: BlackoutOutlooks,
         since: datetime,
         cursors: dict[str, datetime],
-        tenant: str,
     ) -> None:
         limit, buckets = self.max_events, made.buckets
-        found = self.store.forecasts.made_since(since, buckets, limit=limit, tenant=tenant)
+        found = self.store.forecasts.made_since(tenant, since, buckets, limit=limit)
         if len(found) == limit:
             made.notes.append("More occurrences became events meanwhile than the forecast reads.")
         own = {each.schedule_id for each in found} if outlooks else ()

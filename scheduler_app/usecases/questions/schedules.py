@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler_app.domain.errors import NotFound
+from scheduler_app.domain.ids import WholeId, name_of, whole_id
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
 from scheduler_app.store.paging import Page, PageRequest
@@ -27,18 +28,18 @@ class ScheduleQuestions:
 
     store: Store
 
-    def page(self, window: PageRequest, *, tenant: str, **choice: Any) -> Page[Schedule | CorruptSchedule]:
+    def page(self, tenant: str, window: PageRequest, **choice: Any) -> Page[Schedule | CorruptSchedule]:
         """The schedules that match, as `Schedules.page` of the store has them."""
-        return self.store.schedules.page(window, tenant=tenant, **choice)
+        return self.store.schedules.page(tenant, window, **choice)
 
-    def count(self, *, tenant: str, most: int, **choice: Any) -> tuple[int, bool]:
+    def count(self, tenant: str, *, most: int, **choice: Any) -> tuple[int, bool]:
         """How many `page` would find, and whether there may be more than `most`."""
-        return self.store.schedules.count(tenant=tenant, most=most, **choice)
+        return self.store.schedules.count(tenant, most=most, **choice)
 
-    def check_known(self, schedule_id: str, *, tenant: str) -> None:
+    def check_known(self, schedule_id: WholeId) -> None:
         """Raises NotFound where there is no such schedule, and was none."""
-        if not self.store.schedules.exists(schedule_id, tenant=tenant):
-            raise NotFound(f"there is no schedule {schedule_id}")
+        if not self.store.schedules.exists(schedule_id):
+            raise NotFound(f"there is no schedule {name_of(schedule_id)}")
 
     def even_deleted(self, ids: Collection[str]) -> dict[str, Schedule]:
         """Schedules by id, deleted ones included; none where the document is gone or corrupt."""
@@ -51,10 +52,11 @@ class ScheduleQuestions:
         facts = self.store.kill_switches.judged_by(list(ids)) if ids else {}
         return {schedule_id: tags for schedule_id, (tags, _) in facts.items()}
 
-    def search(self, word: str, window: PageRequest, *, tenant: str) -> SearchResult:
-        """Looks for what a person may mean by `word`."""
+    def search(self, tenant: str, word: str, window: PageRequest) -> SearchResult:
+        """Looks for what a person of the tenant may mean by `word`."""
+        named = whole_id(tenant, word)
         return SearchResult(
-            self.store.schedules.page(window, tenant=tenant, text=word),
-            self.store.schedules.exists(word, tenant=tenant),
-            self.store.events.get(word, tenant=tenant) is not None,
+            self.store.schedules.page(tenant, window, text=word),
+            self.store.schedules.exists(named),
+            self.store.events.get(named) is not None,
         )

@@ -26,3 +26,15 @@ def record(run: Recording, schedules: list[str]) -> None:
     run.deliver()
     for name in schedules:
         ask("PUT", f"/api/v1/schedules/{name}", {"name": f"{name} edited"})
+    ask("GET", "/api/v1/blackouts")
+    ask(
+        "PUT",
+        "/api/v1/blackouts/once",
+        {"run_at": "2040-03-07T00:00:00Z", "duration_seconds": 60, "all": True},
+    )
+    ask("DELETE", "/api/v1/blackouts/night")
+    ask("GET", "/api/v1/blackouts/once")
+    ask("GET", "/api/v1/kill-switch")
+    ask("PUT", "/api/v1/kill-switch", {"destination": "shop", "note": "still"})
+    ask("DELETE", "/api/v1/kill-switch?destination=shop")
+    ask("GET", "/api/v1/kill-switch")

@@ -91,11 +91,11 @@ def test_the_time_to_drain_is_told_by_what_ended_in_the_last_minute(store: Store
     store.events.insert(done, NOON, "made")
     change = {"$set": {"state": "completed", "archived_at": NOON - SECOND}, "$unset": {"due_at": ""}}
     store.mongo.collection("events").update_many({"schedule_id": "done"}, change)
-    found = BacklogService(store).backlog(NOON, tenant=TENANT)
+    found = BacklogService(store).backlog(TENANT, NOON)
     # The message and the last of the other events fall due at noon, or after it.
     assert (found.count, found.finished_per_second) == (8, 0.5)
     assert found.seconds_to_drain == 16
-    few = BacklogService(store, max_looked_at=2).backlog(NOON, tenant=TENANT)
+    few = BacklogService(store, max_looked_at=2).backlog(TENANT, NOON)
     assert (few.count, few.sampled, len(few.by_schedule)) == (8, True, 2)
 
 

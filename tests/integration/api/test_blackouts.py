@@ -71,7 +71,7 @@ def test_two_that_together_are_always_on_are_refused(client: FlaskClient) -> Non
 def test_one_that_somebody_bent_is_named(client: FlaskClient, store: Store) -> None:
     client.put(f"{PATH}/night", json=NIGHT)
     change = {"$set": {"pinned": "no rule"}}
-    store.mongo.collection("blackouts").update_one({"_id": "default/night"}, change)
+    store.mongo.collection("blackouts").update_one({"_id": "night"}, change)
     (shown,) = client.get(PATH).get_json()["blackouts"]
     assert shown["name"] == "night"
     assert "cannot be evaluated" in shown["corrupt"]

@@ -7,7 +7,6 @@ from typing import Any
 from flask.testing import FlaskClient
 
 from scheduler_app.domain.event import Event, Kind, State
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store
 from tests.builders import event, schedule
 from tests.documents import event_document
@@ -119,7 +118,7 @@ def test_a_redriven_event_s_grace_starts_over(
     (made,) = dead(store, now, create()["id"])
     # Four messages of it were lost before it came to its attempt.
     store.mongo.collection("events").update_one({"_id": made.id}, {"$set": {"dispatches": 5, "attempt": 1}})
-    assert store.events.redrive([made.id], now, "again", tenant=TENANT)
+    assert store.events.redrive([made.id], now, "again")
     row = event_document(store, made.id)
     assert (row["dispatches"], row["attempts_before"]) == (0, 1)
     # Two lost messages double the grace once, however much was lost, or tried, before the redrive.

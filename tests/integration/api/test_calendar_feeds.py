@@ -261,4 +261,4 @@ def test_feeds_are_bounded_and_a_corrupt_one_opens_nothing(keyed: Flask, store: 
     refused = client.post("/api/calendar-feeds", json={"name": "x"}, headers=AUTH)
     assert refused.status_code == 409
     services: Services = keyed.extensions["scheduler"]
-    assert len(services.calendar_feeds.all(tenant="default")) == 200
+    assert len(services.calendar_feeds.all("default")) == 200

@@ -12,7 +12,6 @@ from flask.testing import FlaskClient
 
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.usecases.deeds.events import CompletionTimeouts
 from scheduler_app.usecases.duties.housekeeping import Recovery
@@ -82,7 +81,7 @@ def test_an_event_runs_until_its_receiver_completes_it(
     assert "due_at" not in done
     assert done["notify"]["when"] == "on_success"
     assert len(done["attempts"]) == 1
-    found = bench.store.schedules.get("s1", tenant=TENANT)
+    found = bench.store.schedules.get("s1")
     assert isinstance(found, Schedule)
     assert found.last_run is not None
     assert found.last_run.outcome == "completed"
@@ -119,11 +118,11 @@ def test_failures_that_are_told_pause_a_schedule(client: FlaskClient, bench: Ben
     policies: dict[str, Any] = {"max_retries": 0, "pause_after_failures": 2}
     for times in (2, 1):
         event_id, token = awaited(bench, journal, times=times, **policies)
-        found = bench.store.schedules.get("s1", tenant=TENANT)
+        found = bench.store.schedules.get("s1")
         assert isinstance(found, Schedule)
         assert found.state == "active"
         assert tell(client, event_id, "fail", token)[1]["state"] == "error"
-    found = bench.store.schedules.get("s1", tenant=TENANT)
+    found = bench.store.schedules.get("s1")
     assert isinstance(found, Schedule)
     assert found.state == "paused"
 

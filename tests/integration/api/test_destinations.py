@@ -96,7 +96,7 @@ def test_what_is_shown_may_be_put_back_and_changes_nothing(
     answer = client.put(PATH, json=body)
     assert answer.get_json()["result"] == "unchanged"
     assert answer.get_json()["version"] == 1
-    found = store.destinations.get("billing", tenant="default")
+    found = store.destinations.get("billing")
     assert isinstance(found, Destination)
     assert found.auth
     assert found.auth.secret == "canary-password"

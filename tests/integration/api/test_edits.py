@@ -113,9 +113,9 @@ def test_a_page_that_takes_too_long_goes_on_where_it_ended(
         create(tags=["t"])
     manager, after, rounds = app.extensions["scheduler"].manager, None, 0
     while rounds == 0 or after:
-        found = store.schedules.page(PageRequest(limit=10, after=after), tenant=TENANT, tag="t")
+        found = store.schedules.page(TENANT, PageRequest(limit=10, after=after), tag="t")
         with app.test_request_context():  # it notes who asked
-            page = edit_page(manager, BulkAction.DELETE, found, datetime.now(UTC), seconds=0, tenant=TENANT)
+            page = edit_page(manager, BulkAction.DELETE, found, datetime.now(UTC), seconds=0)
         assert page.count == 1
         after, rounds = page.next, rounds + 1
     assert rounds == 3

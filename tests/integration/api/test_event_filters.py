@@ -8,7 +8,6 @@ import pytest
 from flask.testing import FlaskClient
 
 from scheduler_app.domain.event import Event, State
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store, paging
 from scheduler_app.store.events import lists
 from scheduler_app.store.events.outcomes import OutcomeRecord
@@ -144,7 +143,7 @@ def test_history_leaves_out_what_was_withdrawn_before_it_was_due_unless_it_is_as
     store.events.insert(made, now - 3 * HOUR, "made")
     end(store, now - 2 * HOUR, [done], State.COMPLETED, 200)
     for each in (too_late, early):
-        assert store.cancellations.cancel(each.id, now, "withdrawn", tenant=TENANT)
+        assert store.cancellations.cancel(each.id, now, "withdrawn")
     url = f"/api/schedules/{owner}/events/history"
     shown = [row["_id"] for row in client.get(url).get_json()["events"]]
     assert shown == [too_late.id, done.id]

@@ -11,7 +11,6 @@ from flask.testing import FlaskClient
 from scheduler_app.actions.kind import Outcome, Verdict
 from scheduler_app.api.services import Services
 from scheduler_app.domain.event import State
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.worker.attempt import Attempt
@@ -120,7 +119,7 @@ def test_a_redriven_event_has_all_its_retries_again(store: Store, now: datetime)
     made = event(now)
     store.events.insert([made], now, "made")
     fail(store, now, [made.id])
-    store.events.redrive([made.id], now, "again", tenant=TENANT)
+    store.events.redrive([made.id], now, "again")
     one_retry = schedule(now, max_retries=1)
     outcomes = []
     for _ in range(2):

@@ -11,7 +11,6 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from scheduler_app.api.routes import bulk
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store import Store
 from tests.builders import schedule
@@ -66,7 +65,7 @@ def test_what_is_exported_is_taken_back_secrets_too_and_exported_the_same(
     items = [GOOD | item for item in MANY]
     assert client.post("/api/schedules/bulk", json={"schedules": items}).get_json()["created"] == len(MANY)
     first = {line["id"]: line for line in lines(client)}
-    actions = {key: app.extensions["scheduler"].manager.get(key, tenant=TENANT).action for key in first}
+    actions = {key: app.extensions["scheduler"].manager.get(key).action for key in first}
     for item in items:
         given = {name: value for name, value in item.items() if name not in ("rrule", *SECRET)}
         assert given.items() <= first[item["id"]].items()
@@ -78,9 +77,7 @@ def test_what_is_exported_is_taken_back_secrets_too_and_exported_the_same(
     store.mongo.collection("schedules").delete_many({})
     taken = client.post("/api/schedules/bulk", json={"schedules": list(first.values())}).get_json()
     assert taken["created"] == len(MANY), taken
-    assert {
-        key: app.extensions["scheduler"].manager.get(key, tenant=TENANT).action for key in first
-    } == actions
+    assert {key: app.extensions["scheduler"].manager.get(key).action for key in first} == actions
     # A token is another each time; what it holds was compared.
     assert [unsealed(line) for line in lines(client)] == [unsealed(line) for line in first.values()]
     assert {key: occurrences(client, key) for key in first} == before

@@ -29,7 +29,7 @@ MIDNIGHT = NOON + 12 * HOUR
 
 def by_bucket(store: Store, buckets: Buckets, **bounds: Any) -> Counter[int]:
     counts: Counter[int] = Counter()
-    for cell, count in ForecastService(store, **bounds).forecast(buckets, NOON, tenant=TENANT).cells.items():
+    for cell, count in ForecastService(store, **bounds).forecast(TENANT, buckets, NOON).cells.items():
         counts[cell.bucket] += count
     return counts
 
@@ -50,7 +50,7 @@ def test_many_schedules_at_midnight_come_as_they_were_foretold(
         ]
         assert all(store.schedules.insert_many(many))
     buckets = Buckets(MIDNIGHT - MINUTE, MIDNIGHT + 6 * MINUTE, SECOND)
-    made = ForecastService(store, max_seconds=300).forecast(buckets, NOON, tenant=TENANT)
+    made = ForecastService(store, max_seconds=300).forecast(TENANT, buckets, NOON)
     assert made.notes == []
     expansion = Expansion(store, timeframe_seconds=600)
     while expansion.expand_page(MIDNIGHT - 4 * MINUTE).full:
@@ -74,7 +74,7 @@ def test_it_counts_rules_events_messages_and_retries_by_receiver(store: Store) -
     for number in range(3):
         store.messages.insert(message(NOON + 20 * MINUTE, f"m{number}", url="http://c.example/"), NOON)
     store.events.insert([event(NOON - MINUTE, "often")], NOON, "made")
-    made = ForecastService(store).forecast(Buckets(NOON, NOON + HOUR, 15 * MINUTE), NOON, tenant=TENANT)
+    made = ForecastService(store).forecast(TENANT, Buckets(NOON, NOON + HOUR, 15 * MINUTE), NOON)
     found = {(cell.receiver, cell.bucket, cell.source): count for cell, count in sorted(made.cells.items())}
     a, b, c = (f"http://{name}.example:80" for name in "abc")
     assert found == {
@@ -106,7 +106,7 @@ def test_what_blackouts_skip_is_not_counted_and_what_they_postpone_is_counted_at
     # Two windows that touch end together; those of another tenant are of no callback of this one.
     set_blackout(store, Target(TENANT, Scope.SCHEDULE, "postponed"), "postpone", NOON + 5 * HOUR, 1)
     set_blackout(store, Target("acme", Scope.ALL), "skip", NOON, 9)
-    made = ForecastService(store).forecast(Buckets(NOON, NOON + 8 * HOUR, HOUR), NOON, tenant=TENANT)
+    made = ForecastService(store).forecast(TENANT, Buckets(NOON, NOON + 8 * HOUR, HOUR), NOON)
     counts = {
         name: [
             made.cells[Cell(bucket, f"http://{name}.example:80", ForecastSource.RULES)] for bucket in range(8)
@@ -121,9 +121,7 @@ def test_what_blackouts_skip_is_not_counted_and_what_they_postpone_is_counted_at
     assert made.withheld == {Withheld.SKIPPED: 3, Withheld.POSTPONED: 4}
     assert made.notes == []
     # A forecast that begins within a window knows what fell due before it.
-    later = ForecastService(store).forecast(
-        Buckets(NOON + 4 * HOUR, NOON + 8 * HOUR, HOUR), NOON, tenant=TENANT
-    )
+    later = ForecastService(store).forecast(TENANT, Buckets(NOON + 4 * HOUR, NOON + 8 * HOUR, HOUR), NOON)
     found = [later.cells[Cell(bucket, "http://b.example:80", ForecastSource.RULES)] for bucket in range(4)]
     assert found == [0, 0, 5, 1]
 
@@ -134,7 +132,7 @@ def test_a_blackout_of_a_destination_is_one_of_its_schedules(store: Store) -> No
     )
     store.schedules.insert(named)
     set_blackout(store, Target(TENANT, Scope.DESTINATION, "erp"), "skip", NOON + 2 * HOUR, 3)
-    made = ForecastService(store).forecast(Buckets(NOON, NOON + 8 * HOUR, HOUR), NOON, tenant=TENANT)
+    made = ForecastService(store).forecast(TENANT, Buckets(NOON, NOON + 8 * HOUR, HOUR), NOON)
     assert (made.cells.total(), made.withheld) == (5, {Withheld.SKIPPED: 3})
 
 
@@ -145,7 +143,7 @@ def test_events_and_messages_that_wait_are_moved_too(store: Store) -> None:
     set_blackout(store, Target(TENANT, Scope.TAG, "t"), "skip", NOON - MINUTE, 1)
     set_blackout(store, Target(TENANT, Scope.ALL), "postpone", NOON + 5 * MINUTE, 1)
     now = NOON + 10 * SECOND
-    made = ForecastService(store).forecast(Buckets(NOON, NOON + 2 * HOUR, HOUR), now, tenant=TENANT)
+    made = ForecastService(store).forecast(TENANT, Buckets(NOON, NOON + 2 * HOUR, HOUR), now)
     assert made.cells == {Cell(1, "http://c.example:80", ForecastSource.MESSAGES): 1}
     assert made.withheld == {Withheld.SKIPPED: 1, Withheld.POSTPONED: 1}
 
@@ -153,7 +151,7 @@ def test_events_and_messages_that_wait_are_moved_too(store: Store) -> None:
 def test_an_estimate_knows_blackouts(store: Store) -> None:
     store.schedules.insert(schedule(NOON, "often", rrule="FREQ=SECONDLY", tags=("s",)))
     set_blackout(store, Target(TENANT, Scope.TAG, "s"), "skip", NOON + 2 * HOUR, 3)
-    made = ForecastService(store).forecast(Buckets(NOON, NOON + 8 * HOUR, HOUR), NOON, tenant=TENANT)
+    made = ForecastService(store).forecast(TENANT, Buckets(NOON, NOON + 8 * HOUR, HOUR), NOON)
     by_bucket = [sum(made.cells[cell] for cell in made.cells if cell.bucket == each) for each in range(8)]
     assert [round(each / 3_600, 1) for each in by_bucket] == [1, 1, 0, 0, 0, 1, 1, 1]
     assert round(made.withheld[Withheld.SKIPPED] / 3_600, 1) == 3
@@ -173,12 +171,12 @@ def test_beyond_its_bounds_it_samples_and_says_so(store: Store) -> None:
     many = [schedule(NOON, f"s{i}", rrule="FREQ=MINUTELY;COUNT=10") for i in range(40)]
     assert all(store.schedules.insert_many(many))
     buckets = Buckets(NOON, NOON + HOUR, 30 * MINUTE)
-    made = ForecastService(store, max_schedules=10).forecast(buckets, NOON, tenant=TENANT)
+    made = ForecastService(store, max_schedules=10).forecast(TENANT, buckets, NOON)
     assert made.cells.total() == 400
     assert made.notes == ["10 of 40 active schedules, chosen by chance, stand for all of them."]
     Expansion(store, timeframe_seconds=3600).expand_page(NOON)
     later = NOON + MINUTE
-    made = ForecastService(store, max_events=100).forecast(buckets, later, tenant=TENANT)
+    made = ForecastService(store, max_events=100).forecast(TENANT, buckets, later)
     assert made.cells.total() == 400
     assert made.notes == ["Of the events that wait, a part of each bucket stands for all of it."]
 
@@ -190,7 +188,7 @@ def test_its_time_has_a_bound_and_it_says_what_it_had_no_time_for(
     many = [schedule(NOON, f"s{i}", rrule="FREQ=MINUTELY;COUNT=10") for i in range(40)]
     assert all(store.schedules.insert_many(many))
     buckets = Buckets(NOON, NOON + HOUR, HOUR)
-    made = ForecastService(store, max_seconds=-1).forecast(buckets, NOON, tenant=TENANT)
+    made = ForecastService(store, max_seconds=-1).forecast(TENANT, buckets, NOON)
     assert made.cells.total() == 400
     assert made.notes == ["10 of 40 active schedules, chosen by chance, stand for all of them."]
 
@@ -226,7 +224,7 @@ def test_what_cannot_be_read_harms_only_itself(store: Store) -> None:
     store.events.insert([event(NOON + MINUTE, "c"), event(NOON + MINUTE, "d")], NOON, "made")
     bent = {"due_at": [NOON + MINUTE], "origin": 5}
     store.mongo.collection("events").update_one({"schedule_id": "d"}, {"$set": bent})
-    made = ForecastService(store).forecast(Buckets(NOON, NOON + HOUR, HOUR), NOON, tenant=TENANT)
+    made = ForecastService(store).forecast(TENANT, Buckets(NOON, NOON + HOUR, HOUR), NOON)
     assert made.cells.total() == 11
     assert made.notes == ["1 schedules cannot be read or evaluated, and are left out."]
 

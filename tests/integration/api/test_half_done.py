@@ -10,7 +10,6 @@ import pytest
 from flask.testing import FlaskClient
 
 from scheduler_app.domain.event import State
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.store.events import cancellations
@@ -22,7 +21,7 @@ Create = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def active(store: Store, create: Create) -> Schedule:
-    found = store.schedules.get(create()["id"], tenant=TENANT)
+    found = store.schedules.get(create()["id"])
     assert isinstance(found, Schedule)
     return found
 
@@ -54,7 +53,7 @@ def test_a_pause_withdraws_what_one_that_died_had_left(
 def test_a_deletion_withdraws_what_one_that_died_had_left(
     client: FlaskClient, store: Store, active: Schedule, left: str
 ) -> None:
-    assert store.schedules.delete(active.id, active.revised_at, tenant=TENANT)
+    assert store.schedules.delete(active.id, active.revised_at)
     assert state(client, left) == State.READY_QUEUE
     assert client.delete(f"/api/schedules/{active.id}").status_code == 404
     assert state(client, left) == State.CANCELLED

@@ -137,9 +137,9 @@ def test_a_chosen_id_is_found_again_after_a_crash_by_the_same_request_alone(
 
 
 def test_a_late_answer_of_a_lost_lease_is_not_kept(store: Store) -> None:
-    slow = store.idempotency.begin("me", "k", "request", tenant=TENANT)
+    slow = store.idempotency.begin(TENANT, "me", "k", "request")
     records(store).update_one({}, [{"$set": {"lease_until": {"$subtract": ["$$NOW", 1]}}}])
-    second = store.idempotency.begin("me", "k", "request", tenant=TENANT)
+    second = store.idempotency.begin(TENANT, "me", "k", "request")
     assert isinstance(slow, Begun)
     assert isinstance(second, Begun)
     assert slow.request_seed == second.request_seed
@@ -149,7 +149,7 @@ def test_a_late_answer_of_a_lost_lease_is_not_kept(store: Store) -> None:
 
 def test_a_request_that_a_fault_has_broken_off_is_begun_again_at_once_with_its_seed(store: Store) -> None:
     def begin(key: str = "k") -> Begun:
-        found = store.idempotency.begin("owner", key, "request", tenant=TENANT)
+        found = store.idempotency.begin(TENANT, "owner", key, "request")
         assert isinstance(found, Begun)
         return found
 
@@ -158,7 +158,7 @@ def test_a_request_that_a_fault_has_broken_off_is_begun_again_at_once_with_its_s
     second = begin()
     assert (second.request_seed, second.token != first.token) == (first.request_seed, True)
     store.idempotency.release(first)
-    assert isinstance(store.idempotency.begin("owner", "k", "request", tenant=TENANT), InFlight)
+    assert isinstance(store.idempotency.begin(TENANT, "owner", "k", "request"), InFlight)
     store.idempotency.give_up(second)
     assert begin().request_seed != first.request_seed
 
@@ -222,7 +222,7 @@ def test_what_is_kept_for_one_owner_is_bounded_and_others_lose_nothing(
     monkeypatch.setattr(idempotency, "BYTES_BETWEEN_COUNTS", 400)
 
     def keep(owner: str, key: str) -> None:
-        begun = store.idempotency.begin(owner, key, "request", tenant=TENANT)
+        begun = store.idempotency.begin(TENANT, owner, key, "request")
         assert isinstance(begun, Begun)
         assert store.idempotency.finish(begun, 200, {}, b"x" * size)
         # Records of the same millisecond go together.
@@ -231,14 +231,14 @@ def test_what_is_kept_for_one_owner_is_bounded_and_others_lose_nothing(
 
     begun_at, second = store.mongo.server_time() - timedelta(hours=1), itertools.count()
     keep("other", "k")
-    at_work = store.idempotency.begin("me", "at work", "request", tenant=TENANT)
+    at_work = store.idempotency.begin(TENANT, "me", "at work", "request")
     records(store).update_one({"_id": "me:at work"}, {"$set": {"created_at": begun_at}})
     for number in range(4 * answers):
         keep("me", f"k{number:03}")
     kept = sorted(row["_id"] for row in records(store).find({"owner": "me", "answer": {"$exists": True}}))
     assert len(kept) <= (10 + 5 if size == 1 else 3)
     assert kept[-1] == f"me:k{4 * answers - 1:03}"
-    assert isinstance(store.idempotency.begin("other", "k", "request", tenant=TENANT), Answered)
+    assert isinstance(store.idempotency.begin(TENANT, "other", "k", "request"), Answered)
     assert isinstance(at_work, Begun)
     assert store.idempotency.finish(at_work, 200, {}, b"")
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store, paging
 from tests.builders import event, schedule
 
@@ -47,7 +46,7 @@ def test_events_are_listed_newest_run_time_first_within_from_and_to(
 
 def test_events_are_found_by_schedule_and_state(client: FlaskClient, store: Store, now: datetime) -> None:
     store.events.insert([event(now + i * SECOND, f"s{i % 2}") for i in range(20)], now, "made")
-    store.cancellations.cancel_all("s1", 1, now, "gone", tenant=TENANT)
+    store.cancellations.cancel_all("s1", 1, now, "gone")
     for state, schedule_id, count in (
         ("cancelled", "s1", 10),
         ("cancelled", "s0", 0),
@@ -101,7 +100,7 @@ def test_a_rare_state_is_found_however_far_it_is(
 ) -> None:
     monkeypatch.setattr(paging, "MAX_EXAMINED", 50)
     store.events.insert([event(now + i * SECOND, f"s{i == 3}") for i in range(220)], now, "made")
-    store.cancellations.cancel_all("sTrue", 1, now, "gone", tenant=TENANT)
+    store.cancellations.cancel_all("sTrue", 1, now, "gone")
     first = client.get("/api/events?state=cancelled").get_json()
     assert (first["events"], first["next_cursor"] is None) == ([], False)
     assert len(list(walk(client, "/api/events", state="cancelled"))) == 1
@@ -124,7 +123,7 @@ def test_pending_and_history_go_on_by_cursor(
 ) -> None:
     made = create()["id"]
     store.events.insert([event(now + i * SECOND, made) for i in range(20)], now, "made")
-    store.cancellations.cancel_past_cut(made, 2, now + 9 * SECOND, now, "cut", tenant=TENANT)
+    store.cancellations.cancel_past_cut(made, 2, now + 9 * SECOND, now, "cut")
     for which, query in (("pending", {}), ("history", {"include": "cancelled"})):
         found = ids(walk(client, f"/api/schedules/{made}/events/{which}", limit=3, **query))
         assert len(set(found)) == len(found) == 10
@@ -135,7 +134,7 @@ def test_what_is_to_come_is_listed_to_its_end_however_much_is_done(
 ) -> None:
     monkeypatch.setattr(paging, "MAX_EXAMINED", 50)
     store.events.insert([event(now + i * SECOND) for i in range(220)], now, "made")
-    store.cancellations.cancel_all("s1", 1, now, "gone", tenant=TENANT)
+    store.cancellations.cancel_all("s1", 1, now, "gone")
     store.events.insert([event(now + i * SECOND) for i in range(220, 223)], now, "made")
     answer = client.get("/api/schedules/s1/events/pending").get_json()
     assert (len(answer["events"]), answer["next_cursor"]) == (3, None)

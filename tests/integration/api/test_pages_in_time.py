@@ -54,9 +54,9 @@ def test_a_list_that_looks_too_long_goes_on_by_its_link(
     client: FlaskClient, store: Store, now: datetime, many: None, address: str, pattern: str, patch: Patch
 ) -> None:
     if "messages" in address:
-        store.cancellations.cancel(message_event_id("m0", tenant="default"), now, "no", tenant="default")
+        store.cancellations.cancel(message_event_id("default", "m0"), now, "no")
     else:
-        store.cancellations.cancel_all("s0", 1, now, "no", tenant="default")
+        store.cancellations.cancel_all("s0", 1, now, "no")
     patch("scheduler_app.api.pages.schedules.ROWS", 1)
     for name in ("schedules", "events", "messages"):
         patch(f"scheduler_app.api.pages.{name}.LOOK_SECONDS", 60.0)

@@ -8,7 +8,6 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from scheduler_app.domain.event import State
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store
 from tests.builders import event
 
@@ -45,7 +44,7 @@ def test_the_seed_s_create_update_and_delete_word_for_word(client: FlaskClient, 
     made = send(client, "POST", "/api/schedules", CREATE)
     assert made.status_code == 201
     path = f"/api/schedules/{made.get_json()['id']}"
-    stored = store.schedules.get(made.get_json()["id"], tenant=TENANT)
+    stored = store.schedules.get(made.get_json()["id"])
     assert dict(stored.action.headers)["Authorization"] == "Bearer abc123"  # type: ignore[union-attr]
     assert stored.action.body.data == b'{"task":"backup"}'  # type: ignore[union-attr]
     changed = send(client, "PUT", path, UPDATE)

@@ -12,7 +12,6 @@ from werkzeug.test import TestResponse
 
 from scheduler_app.api.services import Services
 from scheduler_app.domain.event import Kind, State
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.triggers import ONE_OF
 from scheduler_app.store import Store
@@ -30,7 +29,7 @@ def put(client: FlaskClient, body: dict[str, Any], query: str = "", **headers: s
 
 
 def stored(store: Store, schedule_id: str = "mine") -> Schedule:
-    found = store.schedules.get(schedule_id, tenant=TENANT)
+    found = store.schedules.get(schedule_id)
     assert isinstance(found, Schedule)
     return found
 
@@ -133,7 +132,7 @@ def test_what_a_deleted_schedule_has_left_is_not_sent_by_its_successor(
     retrying, late = event(now - HOUR, "mine"), event(now + HOUR, "mine")
     manual = event(now - 2 * HOUR, "mine")._replace(id="mine-manual-1", kind=Kind.MANUAL)
     store.events.insert([retrying, manual], now, "made")
-    assert store.schedules.delete("mine", now, tenant=TENANT) == 1
+    assert store.schedules.delete("mine", now) == 1
     assert put(client, BODY).status_code == 201
     states = {row["_id"]: row["state"] for row in store.mongo.collection("events").find({})}
     assert {states[each.id] for each in (retrying, manual)} == {"cancelled"}

@@ -9,7 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from scheduler_app.domain.calendars import Calendar, holiday_data_key, holiday_data_version
-from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.recurrence import zone_data_version
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
@@ -62,7 +62,7 @@ def test_a_schedule_that_would_move_is_told_with_its_moves(client: FlaskClient, 
 
 def observing(store: Store, schedule_id: str, moved: timedelta, calendar: str = "swiss") -> Schedule:
     """A schedule whose calendar an older release of the `holidays` package computed."""
-    known = calendar_named(calendar, store, tenant=TENANT)
+    known = calendar_named(WholeId(calendar), store)
     made = schedule(
         *(CREATED, schedule_id),
         rrule="DTSTART:20400102T090000Z\nRRULE:FREQ=DAILY",
@@ -79,8 +79,8 @@ def observing(store: Store, schedule_id: str, moved: timedelta, calendar: str = 
 
 def test_what_newer_holiday_data_would_move_is_told(client: FlaskClient, store: Store) -> None:
     calendars = CalendarService(store)
-    calendars.put("swiss", Calendar.of(country="CH"), CREATED, tenant=TENANT)
-    calendars.put("own", Calendar.of(), CREATED, tenant=TENANT)
+    calendars.put(WholeId("swiss"), Calendar.of(country="CH"), CREATED)
+    calendars.put(WholeId("own"), Calendar.of(), CREATED)
     stored = store.mongo.collection("calendars")
     stored.update_one({"name": "swiss"}, {"$set": {"holiday_data": holiday_data_key("0.9")}})
     observing(store, "moves", -timedelta(days=1))
@@ -103,7 +103,7 @@ def test_what_newer_holiday_data_would_move_is_told(client: FlaskClient, store: 
 def test_the_check_changes_nothing(client: FlaskClient, store: Store) -> None:
     old = computed_with_old_data(store, "moves", HOUR)
     check(client)
-    found = store.schedules.get("moves", tenant=TENANT)
+    found = store.schedules.get("moves")
     assert isinstance(found, Schedule)
     assert (found.revision, found.zone_data, found.next_run_at) == (1, "2020a", old.next_run_at)
 

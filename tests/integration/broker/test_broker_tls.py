@@ -16,6 +16,7 @@ from scheduler_app.config import Settings
 from scheduler_app.config.settings import BrokerTls
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.usecases.duties.dispatch_selection import Batch
 from tests.processes import PATIENCE_SECONDS
 from tests.tls_brokers import KINDS, TlsBroker, tls_broker
@@ -85,7 +86,9 @@ def test_tasks_of_others_go_by_tls_to_those_who_are_known(broker: TlsBroker) -> 
 def test_limits_are_counted_by_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flow_control, "TIMEOUT_SECONDS", PATIENCE_SECONDS)
     now = datetime(2026, 1, 5, tzinfo=UTC)
-    limited = Destination(id="d", url="http://127.0.0.1:9/", created_at=now, updated_at=now, concurrency=1)
+    limited = Destination(
+        id=WholeId("d"), url="http://127.0.0.1:9/", created_at=now, updated_at=now, concurrency=1
+    )
     with tls_broker("redis", tmp_path) as broker:
         tls = BrokerTls(broker.ca_bundle, broker.client_certificate)
         limiter = RedisLimiter.of_url(broker.url, "test:", tls)

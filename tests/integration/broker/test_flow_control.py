@@ -24,6 +24,7 @@ from scheduler_app.domain.flow_control import (
     ReceiverAnswer,
     WaitReason,
 )
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.embedded import Redis
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -62,7 +63,7 @@ def _answers_nothing(server: Redis) -> Iterator[None]:
 
 
 def destination(name: str = "d", **fields: Any) -> Destination:
-    return Destination(id=name, url="http://x/", created_at=NOW, updated_at=NOW, **fields)
+    return Destination(id=WholeId(name), url="http://x/", created_at=NOW, updated_at=NOW, **fields)
 
 
 def ids(count: int, first: int = 0) -> list[str]:

@@ -12,7 +12,7 @@ from scheduler_app.client import AsyncScheduler, Scheduler, SchedulerError
 from scheduler_app.config import Settings
 from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
-from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.embedded import Mongod
 from scheduler_app.store import Store
@@ -35,7 +35,7 @@ def name(request: pytest.FixtureRequest, mongod_server: Mongod, database_name: s
     )
     yield found
     store.mongo.collection("calendars").delete_many({})
-    store.blackouts.delete(found, tenant=TENANT)
+    store.blackouts.delete(WholeId(found))
     store.close()
 
 

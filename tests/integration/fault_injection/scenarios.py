@@ -138,7 +138,7 @@ def crashed(world: World) -> None:
 def deleted_long_ago(world: World) -> None:
     scheduled(world)
     world.schedule("old", first=100)
-    assert world.store.schedules.delete("old", at(0) - timedelta(days=400), tenant=TENANT)
+    assert world.store.schedules.delete("old", at(0) - timedelta(days=400))
     row = {"_id": "old", "v": 1, "tenant": TENANT, "deleted_at": LONG_AGO}
     world.database["calendars"].insert_one(row | {"_id": "default/old", "name": "old"})
 

@@ -23,7 +23,6 @@ from scheduler_app.broker.redis.backend import key_prefix
 from scheduler_app.config import Settings
 from scheduler_app.domain.backfill import BackfillState
 from scheduler_app.domain.event import FINAL, LIVING
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.worker import Pipeline
@@ -239,7 +238,7 @@ class World:
     def expand(self, until: datetime, *ids: str) -> None:
         process = self.process()
         made = process.made
-        written = [made.manager.get(each, tenant=TENANT) for each in ids or [SCHEDULE]]
+        written = [made.manager.get(each) for each in ids or [SCHEDULE]]
         made.expansion.expand_these(written, at(-60), until)
         process.close()
 

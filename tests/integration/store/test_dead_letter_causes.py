@@ -23,7 +23,7 @@ def test_causes_are_counted_the_most_frequent_first(store: Store, now: datetime)
     for number in range(3):
         fail(store, now, number, status_code=503)
     fail(store, now, 3, status_code=None, error="timed out")
-    found = store.event_lists.dead_letter_causes(tenant="default", most=100).rows
+    found = store.event_lists.dead_letter_causes("default", most=100).rows
     assert [(each.status, each.error, each.count) for each in found] == [
         (503, None, 3),
         (None, "timed out", 1),
@@ -34,7 +34,7 @@ def test_causes_are_counted_the_most_frequent_first(store: Store, now: datetime)
 def test_only_the_newest_are_read(store: Store, now: datetime) -> None:
     for number in range(5):
         fail(store, now, number, status_code=500 + number)
-    found = store.event_lists.dead_letter_causes(tenant="default", most=2).rows
+    found = store.event_lists.dead_letter_causes("default", most=2).rows
     assert {each.status for each in found} == {503, 504}
 
 
@@ -50,7 +50,7 @@ def test_corrupt_dead_letters_do_not_hide_the_others(store: Store, now: datetime
             for number, each in enumerate(bent)
         ]
     )
-    found = store.event_lists.dead_letter_causes(tenant="default", most=100).rows
+    found = store.event_lists.dead_letter_causes("default", most=100).rows
     assert sum(each.count for each in found) == 3
     assert (503, 1) in [(each.status, each.count) for each in found]
 
@@ -65,7 +65,7 @@ def test_a_cause_names_its_schedules_and_is_narrowed_by_time_and_tag(store: Stor
     store.mongo.collection("schedules").insert_many(rows)
 
     def found(**filters: Any) -> list[tuple[int | None, int, tuple[str, ...]]]:
-        causes = store.event_lists.dead_letter_causes(tenant="default", most=100, **filters)
+        causes = store.event_lists.dead_letter_causes("default", most=100, **filters)
         return [(each.status, each.count, each.schedules) for each in causes.rows]
 
     assert found() == [(503, 3, ("s0", "s1", "s2")), (500, 1, ("s9",))]
@@ -79,4 +79,4 @@ def test_how_many_were_read_does_not_depend_on_the_tag(store: Store, now: dateti
     for number in range(3):
         fail(store, now, number, status_code=503)
     for tag in (None, "nothing has it"):
-        assert store.event_lists.dead_letter_causes(tenant="default", most=2, tag=tag).read == 2
+        assert store.event_lists.dead_letter_causes("default", most=2, tag=tag).read == 2

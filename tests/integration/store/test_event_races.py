@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.event import FINAL, TRANSITIONS, State
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from tests.builders import event
@@ -76,11 +75,9 @@ class Hands:
         """The cut of an edit, and a worker that has read of it after its claim; a person's cancel."""
         chance = self.draw.random()
         if chance < 0.1:
-            self.store.cancellations.cancel_past_cut(
-                "s1", 2, self.now - SECOND, self.now, "cut", tenant=TENANT
-            )
+            self.store.cancellations.cancel_past_cut("s1", 2, self.now - SECOND, self.now, "cut")
         elif chance < 0.15:
-            self.store.cancellations.cancel(self.event_id, self.now, "withdrawn", tenant=TENANT)
+            self.store.cancellations.cancel(self.event_id, self.now, "withdrawn")
         elif chance < 0.2 and self.claims:
             self.store.claims.cancel_claimed([self.event_id], self.draw.choice(self.claims), self.now, "void")
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.event import FINAL, LIVING, MAX_ISOLATED_LOSSES, Event, State
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.documents import to_event
@@ -69,7 +68,7 @@ def test_a_redriven_event_that_has_ended_before_it_is_read_back_is_among_the_red
         return read(*arguments, **options)
 
     monkeypatch.setattr(store.events, "_majority", SimpleNamespace(find=read_later))
-    redriven = store.events.redrive([made.id], now, "redriven", tenant=TENANT)
+    redriven = store.events.redrive([made.id], now, "redriven")
     assert [each.id for each in redriven] == [made.id]
     assert lines(store, made.id)[-2:] == ["running", "completed"]
 
@@ -101,7 +100,7 @@ def test_a_claim_knows_an_event_that_came_back_by_what_it_became(
     token, _ = claim(store, now, brought_back.id)
     store.outcomes.record([record(brought_back.id, token, State.ERROR, now)])
     store.mongo.collection("events").update_one({"_id": brought_back.id}, {"$set": {"attempt": 0}})
-    store.events.redrive([brought_back.id], now + 2 * SECOND, "redriven", tenant=TENANT)
+    store.events.redrive([brought_back.id], now + 2 * SECOND, "redriven")
     ids = [fresh.id, tried.id, brought_back.id]
     won = [
         each
@@ -443,7 +442,7 @@ def test_a_cut_cancels_what_older_revisions_hold_after_it_and_nothing_else(
     newer, other = event(now + SECOND, revision=2), event(now + SECOND, schedule_id="s2")
     store.events.insert([owed, cut, running, newer, other], now, "made")
     claim(store, now + 2 * SECOND, running.id)
-    assert store.cancellations.cancel_past_cut("s1", 2, now, now, "withdrawn", tenant=TENANT) == 1
+    assert store.cancellations.cancel_past_cut("s1", 2, now, now, "withdrawn") == 1
     states = {e.id: document(store, e.id)["state"] for e in (owed, cut, running, newer, other)}
     assert states == {
         owed.id: "ready_queue",
@@ -452,7 +451,7 @@ def test_a_cut_cancels_what_older_revisions_hold_after_it_and_nothing_else(
         newer.id: "ready_queue",
         other.id: "ready_queue",
     }
-    assert store.cancellations.look_past_cut("s1", 2, now, tenant=TENANT).running
+    assert store.cancellations.look_past_cut("s1", 2, now).running
 
 
 def test_after_a_cut_the_last_sent_occurrence_is_known(store: Store, now: datetime) -> None:
@@ -460,8 +459,8 @@ def test_after_a_cut_the_last_sent_occurrence_is_known(store: Store, now: dateti
     store.events.insert([sent, unsent], now, "made")
     token, _ = claim(store, now + SECOND, sent.id)
     store.outcomes.record([record(sent.id, token, State.COMPLETED, now)])
-    store.cancellations.cancel_past_cut("s1", 2, now, now, "withdrawn", tenant=TENANT)
-    past = store.cancellations.look_past_cut("s1", 2, now, tenant=TENANT)
+    store.cancellations.cancel_past_cut("s1", 2, now, now, "withdrawn")
+    past = store.cancellations.look_past_cut("s1", 2, now)
     assert (past.running, past.last_sent) == (False, now + SECOND)
 
 
@@ -470,9 +469,9 @@ def test_what_a_lost_worker_may_have_sent_stays_owed_past_a_cut(store: Store, no
     store.events.insert([begun, waiting], now, "made")
     claim(store, now + SECOND, begun.id, lease=-1)
     store.recoveries.recover_workers(now + SECOND, delay_seconds=2, limit=10)
-    assert store.cancellations.cancel_past_cut("s1", 2, now, now, "withdrawn", tenant=TENANT) == 1
+    assert store.cancellations.cancel_past_cut("s1", 2, now, now, "withdrawn") == 1
     assert document(store, begun.id)["state"] == "retrying"
-    assert store.cancellations.look_past_cut("s1", 2, now, tenant=TENANT).last_sent == now + SECOND
+    assert store.cancellations.look_past_cut("s1", 2, now).last_sent == now + SECOND
 
 
 def test_histories_keep_their_first_line_and_their_last_fifty(store: Store, now: datetime) -> None:
@@ -507,7 +506,7 @@ def test_nothing_moves_a_finished_event(store: Store, now: datetime, state: Stat
     before = document(store, made.id)
     assert claim(store, now, made.id)[1] == []
     assert take(store.outbox, now, limit=10, lease_seconds=600)[1] == []
-    assert store.cancellations.cancel_all("s1", 1, now, "withdrawn", tenant=TENANT) == 0
+    assert store.cancellations.cancel_all("s1", 1, now, "withdrawn") == 0
     assert store.claims.give_back([made.id], token, now, "back") == 0
     assert store.recoveries.recover_workers(now, delay_seconds=0, limit=10) == ([], [])
     assert document(store, made.id) == before

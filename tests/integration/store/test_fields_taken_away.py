@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
 from tests.builders import schedule
@@ -45,6 +44,6 @@ def test_an_edit_takes_a_field_away(store: Store, now: datetime, field: str) -> 
 
 
 def _stored(store: Store, schedule_id: str) -> Schedule:
-    found = store.schedules.get(schedule_id, tenant=TENANT)
+    found = store.schedules.get(schedule_id)
     assert isinstance(found, Schedule), found
     return found

@@ -56,7 +56,7 @@ def test_a_message_is_stored_once_and_its_claim_brings_it_whole(store: Store, no
     record = store.messages.insert(made, now)
     assert record is not None
     assert store.messages.insert(secret_message(now), now) is None
-    assert store.messages.get(made.id, tenant=TENANT) == record
+    assert store.messages.get(made.id) == record
     assert record.event.state is State.READY_QUEUE
     assert record.event.kind is Kind.MESSAGE
     assert claimed(store, now, made) == [made]
@@ -109,11 +109,11 @@ def test_a_cancelled_message_keeps_no_secret(
 ) -> None:
     store, made = with_keys(key), secret_message(now)
     store.messages.insert(made, now)
-    assert store.cancellations.cancel(made.id, now, "no", tenant=TENANT)
+    assert store.cancellations.cancel(made.id, now, "no")
     document = event_document(store, made.id)
     assert "secret" not in str(document)
     assert "sealed" not in document
-    record = store.messages.get(made.id, tenant=TENANT)
+    record = store.messages.get(made.id)
     assert record is not None
     assert isinstance(record.content, Message)
     assert record.content.wiped
@@ -127,7 +127,7 @@ def test_a_message_moves_until_a_worker_has_claimed_it(store: Store, now: dateti
     store.messages.insert(made, now)
 
     def move(event_id: str = made.id) -> bool:
-        return store.messages.reschedule(event_id, later, later, now, "later", tenant=TENANT)
+        return store.messages.reschedule(event_id, later, later, now, "later")
 
     assert move()
     assert claimed(store, now + 2 * SECOND, made) == []
@@ -146,7 +146,7 @@ def test_a_message_that_was_dispatched_for_its_old_time_waits_for_the_new_one(
     store.messages.insert(made, now)
     token, taken = store.outbox.take(store.outbox.due(now, limit=9), now, now, lease_seconds=600)
     assert [each.id for each in taken] == [made.id]
-    assert store.messages.reschedule(made.id, later, later, now, "later", tenant=TENANT)
+    assert store.messages.reschedule(made.id, later, later, now, "later")
     assert store.outbox.put_back(token, now) == 0
     assert claimed(store, now, made) == []
     assert [each.id for each in store.outbox.due(later, limit=9)] == [made.id]
@@ -156,17 +156,17 @@ def test_lists_are_in_the_order_of_time_and_filtered(store: Store, now: datetime
     messages = [message(now + i * SECOND, f"m{i}", event_name=f"n{i % 2}") for i in range(6)]
     store.messages.insert_many(messages, now)
     store.events.insert([event(now)], now, "made")
-    store.cancellations.cancel(messages[2].id, now, "no", tenant=TENANT)
+    store.cancellations.cancel(messages[2].id, now, "no")
 
     def listed(window: PageRequest | None = None, **asked: Any) -> list[str]:
-        rows = store.messages.page(window or PageRequest(limit=9), tenant=TENANT, **asked).rows
+        rows = store.messages.page(TENANT, window or PageRequest(limit=9), **asked).rows
         return [message_id_of(each.event.id) for each in rows]
 
     assert listed() == ["m0", "m1", "m2", "m3", "m4", "m5"]
     assert listed(event_name="n0") == ["m0", "m2", "m4"]
     assert listed(states={State.CANCELLED}) == ["m2"]
     assert listed(PageRequest(limit=9, since=now + 2 * SECOND, until=now + 4 * SECOND)) == ["m2", "m3"]
-    first = store.messages.page(PageRequest(limit=4), tenant=TENANT)
+    first = store.messages.page(TENANT, PageRequest(limit=4))
     assert listed(PageRequest(limit=4, after=first.next)) == ["m4", "m5"]
 
 
@@ -180,7 +180,7 @@ def test_a_message_whose_content_is_corrupt_is_shown_with_the_reason(
     made = message(now)
     store.messages.insert(made, now)
     store.mongo.collection("events").update_one({"_id": made.id}, {"$set": {field: value}})
-    record = store.messages.get(made.id, tenant=TENANT)
+    record = store.messages.get(made.id)
     assert record is not None
     assert isinstance(record.content, UnreadableMessage)
     assert field in record.content.reason
@@ -199,10 +199,10 @@ def test_a_message_whose_event_is_corrupt_is_set_aside_and_mended(
     store.mongo.collection("events").update_one({"_id": made.id}, {"$set": {field: value}})
     won = claimed(store, now, made, sound)
     assert won == [sound]
-    record = store.messages.get(made.id, tenant=TENANT)
+    record = store.messages.get(made.id)
     assert record is not None
     assert (record.event.state, record.event.kind) == (State.ERROR, Kind.MESSAGE)
-    (again,) = store.events.redrive([made.id], now, "again", tenant=TENANT)
+    (again,) = store.events.redrive([made.id], now, "again")
     assert again.schedule_id == ""
 
 
@@ -212,7 +212,7 @@ def test_a_redriven_message_is_claimed_with_its_content(store: Store, now: datet
     token, _ = store.claims.claim([made.id], until=now, now=now, lease_seconds=600, worker="w")
     ended = OutcomeRecord(made.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, now)
     assert store.outcomes.record([ended]) == []
-    assert [each.id for each in store.events.redrive([made.id], now, "again", tenant=TENANT)] == [made.id]
+    assert [each.id for each in store.events.redrive([made.id], now, "again")] == [made.id]
     (won,) = claimed(store, now, made)
     assert won.message == made.message
 
@@ -230,13 +230,13 @@ def test_messages_are_sealed_anew_with_the_newest_key(
     plain.messages.insert(made[0], now)
     old.messages.insert_many([*made[1:4], message(now, "acme", tenant="acme", headers=(("K", "v"),))], now)
     both.messages.insert(made[4], now)
-    old.cancellations.cancel(made[3].id, now, "no", tenant=TENANT)
+    old.cancellations.cancel(made[3].id, now, "no")
     *_, last = MessageResealing(both.mongo, both.secret_box).run(page=2)
     assert (last.seen, last.sealed, last.left) == (6, 4, ())
     *_, again = MessageResealing(both.mongo, both.secret_box).run(page=2)
     assert again.sealed == 0
     for each in made[:3]:
-        record = new.messages.get(each.id, tenant=TENANT)
+        record = new.messages.get(each.id)
         assert record is not None
         assert record.content == each.message
     with_third = Fernet.generate_key().decode()

@@ -8,7 +8,7 @@ from scheduler_app.store.paging import PageRequest
 
 
 def test_a_list_before_the_indexes_are_built_is_a_fault_that_passes(store: Store) -> None:
-    store.schedules.page(PageRequest(limit=10), tenant=TENANT)
+    store.schedules.page(TENANT, PageRequest(limit=10))
     store.mongo.collection("schedules").drop_index("list_v1")
     with pytest.raises(STORE_FAULTS, match="an index is missing"):
-        store.schedules.page(PageRequest(limit=10), tenant=TENANT)
+        store.schedules.page(TENANT, PageRequest(limit=10))

@@ -8,7 +8,6 @@ import pytest
 from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.event import State
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import MAX_OUTPUT, OutcomeRecord
 from tests.builders import event
@@ -119,7 +118,7 @@ def test_a_dead_letter_with_a_corrupt_history_is_redriven_with_the_others(
     ]
     assert store.outcomes.record(dead) == []
     store.mongo.collection("events").update_one({"_id": ids[1]}, {"$set": {"status": "bent"}})
-    again = store.events.redrive(ids, now, "again", tenant=TENANT)
+    again = store.events.redrive(ids, now, "again")
     assert {each.id for each in again} == set(ids)
     for each in ids:
         found = row(store, each)

@@ -18,7 +18,7 @@ from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import FINAL, LIVING, CompletionReport, State, token_digest
 from scheduler_app.domain.forecast import Buckets
-from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.missed import MissedRange, missed_step
@@ -144,8 +144,8 @@ def test_every_verb_s_query_has_an_index(
     _use_figures(store.event_figures, now)
     for ids in (None, ["s1"], ["s1", "s2"]):
         span = now - 100 * SECOND, now
-        store.hourly_counts.events(ids, *span, tenant=TENANT, most=1_000)
-        store.hourly_counts.dead_letters(ids, *span, tenant=TENANT, most=1_000)
+        store.hourly_counts.events(TENANT, ids, *span, most=1_000)
+        store.hourly_counts.dead_letters(TENANT, ids, *span, most=1_000)
     _use_newest(store.newest_events)
     _use_messages(store.messages, now)
     _use_destinations(store.destinations, now)
@@ -198,7 +198,7 @@ def _use_events(store: Any, now: datetime) -> None:
     store.claims.isolate(ids[0], claimed)
     expected = ExpectedCompletion(ids[0], claimed, token_digest("shown"), 1, 60.0, None)
     assert store.completions.expect([expected]) == {ids[0]}
-    awaited = store.completions.find(ids[0], tenant=TENANT)
+    awaited = store.completions.find(ids[0])
     assert store.completions.overdue(now, limit=10) == []
     assert store.completions.tell(
         awaited, CompletionOutcome(CompletionReport("failed", 1, now), State.RETRYING, "failed", due)
@@ -225,21 +225,21 @@ def _use_events(store: Any, now: datetime) -> None:
     assert [each.event.id for each in owing] == [won[3].id]
     store.owed_notifications.made(owing)
     store.last_runs.write([RunResult("s3", now, State.ERROR, ids[0], now)])
-    store.cancellations.cancel_past_cut("s1", 2, now, now, "cut", tenant=TENANT)
+    store.cancellations.cancel_past_cut("s1", 2, now, now, "cut")
     store.cancellations.cancel_these_past_cut([event(now, "s1").id], now, "cut")
-    store.cancellations.look_past_cut("s1", 2, now, tenant=TENANT)
-    store.cancellations.cancel_all("s2", 1, now, "deleted", tenant=TENANT)
-    store.cancellations.cancel("old-1", now, "cancelled", tenant=TENANT)
-    store.events.redrive(["old-1", "old-2"], now, "redriven", tenant=TENANT)
-    store.events.redrive(["old-1", "old-2"], now, "redriven", tenant=TENANT, due=[due, due])
-    store.events.dismiss(["old-3"], now, "dismissed", tenant=TENANT)
+    store.cancellations.look_past_cut("s1", 2, now)
+    store.cancellations.cancel_all("s2", 1, now, "deleted")
+    store.cancellations.cancel("old-1", now, "cancelled")
+    store.events.redrive(["old-1", "old-2"], now, "redriven")
+    store.events.redrive(["old-1", "old-2"], now, "redriven", due=[due, due])
+    store.events.dismiss(["old-3"], now, "dismissed")
     store.recoveries.recover_messages(now + 3600 * SECOND, grace_seconds=10, limit=10)
     store.recoveries.any_lease_over()
     store.recoveries.recover_workers(now, delay_seconds=2, limit=10)
-    store.events.get("x", tenant=TENANT)
+    store.events.get("x")
     store.events.any_of_schedule("s1")
     store.events.living_by_state()
-    store.events.dead_letters(tenant=TENANT, most=1_000)
+    store.events.dead_letters(TENANT, most=1_000)
     store.events.oldest_due()
 
 
@@ -258,19 +258,19 @@ def _use_cursors(cursors: Any, now: datetime) -> None:
 
 
 def _use_schedules(schedules: Any, now: datetime) -> None:
-    made = schedule(now, schedules.new_id(tenant=TENANT))
+    made = schedule(now, schedules.new_name())
     schedules.insert(made)
     schedules.insert_many([made])
     schedules.update(made, version=1)
     schedules.revise(made.revise(now), version=1)
-    schedules.delete("s450", now, tenant=TENANT)
+    schedules.delete("s450", now)
     schedules.deleted_before(now + SECOND, limit=10)
     schedules.remove("s450")
-    schedules.get("s1", tenant=TENANT)
-    schedules.made_by("seed", "s1", tenant=TENANT)
-    schedules.exists("s1", tenant=TENANT)
-    schedules.living(["s1", "s2"], tenant=TENANT)
-    schedules.count_by_state(tenant=TENANT, most=1_000)
+    schedules.get("s1")
+    schedules.made_by("seed", "s1")
+    schedules.exists("s1")
+    schedules.living(["s1", "s2"])
+    schedules.count_by_state(TENANT, most=1_000)
     schedules.for_delivery(["s1", "s2"])
     schedules.with_actions(["command", "celery_task"], limit=10)
     schedules.facts(["s1", "s2"])
@@ -284,19 +284,19 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
         {"last_outcome": "completed"},
         {"text": "Sched", "destination": "crm"},
     ):
-        schedules.count(tenant=TENANT, most=1_000, **filters)
-        schedules.page(PageRequest(limit=10), tenant=TENANT, order="oldest", **filters)
+        schedules.count(TENANT, most=1_000, **filters)
+        schedules.page(TENANT, PageRequest(limit=10), order="oldest", **filters)
         for order in ("name", "next"):
             for after in (None, Position(now, "s3", "test")):
-                schedules.page(PageRequest(limit=10, after=after), tenant=TENANT, order=order, **filters)
-        schedules.page(PageRequest(limit=10), tenant="default", **filters)
-        schedules.page(PageRequest(limit=10, skip=10), tenant="default", **filters)
-        schedules.page(PageRequest(limit=10, after=Position(now, "s3")), tenant="default", **filters)
+                schedules.page(TENANT, PageRequest(limit=10, after=after), order=order, **filters)
+        schedules.page("default", PageRequest(limit=10), **filters)
+        schedules.page("default", PageRequest(limit=10, skip=10), **filters)
+        schedules.page("default", PageRequest(limit=10, after=Position(now, "s3")), **filters)
 
 
 def _use_successors(store: Any, now: datetime) -> None:
-    store.schedules.delete("s449", now, tenant=TENANT)
-    left = store.successors.predecessors(["s449", "s1"], tenant=TENANT)
+    store.schedules.delete("s449", now)
+    left = store.successors.predecessors(["s449", "s1"])
     assert left.keys() == {"s449"}
     made = schedule(now, "s449").succeeding(left["s449"])
     assert store.successors.replace([(made, left["s449"])], request_seeds=[None]) == [True]
@@ -326,8 +326,8 @@ def _use_pauses(store: Any, now: datetime) -> None:
 
 
 def _use_cancel_requests(requests: Any) -> None:
-    assert requests.put("s1-1-x", "why", tenant=TENANT)
-    assert requests.stands("s1-1-x", tenant=TENANT)
+    requests.put("s1-1-x", "why")
+    assert requests.stands("s1-1-x")
     assert requests.texts() == {"s1-1-x": "why"}
     requests.remove(["s1-1-x"])
     assert requests.texts() == {}
@@ -341,8 +341,8 @@ def _use_kill_switches(store: Any, now: datetime) -> None:
         store.kill_switches.note(target, "why")
         store.kill_switches.stopped_schedules(target)
         store.kill_switches.stopped_events(target)
-    assert "few" in store.kill_switches.tags(tenant=TENANT)
-    assert len(store.kill_switches.of(tenant=TENANT)) == len(targets)
+    assert "few" in store.kill_switches.tags(TENANT)
+    assert len(store.kill_switches.of(TENANT)) == len(targets)
     assert len(store.kill_switches.everybodys().targets) == len(targets)
     assert store.kill_switches.judged_by(["s1"])["s1"] == (("a", "few"), None)
     made = event(now + 7_000 * SECOND, "s1")
@@ -350,17 +350,17 @@ def _use_kill_switches(store: Any, now: datetime) -> None:
     key = targets[0].key
     assert store.holding.hold([made.id], key, made.due_at, now, "held") == 1
     assert store.holding.keys() == [key]
-    assert store.holding.count(key, most=10) == store.holding.release(key, now, limit=10) == 1
+    assert store.holding.count([key], most=10) == store.holding.release(key, now, limit=10) == 1
     for target in targets:
         assert store.kill_switches.delete(target)
     night = Blackout.of("b1", targets[0], {"cron": "0 22 * * *"}, 60 * SECOND, "skip", now, timezone="UTC")
     assert store.blackouts.put(night)
-    assert len(store.blackouts.of(now, tenant=TENANT)) == len(store.blackouts.everybodys(now).all) == 1
+    assert len(store.blackouts.of(TENANT, now)) == len(store.blackouts.everybodys(now).all) == 1
     assert store.blackouts.corrupt(now) == store.kill_switches.corrupt() == []
     later = now + 9_000 * SECOND
     assert store.blacked_out.postpone([made.id], later, made.due_at, now, "later") == 1
     assert store.blacked_out.skip([made.id], now, later, now, "skipped") == 1
-    assert store.blackouts.delete("b1", tenant=TENANT)
+    assert store.blackouts.delete("b1")
 
 
 def _use_calendars(store: Any, now: datetime) -> None:
@@ -373,7 +373,7 @@ def _use_calendars(store: Any, now: datetime) -> None:
     (older,) = store.calendars.with_older_holiday_data("0000.0002", limit=10)
     assert store.calendars.renew(older, "0000.0002", now)
     (changed,) = store.calendars.changed(limit=10)
-    assert store.calendars.left(changed) == store.calendars.users("c1", tenant="default") == 20
+    assert store.calendars.left(changed) == store.calendars.users("c1") == 20
     ids = store.remakes.with_other_days(changed, now, limit=10)
     token, others = store.remakes.claim_with_other_days(ids, changed, now, lease_seconds=600)
     assert store.remakes.keep_with_days([others[0].id], token, changed)
@@ -384,19 +384,19 @@ def _use_calendars(store: Any, now: datetime) -> None:
     store.remakes.keep_with_zone_data(["c2"], token, "2026a")
     store.calendars.note(changed, moved=0, unchanged=1)
     assert store.calendars.settle(changed)
-    assert store.calendars.get("c1", tenant="default") is not None
-    store.calendars.page(PageRequest(limit=10), tenant="default")
-    store.calendars.page(PageRequest(limit=10, after=Position(now, "x")), tenant="default")
-    assert store.calendars.known("c1", tenant="default")
+    assert store.calendars.get("c1") is not None
+    store.calendars.page("default", PageRequest(limit=10))
+    store.calendars.page("default", PageRequest(limit=10, after=Position(now, "x")))
+    assert store.calendars.known("c1")
     assert store.calendars.attach(others)
     assert others[0].calendar is not None
-    store.calendars.attached_use(others[0].calendar, tenant="default")
-    assert store.calendars.delete("c1", now, tenant="default", version=None)
+    store.calendars.attached_use(others[0].calendar, "default")
+    assert store.calendars.delete("c1", now, version=None)
     assert store.calendars.deleted_before(now + SECOND, limit=10) == [("default", "c1")]
     assert store.calendars.insert(made)
-    assert store.calendars.delete("c1", now, tenant="default", version=None)
-    store.calendars.restore("c1", tenant="default")
-    store.calendars.remove("c1", tenant="default")
+    assert store.calendars.delete("c1", now, version=None)
+    store.calendars.restore("c1")
+    store.calendars.remove("c1")
 
 
 def _use_missed(store: Any, now: datetime) -> None:
@@ -413,17 +413,17 @@ def _use_missed(store: Any, now: datetime) -> None:
         move = partial(store.cursors.advance_within, advance=advance, token=token)
         assert store.missed.settle(step, move, now)
         start = step.following
-    assert store.missed.at("s410", now + 5 * SECOND, tenant=TENANT)
+    assert store.missed.at("s410", now + 5 * SECOND)
 
 
 def _use_newest(newest: Any) -> None:
-    assert newest.states(["s1", "s2", "none-such"], frozenset(State), tenant=TENANT).keys() == {"s1", "s2"}
+    assert newest.states(["s1", "s2", "none-such"], frozenset(State)).keys() == {"s1", "s2"}
 
 
 def _use_lists(lists: Any, now: datetime) -> None:
     assert lists.made_after(now - 60 * SECOND, ["s1", "s2"], limit=10).rows
-    assert lists.dead_letter_causes(tenant=TENANT, most=1_000).rows
-    lists.dead_letter_causes(tenant=TENANT, most=1_000, since=now - 60 * SECOND, until=now, tag="few")
+    assert lists.dead_letter_causes(TENANT, most=1_000).rows
+    lists.dead_letter_causes(TENANT, most=1_000, since=now - 60 * SECOND, until=now, tag="few")
     after = Position(now - 500 * SECOND, "old-500")
     windows = (
         PageRequest(limit=10),
@@ -444,12 +444,12 @@ def _use_lists(lists: Any, now: datetime) -> None:
 
 def _use_figures(figures: Any, now: datetime) -> None:
     since = now - 600 * SECOND
-    assert figures.newest(since, now, tenant=TENANT, most=100)
+    assert figures.newest(TENANT, since, now, most=100)
     for ids in (None, ["s1", "s2"]):
-        assert figures.newest(since, now, tenant=TENANT, most=100, schedule_ids=ids)
-        assert figures.by_day([since], now, tenant=TENANT, most=100, schedule_ids=ids)[since].total()
-    assert figures.of_schedule("s1", since, now, tenant=TENANT, most=5)
-    found = figures.last_of_each(["s1", "s2", "none"], now, tenant=TENANT, most=3)
+        assert figures.newest(TENANT, since, now, most=100, schedule_ids=ids)
+        assert figures.by_day(TENANT, [since], now, most=100, schedule_ids=ids)[since].total()
+    assert figures.of_schedule("s1", since, now, most=5)
+    found = figures.last_of_each(["s1", "s2", "none"], now, most=3)
     assert [len(each) for each in found.values()] == [3, 3, 0]
 
 
@@ -463,20 +463,20 @@ def _use_sessions(sessions: Any) -> None:
 def _use_edits(edits: Any, now: datetime) -> None:
     made = EditRecord(edits.new_id(), "s1", now, "edited", 2, "ann", "", {"name": "a"}, {"name": "b"})
     edits.add(made)
-    assert edits.page(PageRequest(limit=9), "s1", tenant=TENANT).rows == [made]
-    edits.page(PageRequest(limit=9, after=Position(now, "x")), "s1", tenant=TENANT)
-    assert edits.get(made.id, "s1", tenant=TENANT) == made
+    assert edits.page(PageRequest(limit=9), "s1").rows == [made]
+    edits.page(PageRequest(limit=9, after=Position(now, "x")), "s1")
+    assert edits.get(made.id, "s1") == made
 
 
 def _use_messages(messages: Any, now: datetime) -> None:
     made = message(now + 60 * SECOND, event_name="n1")
     assert messages.insert(made, now)
     assert messages.insert_many([made], now) == [None]
-    assert messages.get(made.id, tenant=TENANT)
-    assert messages.get_many([made.id, "msg_gone"], tenant=TENANT)
-    assert messages.scheduled_for_later(now, tenant=TENANT, most=10) == 10
-    assert messages.reschedule(made.id, now, now, now, "later", tenant=TENANT)
-    messages.remove_untouched(["msg_gone"], tenant=TENANT)
+    assert messages.get(made.id)
+    assert messages.get_many([made.id, "msg_gone"])
+    assert messages.scheduled_for_later(TENANT, now, most=10) == 10
+    assert messages.reschedule(made.id, now, now, now, "later")
+    messages.remove_untouched(["msg_gone"])
     after = Position(now, made.id)
     for event_name in (None, "n1"):
         for states in (None, LIVING, {State.ERROR}):
@@ -486,7 +486,7 @@ def _use_messages(messages: Any, now: datetime) -> None:
             ):
                 for destination in (None, "billing"):
                     which = {"event_name": event_name, "destination": destination, "states": states}
-                    messages.page(window, tenant=TENANT, **which)
+                    messages.page(TENANT, window, **which)
 
 
 def _use_inspections(inspections: Any, now: datetime) -> None:
@@ -500,42 +500,42 @@ def _use_inspections(inspections: Any, now: datetime) -> None:
 
 
 def _use_destinations(destinations: Any, now: datetime) -> None:
-    made = Destination(id="d1", url="http://x/", queue="eu", created_at=now, updated_at=now)
+    made = Destination(id=WholeId("d1"), url="http://x/", queue="eu", created_at=now, updated_at=now)
     destinations.insert(made)
     destinations.update(replace(made, version=2), version=1)
-    destinations.get("d1", tenant=TENANT)
+    destinations.get("d1")
     destinations.for_delivery(["d1"])
     assert destinations.queues(limit=9) == ["eu"]
-    destinations.page(PageRequest(limit=9), tenant=TENANT)
-    destinations.in_use("d1", tenant=TENANT)
-    destinations.messages_of("d1", tenant=TENANT)
+    destinations.page(TENANT, PageRequest(limit=9))
+    destinations.in_use("d1")
+    destinations.messages_of("d1")
     destinations.reseal()
-    destinations.waiting("d1", in_flight=0, tenant=TENANT)
+    destinations.waiting("d1", in_flight=0)
     destinations.versions(["d1"])
     assert destinations.stoppable(limit=9) == []
     assert destinations.unreadable(limit=9) == {}
-    assert destinations.begin_deletion("d1", tenant=TENANT, version=2)
-    assert destinations.give_up_deletion("d1", tenant=TENANT)
-    assert destinations.begin_deletion("d1", tenant=TENANT)
-    assert destinations.delete("d1", tenant=TENANT)
+    assert destinations.begin_deletion("d1", version=2)
+    assert destinations.give_up_deletion("d1")
+    assert destinations.begin_deletion("d1")
+    assert destinations.delete("d1")
 
 
 def _use_calendar_feeds(feeds: Any, now: datetime) -> None:
-    feed = CalendarFeed(feeds.new_id(tenant=TENANT), "x", "0" * 64, now)
+    feed = CalendarFeed(feeds.new_id(TENANT), "x", "0" * 64, now)
     feeds.insert(feed)
-    assert feeds.all(tenant=TENANT) == [feed]
+    assert feeds.all(TENANT) == [feed]
     assert feeds.find(feed.id) == feed
-    assert feeds.delete(feed.id, tenant=TENANT)
+    assert feeds.delete(feed.id)
 
 
 def _use_forecasts(forecasts: Any, now: datetime) -> None:
     buckets = Buckets(now, now + 900 * SECOND, 90 * SECOND)
-    _, ids = forecasts.sample(100, tenant=TENANT)
-    assert forecasts.read(ids, tenant=TENANT)
-    assert forecasts.waiting(buckets, now + SECOND, limit=10_000, tenant=TENANT)
-    assert forecasts.each_waiting(now, now + 90 * SECOND, now + SECOND, limit=9, tenant=TENANT)
-    assert forecasts.made_since(now, buckets, limit=9, tenant=TENANT)
-    assert forecasts.count(now, now + 90 * SECOND, most=1_000, tenant=TENANT)
+    _, ids = forecasts.sample(TENANT, 100)
+    assert forecasts.read(ids)
+    assert forecasts.waiting(TENANT, buckets, now + SECOND, limit=10_000)
+    assert forecasts.each_waiting(TENANT, now, now + 90 * SECOND, now + SECOND, limit=9)
+    assert forecasts.made_since(TENANT, now, buckets, limit=9)
+    assert forecasts.count(TENANT, now, now + 90 * SECOND, most=1_000)
 
 
 def _use_backfills(backfills: Any, now: datetime) -> None:
@@ -551,8 +551,8 @@ def _use_backfills(backfills: Any, now: datetime) -> None:
         started_at=now,
     )
     assert backfills.start(made)
-    backfills.running(tenant=TENANT, most=9)
-    backfills.get("s1", tenant=TENANT)
+    backfills.running(TENANT, most=9)
+    backfills.get("s1")
     token, found = backfills.claim(limit=9, lease_seconds=600)
     assert found
     backfills.waiting(made, most=9)
@@ -562,27 +562,27 @@ def _use_backfills(backfills: Any, now: datetime) -> None:
     backfills.sweep(made, now, "over")
     assert backfills.advance(made, token)
     backfills.set_aside("s1", token, "over", now)
-    backfills.cancel("s1", now, tenant=TENANT)
+    backfills.cancel("s1", now)
     backfills.remove("s1")
 
 
 def _use_backlogs(backlogs: Any, now: datetime) -> None:
-    backlogs.owed(now, tenant=TENANT, limit=1_000)
-    backlogs.policies(["s1"], tenant=TENANT)
-    backlogs.finished_since(now, tenant=TENANT, most=100)
+    backlogs.owed(TENANT, now, limit=1_000)
+    backlogs.policies(["s1"])
+    backlogs.finished_since(TENANT, now, most=100)
     for which in (
         BacklogFilter(now),
         BacklogFilter(now, schedule_id="s1"),
         BacklogFilter(now, receiver="http://x:80"),
     ):
-        backlogs.count(which, tenant=TENANT, most=1_000)
-        ids = backlogs.page(which, tenant=TENANT, limit=10)
-        backlogs.expire(ids, which, now, "late", tenant=TENANT)
+        backlogs.count(TENANT, which, most=1_000)
+        ids = backlogs.page(TENANT, which, limit=10)
+        backlogs.expire(ids, which, now, "late")
 
 
 def _use_idempotency(idempotency: Any) -> None:
-    begun = idempotency.begin("me", "k", "digest", tenant=TENANT)
-    idempotency.begin("me", "k", "digest", tenant=TENANT)
+    begun = idempotency.begin(TENANT, "me", "k", "digest")
+    idempotency.begin(TENANT, "me", "k", "digest")
     idempotency.release(begun)
     idempotency.finish(begun, 200, {}, b"")
     idempotency.give_up(begun)

@@ -10,7 +10,7 @@ from pymongo.errors import BulkWriteError
 from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendars import Calendar, NamedCalendar, NamedDate
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.store import Store
 from tests.builders import event, message, schedule
@@ -40,7 +40,7 @@ INSERTS: dict[str, tuple[str, Insert]] = {
     "a destination": (
         "destinations",
         lambda store, now: store.destinations.insert(
-            Destination(id="d", url=URL, created_at=now, updated_at=now)
+            Destination(id=WholeId("d"), url=URL, created_at=now, updated_at=now)
         ),
     ),
     "a calendar": ("calendars", insert_calendar),

@@ -7,7 +7,6 @@ import pytest
 from pymongo.errors import OperationFailure
 from structlog.testing import capture_logs
 
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.stored_fields import Corrupt, Newer
 from scheduler_app.store import Store
 from scheduler_app.store.events.documents import (
@@ -75,7 +74,7 @@ def test_a_corrupt_event_ends_in_error_with_the_reason_and_without_the_fields_of
     assert row["corrupt"].keys() == {"attempt", "lost_leases"}
     (line,) = [line for line in lines if line["event"] == "event.set_aside"]
     assert (line["event_id"], line["reason"]) == (made, reason)
-    (again,) = events.store.events.redrive([made], now, "again", tenant=TENANT)
+    (again,) = events.store.events.redrive([made], now, "again")
     assert (again.id, events.row(made)["state"]) == (made, "ready_queue")
 
 

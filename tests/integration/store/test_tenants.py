@@ -1,4 +1,4 @@
-"""Whatever the store is asked for in the name of one tenant, it neither shows nor changes another's data."""
+"""Whatever the store is asked for by a tenant, or by its ids, it neither shows nor changes another's data."""
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import State, token_digest
 from scheduler_app.domain.forecast import Buckets
-from scheduler_app.domain.ids import TENANT, event_id, tenant_of, whole_id
+from scheduler_app.domain.ids import TENANT, WholeId, event_id, name_of, tenant_of, whole_id
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import EditRecord, Schedule
@@ -75,18 +75,18 @@ class World:
             self.dead.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, now
         )
         assert store.outcomes.record([ended]) == []
-        assert store.schedules.delete(self.deleted, now, tenant=self.owner) == 1
+        assert store.schedules.delete(self.deleted, now) == 1
         self.message = message(now + SECOND, tenant=self.owner)
         assert store.messages.insert(self.message, now)
-        begun = store.idempotency.begin("open", "k:1", "digest", tenant=self.owner)
+        begun = store.idempotency.begin(self.owner, "open", "k:1", "digest")
         assert isinstance(begun, Begun)
         nightly = {"cron": "0 22 * * *"}
         whole = Target(self.owner, Scope.ALL)
         hour = timedelta(hours=1)
-        made_blackout = Blackout.of("b1", whole, nightly, hour, "skip", now, timezone="UTC")
-        assert store.blackouts.put(made_blackout)
+        self.blackout = Blackout.of("b1", whole, nightly, hour, "skip", now, timezone="UTC")
+        assert store.blackouts.put(self.blackout)
         asked = BackfillRequest(now - SECOND, now, 1.0, BackfillOverlap.ALLOW, only_missing=True)
-        living = store.schedules.get(self.living, tenant=self.owner)
+        living = store.schedules.get(self.living)
         assert isinstance(living, Schedule)
         assert BackfillService(store).start(replace(living, next_run_at=None), asked, now)
         assert store.kill_switches.insert(KillSwitch(Target(self.owner, Scope.TAG, "t"), now))
@@ -95,6 +95,10 @@ class World:
         self.feed = whole_id(self.owner, "f1")
         store.calendar_feeds.insert(CalendarFeed(self.feed, "x", "0" * 64, now))
         store.idempotency.finish(begun, 200, {}, b"said")
+
+    def theirs(self, own_id: str) -> WholeId:
+        """The id that what the stranger calls by the same name has."""
+        return whole_id(self.stranger, name_of(own_id))
 
     def documents(self) -> dict[tuple[str, Any], Any]:
         names = (
@@ -108,6 +112,7 @@ class World:
             "backfills",
             "kill_switches",
             "blackouts",
+            "cancel_requests",
             "edits",
         )
         return {
@@ -116,12 +121,12 @@ class World:
 
 
 def _page(world: World, **asked: Any) -> list[Any]:
-    return world.store.event_lists.page(PageRequest(limit=9), tenant=world.stranger, **asked).rows
+    return world.store.event_lists.page(world.stranger, PageRequest(limit=9), **asked).rows
 
 
 def _begin(world: World) -> bool:
     """The same key of the same owner is free to a stranger."""
-    begun = world.store.idempotency.begin("open", "k:1", "another", tenant=world.stranger)
+    begun = world.store.idempotency.begin(world.stranger, "open", "k:1", "another")
     return isinstance(begun, Begun)
 
 
@@ -133,96 +138,93 @@ def _foretold(world: World) -> Buckets:
     return Buckets(world.now, world.now + 9 * SECOND, SECOND)
 
 
-#: Every verb that acts for one tenant: how a stranger calls it, and what that gives.
+#: Every verb that acts for one tenant, or for what has an id: how a stranger calls it, with its own ids of
+#: the same names, and what that gives.
 OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
-    "completions.find": (lambda w: w.store.completions.find(w.dead.id, tenant=w.stranger), None),
-    "schedules.new_id": (
-        lambda w: tenant_of(w.store.schedules.new_id(tenant=w.stranger)) != w.stranger,
-        False,
-    ),
-    "schedules.made_by": (lambda w: w.store.schedules.made_by("seed-1", w.living, tenant=w.stranger), None),
-    "schedules.delete": (lambda w: w.store.schedules.delete(w.living, w.now, tenant=w.stranger), None),
-    "schedules.get": (lambda w: w.store.schedules.get(w.living, tenant=w.stranger), None),
-    "schedules.exists": (lambda w: w.store.schedules.exists(w.living, tenant=w.stranger), False),
+    "completions.find": (lambda w: w.store.completions.find(w.theirs(w.dead.id)), None),
+    "schedules.made_by": (lambda w: w.store.schedules.made_by("seed-1", w.theirs(w.living)), None),
+    "schedules.delete": (lambda w: w.store.schedules.delete(w.theirs(w.living), w.now), None),
+    "schedules.get": (lambda w: w.store.schedules.get(w.theirs(w.living)), None),
+    "schedules.exists": (lambda w: w.store.schedules.exists(w.theirs(w.living)), False),
     "schedules.count_by_state": (
-        lambda w: sum(w.store.schedules.count_by_state(tenant=w.stranger, most=9).values()),
+        lambda w: sum(w.store.schedules.count_by_state(w.stranger, most=9).values()),
         0,
     ),
-    "schedules.page": (lambda w: w.store.schedules.page(PageRequest(limit=9), tenant=w.stranger).rows, []),
+    "schedules.page": (lambda w: w.store.schedules.page(w.stranger, PageRequest(limit=9)).rows, []),
     "successors.predecessors": (
-        lambda w: w.store.successors.predecessors([w.deleted], tenant=w.stranger),
+        lambda w: w.store.successors.predecessors([w.theirs(w.deleted)]),
         {},
     ),
     "cancellations.cancel_past_cut": (
-        lambda w: w.store.cancellations.cancel_past_cut(
-            w.living, 9, w.now - SECOND, w.now, "no", tenant=w.stranger
-        ),
+        lambda w: w.store.cancellations.cancel_past_cut(w.theirs(w.living), 9, w.now - SECOND, w.now, "no"),
         0,
     ),
     "cancellations.cancel_all": (
-        lambda w: w.store.cancellations.cancel_all(w.deleted, 9, w.now, "no", tenant=w.stranger),
+        lambda w: w.store.cancellations.cancel_all(w.theirs(w.deleted), 9, w.now, "no"),
         0,
     ),
     "cancellations.look_past_cut": (
-        lambda w: w.store.cancellations.look_past_cut(w.living, 9, w.now - SECOND, tenant=w.stranger),
+        lambda w: w.store.cancellations.look_past_cut(w.theirs(w.living), 9, w.now - SECOND),
         PastCut(running=False, last_sent=None),
     ),
     "cancellations.cancel": (
-        lambda w: w.store.cancellations.cancel(w.waiting.id, w.now, "no", tenant=w.stranger),
+        lambda w: w.store.cancellations.cancel(w.theirs(w.waiting.id), w.now, "no"),
         False,
     ),
-    "events.redrive": (lambda w: w.store.events.redrive([w.dead.id], w.now, "no", tenant=w.stranger), []),
-    "events.dismiss": (lambda w: w.store.events.dismiss([w.dead.id], w.now, "no", tenant=w.stranger), 0),
-    "events.get": (lambda w: w.store.events.get(w.waiting.id, tenant=w.stranger), None),
-    "events.dead_letters": (lambda w: w.store.events.dead_letters(tenant=w.stranger, most=9), 0),
+    "events.redrive": (lambda w: w.store.events.redrive([w.theirs(w.dead.id)], w.now, "no"), []),
+    "events.dismiss": (lambda w: w.store.events.dismiss([w.theirs(w.dead.id)], w.now, "no"), 0),
+    "events.get": (lambda w: w.store.events.get(w.theirs(w.waiting.id)), None),
+    "events.dead_letters": (lambda w: w.store.events.dead_letters(w.stranger, most=9), 0),
     "event_lists.page": (
         lambda w: [
             *_page(w),
-            *_page(w, schedule_id=w.living),
-            *_page(w, schedule_id=w.living, states={State.READY_QUEUE}),
-            *_page(w, schedule_id=w.living, states={State.ERROR}),
+            *_page(w, schedule_id=w.theirs(w.living)),
+            *_page(w, schedule_id=w.theirs(w.living), states={State.READY_QUEUE}),
+            *_page(w, schedule_id=w.theirs(w.living), states={State.ERROR}),
             *_page(w, narrowing=EventListFilter(tag="t")),
         ],
         [],
     ),
     "newest_events.states": (
-        lambda w: w.store.newest_events.states([w.living], frozenset(State), tenant=w.stranger),
+        lambda w: w.store.newest_events.states([w.theirs(w.living)], frozenset(State)),
         {},
     ),
     "event_lists.dead_letter_causes": (
-        lambda w: w.store.event_lists.dead_letter_causes(tenant=w.stranger, most=9).read,
+        lambda w: w.store.event_lists.dead_letter_causes(w.stranger, most=9).read,
         0,
     ),
-    "missed.at": (lambda w: w.store.missed.at(w.living, w.now, tenant=w.stranger), None),
-    "schedules.living": (lambda w: w.store.schedules.living([w.living], tenant=w.stranger), set()),
-    "schedules.count": (lambda w: w.store.schedules.count(tenant=w.stranger, most=9), (0, False)),
+    "missed.at": (lambda w: w.store.missed.at(w.theirs(w.living), w.now), None),
+    "schedules.living": (lambda w: w.store.schedules.living([w.theirs(w.living)]), set()),
+    "schedules.count": (lambda w: w.store.schedules.count(w.stranger, most=9), (0, False)),
     "event_figures.newest": (
-        lambda w: w.store.event_figures.newest(w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9),
+        lambda w: w.store.event_figures.newest(w.stranger, w.now - SECOND, w.now + SECOND, most=9),
         [],
     ),
     "event_figures.by_day": (
         lambda w: [
             w.store.event_figures.by_day(
-                [w.now - SECOND], w.now + SECOND, tenant=w.stranger, most=9, schedule_ids=ids
+                w.stranger, [w.now - SECOND], w.now + SECOND, most=9, schedule_ids=ids
             )
-            for ids in (None, [w.living])
+            for ids in (None, [w.theirs(w.living)])
         ],
         [{}, {}],
     ),
     "event_figures.of_schedule": (
         lambda w: w.store.event_figures.of_schedule(
-            w.living, w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9
+            w.theirs(w.living), w.now - SECOND, w.now + SECOND, most=9
         ),
         [],
     ),
     "event_figures.last_of_each": (
-        lambda w: w.store.event_figures.last_of_each([w.living], w.now + SECOND, tenant=w.stranger, most=9),
-        {},
+        lambda w: w.store.event_figures.last_of_each([w.theirs(w.living)], w.now + SECOND, most=9).popitem()[
+            1
+        ],
+        [],
     ),
     "hourly_counts.events": (
         lambda w: (
             w.store.hourly_counts.events(
-                [w.living], w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9
+                w.stranger, [w.theirs(w.living)], w.now - SECOND, w.now + SECOND, most=9
             ).quarters
         ),
         {},
@@ -230,119 +232,119 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "hourly_counts.dead_letters": (
         lambda w: (
             w.store.hourly_counts.dead_letters(
-                None, w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9
+                w.stranger, None, w.now - SECOND, w.now + SECOND, most=9
             ).quarters
         ),
         {},
     ),
-    "edits.page": (lambda w: w.store.edits.page(PageRequest(limit=9), w.living, tenant=w.stranger).rows, []),
-    "edits.get": (lambda w: w.store.edits.get(w.edit, w.living, tenant=w.stranger), None),
-    "calendars.get": (lambda w: w.store.calendars.get("c1", tenant=w.stranger), None),
-    "calendars.known": (lambda w: w.store.calendars.known("c1", tenant=w.stranger), None),
+    "edits.page": (lambda w: w.store.edits.page(PageRequest(limit=9), w.theirs(w.living)).rows, []),
+    "edits.get": (lambda w: w.store.edits.get(w.edit, w.theirs(w.living)), None),
+    "calendars.get": (lambda w: w.store.calendars.get(w.theirs(w.calendar.id)), None),
+    "calendars.known": (lambda w: w.store.calendars.known(w.theirs(w.calendar.id)), None),
     "calendars.attached_use": (
-        lambda w: w.store.calendars.attached_use(CalendarUse("c1", "skip"), tenant=w.stranger).known,
+        lambda w: w.store.calendars.attached_use(CalendarUse("c1", "skip"), w.stranger).known,
         None,
     ),
-    "calendars.users": (lambda w: w.store.calendars.users("c1", tenant=w.stranger), 0),
+    "calendars.users": (lambda w: w.store.calendars.users(w.theirs(w.calendar.id)), 0),
     "calendars.delete": (
-        lambda w: w.store.calendars.delete("c1", w.now, tenant=w.stranger, version=None),
+        lambda w: w.store.calendars.delete(w.theirs(w.calendar.id), w.now, version=None),
         False,
     ),
-    "calendars.remove": (lambda w: w.store.calendars.remove("c1", tenant=w.stranger), None),
-    "calendars.restore": (lambda w: w.store.calendars.restore("c1", tenant=w.stranger), None),
-    "calendars.page": (lambda w: w.store.calendars.page(PageRequest(limit=9), tenant=w.stranger).rows, []),
-    "blackouts.of": (lambda w: w.store.blackouts.of(w.now, tenant=w.stranger), []),
-    "blackouts.delete": (lambda w: w.store.blackouts.delete("b1", tenant=w.stranger), False),
-    "kill_switches.tags": (lambda w: w.store.kill_switches.tags(tenant=w.stranger), []),
-    "kill_switches.of": (lambda w: w.store.kill_switches.of(tenant=w.stranger), []),
-    "messages.get": (lambda w: w.store.messages.get(w.message.id, tenant=w.stranger), None),
-    "messages.get_many": (lambda w: w.store.messages.get_many([w.message.id], tenant=w.stranger), {}),
+    "calendars.remove": (lambda w: w.store.calendars.remove(w.theirs(w.calendar.id)), None),
+    "calendars.restore": (lambda w: w.store.calendars.restore(w.theirs(w.calendar.id)), None),
+    "calendars.page": (lambda w: w.store.calendars.page(w.stranger, PageRequest(limit=9)).rows, []),
+    "blackouts.of": (lambda w: w.store.blackouts.of(w.stranger, w.now), []),
+    "blackouts.delete": (lambda w: w.store.blackouts.delete(w.theirs(w.blackout.id)), False),
+    "kill_switches.tags": (lambda w: w.store.kill_switches.tags(w.stranger), []),
+    "kill_switches.of": (lambda w: w.store.kill_switches.of(w.stranger), []),
+    "messages.get": (lambda w: w.store.messages.get(w.theirs(w.message.id)), None),
+    "messages.get_many": (lambda w: w.store.messages.get_many([w.theirs(w.message.id)]), {}),
     "messages.reschedule": (
-        lambda w: w.store.messages.reschedule(w.message.id, w.now, w.now, w.now, "no", tenant=w.stranger),
+        lambda w: w.store.messages.reschedule(w.theirs(w.message.id), w.now, w.now, w.now, "no"),
         False,
     ),
     "messages.scheduled_for_later": (
-        lambda w: w.store.messages.scheduled_for_later(EARLIEST, tenant=w.stranger, most=9),
+        lambda w: w.store.messages.scheduled_for_later(w.stranger, EARLIEST, most=9),
         0,
     ),
-    "messages.page": (lambda w: w.store.messages.page(PageRequest(limit=9), tenant=w.stranger).rows, []),
-    "destinations.get": (lambda w: w.store.destinations.get(w.destination, tenant=w.stranger), None),
-    "destinations.delete": (lambda w: w.store.destinations.delete(w.destination, tenant=w.stranger), False),
+    "messages.page": (lambda w: w.store.messages.page(w.stranger, PageRequest(limit=9)).rows, []),
+    "destinations.get": (lambda w: w.store.destinations.get(w.theirs(w.destination)), None),
+    "destinations.delete": (lambda w: w.store.destinations.delete(w.theirs(w.destination)), False),
     "destinations.begin_deletion": (
-        lambda w: w.store.destinations.begin_deletion(w.destination, tenant=w.stranger),
+        lambda w: w.store.destinations.begin_deletion(w.theirs(w.destination)),
         False,
     ),
     "destinations.give_up_deletion": (
-        lambda w: w.store.destinations.give_up_deletion(w.destination, tenant=w.stranger),
+        lambda w: w.store.destinations.give_up_deletion(w.theirs(w.destination)),
         False,
     ),
     "messages.remove_untouched": (
-        lambda w: w.store.messages.remove_untouched([w.message.id], tenant=w.stranger),
+        lambda w: w.store.messages.remove_untouched([w.theirs(w.message.id)]),
         [],
     ),
     "destinations.messages_of": (
-        lambda w: w.store.destinations.messages_of(w.destination, tenant=w.stranger),
+        lambda w: w.store.destinations.messages_of(w.theirs(w.destination)),
         0,
     ),
-    "destinations.in_use": (lambda w: w.store.destinations.in_use(w.destination, tenant=w.stranger), 0),
+    "destinations.in_use": (lambda w: w.store.destinations.in_use(w.theirs(w.destination)), 0),
     "cancel_requests.put": (
-        lambda w: w.store.cancel_requests.put(w.waiting.id, "", tenant=w.stranger),
-        False,
+        lambda w: w.store.cancel_requests.put(w.theirs(w.waiting.id), ""),
+        None,
     ),
     "cancel_requests.stands": (
-        lambda w: w.store.cancel_requests.stands(w.waiting.id, tenant=w.stranger),
+        lambda w: w.store.cancel_requests.stands(w.theirs(w.waiting.id)),
         False,
     ),
     "destinations.waiting": (
-        lambda w: w.store.destinations.waiting(w.destination, in_flight=0, tenant=w.stranger),
+        lambda w: w.store.destinations.waiting(w.theirs(w.destination), in_flight=0),
         0,
     ),
     "destinations.page": (
-        lambda w: w.store.destinations.page(PageRequest(limit=9), tenant=w.stranger).rows,
+        lambda w: w.store.destinations.page(w.stranger, PageRequest(limit=9)).rows,
         [],
     ),
-    "backfills.running": (lambda w: w.store.backfills.running(tenant=w.stranger, most=9), 0),
-    "backfills.get": (lambda w: w.store.backfills.get(w.living, tenant=w.stranger), None),
-    "backfills.cancel": (lambda w: w.store.backfills.cancel(w.living, w.now, tenant=w.stranger), False),
-    "backlogs.owed": (lambda w: w.store.backlogs.owed(w.now + 9 * SECOND, tenant=w.stranger, limit=9), []),
-    "backlogs.policies": (lambda w: w.store.backlogs.policies([w.living], tenant=w.stranger), {}),
-    "backlogs.count": (lambda w: w.store.backlogs.count(_late(w), tenant=w.stranger, most=9), 0),
-    "backlogs.page": (lambda w: w.store.backlogs.page(_late(w), tenant=w.stranger, limit=9), []),
+    "backfills.running": (lambda w: w.store.backfills.running(w.stranger, most=9), 0),
+    "backfills.get": (lambda w: w.store.backfills.get(w.theirs(w.living)), None),
+    "backfills.cancel": (lambda w: w.store.backfills.cancel(w.theirs(w.living), w.now), False),
+    "backlogs.owed": (lambda w: w.store.backlogs.owed(w.stranger, w.now + 9 * SECOND, limit=9), []),
+    "backlogs.policies": (lambda w: w.store.backlogs.policies([w.theirs(w.living)]), {}),
+    "backlogs.count": (lambda w: w.store.backlogs.count(w.stranger, _late(w), most=9), 0),
+    "backlogs.page": (lambda w: w.store.backlogs.page(w.stranger, _late(w), limit=9), []),
     "backlogs.finished_since": (
-        lambda w: w.store.backlogs.finished_since(w.now, tenant=w.stranger, most=9),
+        lambda w: w.store.backlogs.finished_since(w.stranger, w.now, most=9),
         0,
     ),
     "backlogs.expire": (
-        lambda w: w.store.backlogs.expire([w.waiting.id], _late(w), w.now, "late", tenant=w.stranger),
+        lambda w: w.store.backlogs.expire([w.theirs(w.waiting.id)], _late(w), w.now, "late"),
         0,
     ),
-    "forecasts.sample": (lambda w: w.store.forecasts.sample(9, tenant=w.stranger), (0, [])),
-    "forecasts.read": (lambda w: w.store.forecasts.read([w.living], tenant=w.stranger), []),
+    "forecasts.sample": (lambda w: w.store.forecasts.sample(w.stranger, 9), (0, [])),
+    "forecasts.read": (lambda w: w.store.forecasts.read([w.theirs(w.living)]), []),
     "forecasts.waiting": (
-        lambda w: w.store.forecasts.waiting(_foretold(w), w.now + SECOND, limit=9, tenant=w.stranger),
+        lambda w: w.store.forecasts.waiting(w.stranger, _foretold(w), w.now + SECOND, limit=9),
         ([], 0),
     ),
     "forecasts.each_waiting": (
         lambda w: w.store.forecasts.each_waiting(
-            w.now, w.now + 9 * SECOND, w.now + SECOND, limit=9, tenant=w.stranger
+            w.stranger, w.now, w.now + 9 * SECOND, w.now + SECOND, limit=9
         ),
         [],
     ),
     "forecasts.made_since": (
-        lambda w: w.store.forecasts.made_since(w.now, _foretold(w), limit=9, tenant=w.stranger),
+        lambda w: w.store.forecasts.made_since(w.stranger, w.now, _foretold(w), limit=9),
         [],
     ),
     "forecasts.count": (
-        lambda w: w.store.forecasts.count(w.now, w.now + 9 * SECOND, most=9, tenant=w.stranger),
+        lambda w: w.store.forecasts.count(w.stranger, w.now, w.now + 9 * SECOND, most=9),
         0,
     ),
     "idempotency.begin": (_begin, True),
     "calendar_feeds.new_id": (
-        lambda w: tenant_of(w.store.calendar_feeds.new_id(tenant=w.stranger)) != w.stranger,
+        lambda w: tenant_of(w.store.calendar_feeds.new_id(w.stranger)) != w.stranger,
         False,
     ),
-    "calendar_feeds.all": (lambda w: w.store.calendar_feeds.all(tenant=w.stranger), []),
-    "calendar_feeds.delete": (lambda w: w.store.calendar_feeds.delete(w.feed, tenant=w.stranger), False),
+    "calendar_feeds.all": (lambda w: w.store.calendar_feeds.all(w.stranger), []),
+    "calendar_feeds.delete": (lambda w: w.store.calendar_feeds.delete(w.theirs(w.feed)), False),
 }
 
 #: Those that are given a document, or a claim or token that an earlier verb gave out: they write the document
@@ -363,7 +365,7 @@ BY_DOCUMENT_OR_TOKEN = {
         f"kill_switches.{verb}"
         for verb in ("insert", "note", "delete", "stopped_schedules", "stopped_events")
     ),
-    *("calendar_feeds.insert", "calendar_feeds.find", "edits.add", "edits.new_id"),
+    *("calendar_feeds.insert", "calendar_feeds.find", "edits.add", "edits.new_id", "schedules.new_name"),
 }
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
@@ -426,15 +428,9 @@ def world(request: pytest.FixtureRequest, store: Store, now: datetime) -> World:
 
 def test_every_verb_is_either_for_one_tenant_or_across_them(store: Store) -> None:
     found = dict(verbs(store))
-    asks = {
-        name
-        for name, method in found.items()
-        if (given := inspect.signature(method).parameters.get("tenant"))
-        and given.kind is given.KEYWORD_ONLY
-        and given.default is given.empty
-    }
-    assert asks == set(OF_ONE_TENANT)
-    assert found.keys() - asks == BY_DOCUMENT_OR_TOKEN | ACROSS_TENANTS
+    asks = {name for name, method in found.items() if "tenant" in inspect.signature(method).parameters}
+    assert asks <= OF_ONE_TENANT.keys()
+    assert found.keys() - OF_ONE_TENANT.keys() == BY_DOCUMENT_OR_TOKEN | ACROSS_TENANTS
 
 
 @pytest.fixture(params=OWNERS_AND_STRANGERS, ids="-".join, scope="module")
@@ -464,43 +460,41 @@ def test_a_stranger_sees_and_changes_nothing(shared_world: World, verb: str) -> 
 def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     """The world is one in which each of these verbs has something to do."""
     store, now, owner = world.store, world.now, world.owner
-    assert [each.name for each in store.blackouts.of(now, tenant=owner)] == ["b1"]
-    (switch,) = store.kill_switches.of(tenant=owner)
+    assert [each.name for each in store.blackouts.of(owner, now)] == ["b1"]
+    (switch,) = store.kill_switches.of(owner)
     assert switch.target == Target(owner, Scope.TAG, "t")
-    assert store.calendars.get("c1", tenant=owner) == store.calendars.known("c1", tenant=owner)
-    assert store.calendars.attached_use(CalendarUse("c1", "skip"), tenant=owner).known == world.calendar
-    assert store.calendars.users("c1", tenant=owner) == 1
-    assert len(store.calendars.page(PageRequest(limit=9), tenant=owner).rows) == 1
-    assert store.calendars.delete("c1", world.now, tenant=owner, version=1)
-    assert store.schedules.made_by("seed-1", world.living, tenant=owner)
-    assert store.schedules.living([world.living, world.deleted], tenant=owner) == {world.living}
-    assert store.schedules.exists(world.deleted, tenant=owner)
-    assert store.schedules.count_by_state(tenant=owner, most=9)["active"] == 2
-    assert len(store.schedules.page(PageRequest(limit=9), tenant=owner).rows) == 2
-    assert store.destinations.in_use(world.destination, tenant=owner) == 1
-    assert set(store.successors.predecessors([world.deleted], tenant=owner)) == {world.deleted}
-    assert store.events.dead_letters(tenant=owner, most=9) == 1
-    awaited = store.completions.find(world.dead.id, tenant=owner)
+    assert store.calendars.get(world.calendar.id) == store.calendars.known(world.calendar.id)
+    assert store.calendars.attached_use(CalendarUse("c1", "skip"), owner).known == world.calendar
+    assert store.calendars.users(world.calendar.id) == 1
+    assert len(store.calendars.page(owner, PageRequest(limit=9)).rows) == 1
+    assert store.calendars.delete(world.calendar.id, world.now, version=1)
+    assert store.schedules.made_by("seed-1", world.living)
+    assert store.schedules.living([world.living, world.deleted]) == {world.living}
+    assert store.schedules.exists(world.deleted)
+    assert store.schedules.count_by_state(owner, most=9)["active"] == 2
+    assert len(store.schedules.page(owner, PageRequest(limit=9)).rows) == 2
+    assert store.destinations.in_use(world.destination) == 1
+    assert set(store.successors.predecessors([world.deleted])) == {world.deleted}
+    assert store.events.dead_letters(owner, most=9) == 1
+    awaited = store.completions.find(world.dead.id)
     assert awaited is not None
     assert awaited.digests == (token_digest("shown"),)
-    assert len(store.event_lists.dead_letter_causes(tenant=owner, most=9).rows) == 1
-    assert len(store.event_lists.page(PageRequest(limit=9), tenant=owner, schedule_id=world.living).rows) == 2
-    assert [each.id for each in store.calendar_feeds.all(tenant=owner)] == [world.feed]
-    assert store.cancellations.look_past_cut(world.living, 9, now - SECOND, tenant=owner).last_sent == now
-    assert [each.tenant for each in store.events.redrive([world.dead.id], now, "again", tenant=owner)] == [
-        owner
-    ]
-    assert store.cancellations.cancel(world.waiting.id, now, "no", tenant=owner)
-    assert store.messages.get_many([world.message.id], tenant=owner).keys() == {world.message.id}
-    assert store.messages.scheduled_for_later(EARLIEST, tenant=owner, most=9) == 1
-    assert len(store.messages.page(PageRequest(limit=9), tenant=owner).rows) == 1
-    assert store.messages.reschedule(world.message.id, now, now, now, "later", tenant=owner)
-    assert store.messages.remove_untouched([world.message.id], tenant=owner) == [world.message.id]
-    assert store.destinations.begin_deletion(world.destination, tenant=owner)
-    assert store.destinations.give_up_deletion(world.destination, tenant=owner)
-    assert store.cancellations.cancel_all(world.deleted, 9, now, "no", tenant=owner) == 1
-    assert isinstance(store.idempotency.begin("open", "k:1", "digest", tenant=owner), Answered)
-    assert store.calendar_feeds.delete(world.feed, tenant=owner)
+    assert len(store.event_lists.dead_letter_causes(owner, most=9).rows) == 1
+    assert len(store.event_lists.page(owner, PageRequest(limit=9), schedule_id=world.living).rows) == 2
+    assert [each.id for each in store.calendar_feeds.all(owner)] == [world.feed]
+    assert store.cancellations.look_past_cut(world.living, 9, now - SECOND).last_sent == now
+    assert [each.tenant for each in store.events.redrive([world.dead.id], now, "again")] == [owner]
+    assert store.cancellations.cancel(world.waiting.id, now, "no")
+    assert store.messages.get_many([world.message.id]).keys() == {world.message.id}
+    assert store.messages.scheduled_for_later(owner, EARLIEST, most=9) == 1
+    assert len(store.messages.page(owner, PageRequest(limit=9)).rows) == 1
+    assert store.messages.reschedule(world.message.id, now, now, now, "later")
+    assert store.messages.remove_untouched([world.message.id]) == [world.message.id]
+    assert store.destinations.begin_deletion(world.destination)
+    assert store.destinations.give_up_deletion(world.destination)
+    assert store.cancellations.cancel_all(world.deleted, 9, now, "no") == 1
+    assert isinstance(store.idempotency.begin(owner, "open", "k:1", "digest"), Answered)
+    assert store.calendar_feeds.delete(world.feed)
 
 
 def test_two_tenants_may_choose_the_same_id(store: Store, now: datetime) -> None:
@@ -538,7 +532,7 @@ def test_an_event_that_was_bent_to_another_tenant_is_set_aside(
     store.mongo.collection("events").update_one({"_id": made.id}, {"$set": {"attempt": 1} | bent})
     _, claimed = store.claims.claim([made.id], until=now, now=now, lease_seconds=600, worker="w")
     assert claimed == []
-    (shown,) = store.event_lists.page(PageRequest(limit=9), tenant=TENANT).rows
+    (shown,) = store.event_lists.page(TENANT, PageRequest(limit=9)).rows
     assert (shown.state, shown.tenant, shown.schedule_id) == ("error", TENANT, "s1")
     assert reason in shown.status[-1]["message"]
 

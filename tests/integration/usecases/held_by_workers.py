@@ -10,6 +10,7 @@ from typing import Any
 from scheduler_app.clock import clock
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.flow_control import Limiter
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.store import Store
 from scheduler_app.worker import Pipeline
@@ -76,7 +77,9 @@ class HoldingWorker:
     def put(self, **fields: Any) -> Destination:
         """The destination `d`, which goes to `/old`."""
         now = self.now()
-        made = Destination(id="d", url=self.journal.url("/old"), created_at=now, updated_at=now, **fields)
+        made = Destination(
+            id=WholeId("d"), url=self.journal.url("/old"), created_at=now, updated_at=now, **fields
+        )
         assert self.store.destinations.insert(made)
         return made
 

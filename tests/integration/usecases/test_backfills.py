@@ -87,7 +87,7 @@ def test_each_missing_occurrence_becomes_one_event_at_the_rate(store: Store, mad
     per_second = Counter(((row.get("due_at") or row["was_due"]) - NOON) // SECOND for row in rows)
     assert max(per_second.values()) <= 100
     assert max(per_second) == 14
-    assert service.progress("s1", tenant=TENANT).backfill.state is BackfillState.MADE
+    assert service.progress("s1").backfill.state is BackfillState.MADE
     with pytest.raises(InvalidField):
         service.plan(made, asking(NOON, NOON + MINUTE), NOON)
 
@@ -145,7 +145,7 @@ def test_what_has_an_event_that_waits_succeeded_or_failed_is_not_missing(
     service.start(made, asked, NOON)
     work(store, NOON, 2)
     assert [row["run_time"] for row in backfilled(store)] == [NOON - i * MINUTE for i in (9, 8, 7, 6, 5, 4)]
-    found = service.progress("s1", tenant=TENANT).backfill
+    found = service.progress("s1").backfill
     assert (found.made, found.left_out) == (6, 3)
     # And once more, when it is asked for: under other ids.
     service.start(made, replace(asked, only_missing=False), NOON)
@@ -166,7 +166,7 @@ def test_a_beat_that_dies_between_its_two_writes_doubles_nothing(
     store.mongo.collection("backfills").update_many({}, {"$unset": {"owner": "", "lease_until": ""}})
     work(store, NOON + 40 * SECOND, 2)
     assert len(backfilled(store)) == 61
-    found = BackfillService(store).progress("s1", tenant=TENANT)
+    found = BackfillService(store).progress("s1")
     assert (found.backfill.state, found.backfill.made, found.waiting) == (
         BackfillState.MADE,
         61,
@@ -182,7 +182,7 @@ def test_a_cancel_leaves_nothing_waiting(store: Store, made: Schedule) -> None:
     first = backfilled(store)[0]["_id"]
     now = NOON + SECOND
     token, _ = store.claims.claim([first], until=now, now=now, lease_seconds=600, worker="w")
-    service.cancel("s1", now, tenant=TENANT)
+    service.cancel("s1", now)
     assert [row["_id"] for row in backfilled(store, State.READY_QUEUE, State.RUNNING)] == [first]
     # What a worker held comes back, and is withdrawn.
     again = OutcomeRecord(
@@ -193,8 +193,8 @@ def test_a_cancel_leaves_nothing_waiting(store: Store, made: Schedule) -> None:
     assert backfilled(store, *(State.READY_QUEUE, State.RETRYING, State.RUNNING)) == []
     assert backfilled(store)[-1]["status"][-1]["message"] == "Withdrawn: the backfill was cancelled"
     work(store, now + 70 * SECOND, 2)
-    assert store.backfills.running(tenant=TENANT, most=9) == 0
-    assert service.progress("s1", tenant=TENANT).backfill.state is BackfillState.CANCELLED
+    assert store.backfills.running(TENANT, most=9) == 0
+    assert service.progress("s1").backfill.state is BackfillState.CANCELLED
 
 
 def test_a_beat_that_made_events_of_a_cancelled_one_withdraws_them(
@@ -204,7 +204,7 @@ def test_a_beat_that_made_events_of_a_cancelled_one_withdraws_them(
     service.start(made, asking(NOON - HOUR), NOON)
 
     def cancelled_first(*arguments: Any) -> int:
-        service.cancel("s1", NOON, tenant=TENANT)
+        service.cancel("s1", NOON)
         return insert(*arguments)
 
     monkeypatch.setattr(store.events, "insert", cancelled_first)
@@ -228,7 +228,7 @@ def test_queued_ones_are_made_one_after_the_other(store: Store, made: Schedule) 
         work(store, NOON + number * MINUTE, 3)
         rows = backfilled(store)
         assert len(rows) == number + 1
-        store.cancellations.cancel(rows[-1]["_id"], NOON, "over", tenant=TENANT)
+        store.cancellations.cancel(rows[-1]["_id"], NOON, "over")
 
 
 def test_its_bounds_are_refusals(store: Store, made: Schedule) -> None:
@@ -284,10 +284,10 @@ def test_one_that_cannot_be_read_ends_and_harms_only_itself(store: Store) -> Non
 def test_a_deleted_schedule_ends_its_backfill(store: Store, made: Schedule) -> None:
     service = BackfillService(store)
     service.start(made, asking(NOON - DAY), NOON)
-    store.schedules.delete("s1", NOON, tenant=TENANT)
+    store.schedules.delete("s1", NOON)
     work(store, NOON, 2)
     assert backfilled(store, State.READY_QUEUE) == []
-    assert service.progress("s1", tenant=TENANT).backfill.reason == "The schedule was deleted."
+    assert service.progress("s1").backfill.reason == "The schedule was deleted."
 
 
 def test_why_tells_of_the_backfill(store: Store, made: Schedule) -> None:
@@ -296,9 +296,9 @@ def test_why_tells_of_the_backfill(store: Store, made: Schedule) -> None:
     store.events.insert([old], NOON, "made")
     change = {"$set": {"state": "expired", "archived_at": NOON}, "$unset": {"due_at": ""}}
     store.mongo.collection("events").update_one({"_id": old.id}, change)
-    assert not explain_schedule(store, "s1", at, NOON, tenant=TENANT)[1].fires
+    assert not explain_schedule(store, "s1", at, NOON)[1].fires
     BackfillService(store).start(made, asking(at, at), NOON)
     work(store, NOON, 1)
-    _, told, found = explain_schedule(store, "s1", at, NOON, tenant=TENANT)
+    _, told, found = explain_schedule(store, "s1", at, NOON)
     assert found is not None
     assert (found.kind, told.fires) == (Kind.BACKFILL, True)

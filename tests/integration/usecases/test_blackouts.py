@@ -13,7 +13,7 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.blackout import Blackout, BlackoutPolicy
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event, State, manual
-from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.health import Status
@@ -62,7 +62,7 @@ def dispatch(store: Store, settings: Settings) -> Callable[..., int]:
 def world(store: Store, now: datetime) -> dict[str, Event]:
     """Due events: of schedules with a tag, with a destination, with neither; a message to that destination; a
     call by hand, and an occurrence from before the blackouts, of the schedule with a tag."""
-    made = Destination(id="erp", url="http://127.0.0.1:9/", created_at=now, updated_at=now)
+    made = Destination(id=WholeId("erp"), url="http://127.0.0.1:9/", created_at=now, updated_at=now)
     assert store.destinations.insert(made)
     store.schedules.insert(schedule(now, "tagged", tags=("billing",)))
     store.schedules.insert(draft(url=NOT_GIVEN, destination="erp").schedule("erp-1", now, max_retries=1))
@@ -154,7 +154,7 @@ def test_what_fell_due_before_one_was_given_is_sent_when_it_is_over(
 ) -> None:
     set_blackout(store, now, BILLING, "skip")
     late = {"$set": {"created_at": now + SECOND}}
-    store.mongo.collection("blackouts").update_one({"_id": "default/tag-skip"}, late)
+    store.mongo.collection("blackouts").update_one({"_id": "tag-skip"}, late)
     assert dispatch(now + 2 * HOUR) == len(world)
 
 
@@ -211,13 +211,13 @@ def test_a_document_that_somebody_bent_stops_nothing_and_no_other(
         {"v": 99},
     ):
         documents = store.mongo.collection("blackouts")
-        sound = documents.find_one({"_id": "default/tag-postpone"})
-        documents.update_one({"_id": "default/tag-postpone"}, {"$set": change})
+        sound = documents.find_one({"_id": "tag-postpone"})
+        documents.update_one({"_id": "tag-postpone"}, {"$set": change})
         assert [each.name for each in store.blackouts.everybodys(now).all] == ["destination-postpone"]
         assert sound is not None
-        documents.replace_one({"_id": "default/tag-postpone"}, sound)
-    documents.update_one({"_id": "default/tag-postpone"}, {"$set": {"pinned": "no rule"}})
-    documents.update_one({"_id": "default/tag-postpone"}, {"$set": {"target": "default/all"}})
+        documents.replace_one({"_id": "tag-postpone"}, sound)
+    documents.update_one({"_id": "tag-postpone"}, {"$set": {"pinned": "no rule"}})
+    documents.update_one({"_id": "tag-postpone"}, {"$set": {"target": "default/all"}})
     assert dispatch(now) == 4
     assert states(store, world, now) == {"erp-1": "later", "message": "later"}
 
@@ -229,7 +229,7 @@ def test_one_whose_stored_rule_raises_is_reported_as_corrupt(
     set_blackout(store, now, ERP)
     set_blackout(store, now, BILLING)
     documents = store.mongo.collection("blackouts")
-    documents.update_one({"_id": "default/tag-postpone"}, {"$set": {"pinned": pinned, "rrule": pinned}})
+    documents.update_one({"_id": "tag-postpone"}, {"$set": {"pinned": pinned, "rrule": pinned}})
     view = BlackoutView(store)
     with capture_logs() as lines:
         view.look()
@@ -237,7 +237,7 @@ def test_one_whose_stored_rule_raises_is_reported_as_corrupt(
     reported = [line["blackout"] for line in lines if line["event"] == "blackout.corrupt"]
     assert reported == ["tag-postpone"]
     assert [each.name for each in view.known.all] == ["destination-postpone"]
-    corrupt = [each for each in store.blackouts.of(now, tenant=TENANT) if isinstance(each, CorruptBlackout)]
+    corrupt = [each for each in store.blackouts.of(TENANT, now) if isinstance(each, CorruptBlackout)]
     assert [each.name for each in corrupt] == ["tag-postpone"]
     check = check_blackouts(store.blackouts.corrupt(now))
     assert check.status is Status.WRONG
@@ -250,8 +250,8 @@ def test_one_whose_stored_rule_raises_is_reported_as_corrupt(
 def test_a_sound_one_can_be_set_beside_one_whose_stored_rule_raises(store: Store, now: datetime) -> None:
     set_blackout(store, now, BILLING)
     documents = store.mongo.collection("blackouts")
-    documents.update_one({"_id": "default/tag-postpone"}, {"$set": {"pinned": "no rule"}})
-    documents.update_one({"_id": "default/tag-postpone"}, {"$set": {"rrule": "no rule"}})
+    documents.update_one({"_id": "tag-postpone"}, {"$set": {"pinned": "no rule"}})
+    documents.update_one({"_id": "tag-postpone"}, {"$set": {"rrule": "no rule"}})
     night = {"cron": "0 22 * * *"}
     made = Blackout.of("night", BILLING, night, HOUR, "postpone", now, timezone="UTC")
     assert BlackoutService(store).put(made, now) == (made, "created")

@@ -17,7 +17,7 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import FINAL, State
-from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.health.processes import check_fleet, check_settings
@@ -140,9 +140,7 @@ def test_a_corrupt_schedule_harms_only_itself(system: System, journal: Journal, 
             assert row["state"] in ("active", "finished"), f"{corruption}: {row.get('reason')}"
         elif corruption.path.startswith(("action.headers", "signing", "action.body")):
             # What is sent is not read until it is to be sent.
-            assert isinstance(system.store.schedules.get(schedule_id, tenant=TENANT), CorruptSchedule), str(
-                corruption
-            )
+            assert isinstance(system.store.schedules.get(schedule_id), CorruptSchedule), str(corruption)
         else:
             assert row["state"] == "error", str(corruption)
             assert corruption.field in row["reason"] or corruption.path == "pinned", (
@@ -170,7 +168,7 @@ def test_a_corrupt_event_harms_only_itself(system: System, journal: Journal, who
         else:
             assert row["state"] == "error", where
             assert corruption.field in row["status"][-1]["message"], where
-            assert system.store.events.redrive([event_id], clock.now(), "redriven", tenant=TENANT), where
+            assert system.store.events.redrive([event_id], clock.now(), "redriven"), where
     system.turn_until(lambda: system.are_completed(list(table)), "those that were redriven")
 
 
@@ -196,7 +194,7 @@ def test_a_corrupt_destination_harms_only_what_names_it(
     now = clock.now()
     table = plant_destinations(system.store, now, journal.url("/bad"), whole=whole)
     system.store.destinations.insert(
-        Destination(id="sound", url=journal.url("/healthy"), created_at=now, updated_at=now)
+        Destination(id=WholeId("sound"), url=journal.url("/healthy"), created_at=now, updated_at=now)
     )
     named = {name: message(now - SECOND, name, url=NOT_GIVEN, destination=name) for name in (*table, "sound")}
     system.store.messages.insert_many(list(named.values()), now)
@@ -307,7 +305,7 @@ def test_a_corrupt_node_harms_only_itself(store: Store) -> None:
 def test_a_corrupt_record_of_an_answer_harms_only_its_key(store: Store) -> None:
     records = store.mongo.collection("idempotency")
     for number, corruption in enumerate(corruptions(IDEMPOTENCY)):
-        begun = store.idempotency.begin("me", str(number), "digest", tenant=TENANT)
+        begun = store.idempotency.begin(TENANT, "me", str(number), "digest")
         assert isinstance(begun, Begun)
         if corruption.path.startswith("answer"):
             store.idempotency.finish(begun, 201, {"ETag": '"1"'}, b"{}")
@@ -321,6 +319,6 @@ def test_a_corrupt_record_of_an_answer_harms_only_its_key(store: Store) -> None:
 
 def _begun_again(store: Store, key: str) -> object:
     try:
-        return store.idempotency.begin("me", key, "digest", tenant=TENANT)
+        return store.idempotency.begin(TENANT, "me", key, "digest")
     except Conflict as error:
         return error

@@ -13,7 +13,6 @@ from structlog.testing import capture_logs
 
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain import event as events
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import DEFAULT_TIMEOUT_SECONDS, Schedule, ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.store.events.claims import Postponement
@@ -178,7 +177,7 @@ def test_an_event_that_was_withdrawn_before_the_claim_is_not_sent(
     if withdraw == "edit":
         bench.store.schedules.revise(made.revise(clock.now() - 5 * SECOND), version=1)
     elif withdraw == "delete":
-        bench.store.schedules.delete("s1", clock.now(), tenant=TENANT)
+        bench.store.schedules.delete("s1", clock.now())
     else:
         bench.store.mongo.collection("schedules").delete_one({"_id": "s1"})
     bench.deliver(ids)
@@ -198,7 +197,7 @@ def test_an_event_that_is_withdrawn_between_an_early_claim_and_its_time_is_not_s
     if withdraw == "edit":
         assert bench.store.schedules.revise(made.revise(now), version=1)
     else:
-        assert bench.store.schedules.delete("s1", now, tenant=TENANT)
+        assert bench.store.schedules.delete("s1", now)
     bench.time.go_on()
     assert bench.pipeline.wait_until_empty(PATIENCE_SECONDS)
     assert (bench.state(early), bench.document(early)["attempt"]) == ("cancelled", 0)
@@ -690,7 +689,7 @@ def test_what_came_of_deliveries_is_told_on_schedules_in_the_log_and_in_counts(
         bench.pipeline.stop()
     runs = {}
     for name in ("good", "bad"):
-        found = bench.store.schedules.get(name, tenant=TENANT)
+        found = bench.store.schedules.get(name)
         assert isinstance(found, Schedule)
         assert found.last_run is not None
         runs[name] = found.last_run.event_id, found.last_run.outcome, found.last_run.time

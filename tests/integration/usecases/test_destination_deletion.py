@@ -12,7 +12,7 @@ from scheduler_app.clock import clock
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.destination import Destination, DestinationDraft
 from scheduler_app.domain.errors import Conflict, InvalidField, StaleVersion
-from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.message import MessageDraft, Timing
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
@@ -62,7 +62,7 @@ def manager(store: Store) -> ScheduleService:
 def put(store: Store, name: str = "d") -> None:
     now = clock.now()
     assert store.destinations.insert(
-        Destination(id=name, url="http://127.0.0.1:9/", created_at=now, updated_at=now)
+        Destination(id=WholeId(name), url="http://127.0.0.1:9/", created_at=now, updated_at=now)
     )
 
 
@@ -86,7 +86,7 @@ def deleted_between(destinations: DestinationService, monkeypatch: pytest.Monkey
         def then_delete(*args: Any) -> None:
             check(*args)
             if left.pop() if left else False:
-                destinations.delete("d", tenant=TENANT)
+                destinations.delete(WholeId("d"))
 
         monkeypatch.setattr(named_destinations, "_check", then_delete)
 
@@ -94,8 +94,8 @@ def deleted_between(destinations: DestinationService, monkeypatch: pytest.Monkey
 
 
 def living(store: Store) -> int:
-    in_use = store.destinations.in_use("d", tenant=TENANT)
-    return in_use + store.destinations.messages_of("d", tenant=TENANT)
+    in_use = store.destinations.in_use("d")
+    return in_use + store.destinations.messages_of("d")
 
 
 def test_a_message_that_comes_too_late_is_not_made(
@@ -104,11 +104,11 @@ def test_a_message_that_comes_too_late_is_not_made(
     put(store)
     deleted_between()
     with pytest.raises(InvalidField, match="deleted at this moment") as refusal:
-        messages.schedule(asked("m1", destination="d"), clock.now(), tenant=TENANT)
+        messages.schedule(TENANT, asked("m1", destination="d"), clock.now())
     assert refusal.value.field == "destination"
     assert living(store) == 0
     put(store)
-    assert messages.schedule(asked("m1", destination="d"), clock.now(), tenant=TENANT).created
+    assert messages.schedule(TENANT, asked("m1", destination="d"), clock.now()).created
 
 
 def test_of_a_bulk_only_what_names_it_is_not_made(
@@ -124,7 +124,7 @@ def test_of_a_bulk_only_what_names_it_is_not_made(
         {"url": "http://127.0.0.1:9/", "on_failure": "d"},
     ]
     drafts = [asked(f"m{number}", **each) for number, each in enumerate(fields)]
-    made = messages.schedule_many(drafts, clock.now(), tenant=TENANT)
+    made = messages.schedule_many(TENANT, drafts, clock.now())
     assert [getattr(each, "field", isinstance(each, ScheduleMessageResult)) for each in made] == [
         *("destination", True, True),
         "on_failure",
@@ -138,12 +138,12 @@ def test_a_schedule_that_comes_too_late_is_not_made(
     put(store)
     deleted_between()
     with pytest.raises(InvalidField, match="deleted at this moment"):
-        creation.create(named(destination="d"), clock.now(), tenant=TENANT, schedule_id="s1")
-    assert store.schedules.get("s1", tenant=TENANT) is None
+        creation.create(TENANT, named(destination="d"), clock.now(), schedule_id="s1")
+    assert store.schedules.get("s1") is None
     put(store)
     deleted_between()
     drafts = [("s2", named(destination="d")), ("s3", draft())]
-    refused, made = creation.create_many(drafts, clock.now(), tenant=TENANT)
+    refused, made = creation.create_many(TENANT, drafts, clock.now())
     assert isinstance(refused, InvalidField)
     assert isinstance(made, Schedule)
     assert living(store) == 0
@@ -153,43 +153,43 @@ def test_an_edit_that_comes_too_late_says_so(
     store: Store, creation: Creation, manager: ScheduleService, deleted_between: Callable[[], None]
 ) -> None:
     put(store)
-    creation.create(draft(), clock.now(), tenant=TENANT, schedule_id="s1")
+    creation.create(TENANT, draft(), clock.now(), schedule_id="s1")
     deleted_between()
     with pytest.raises(Conflict, match="on_failure was deleted at this moment"):
-        manager.edit("s1", ScheduleDraft(on_failure="d"), clock.now(), tenant=TENANT)
+        manager.edit("s1", ScheduleDraft(on_failure="d"), clock.now())
 
 
 def test_a_destination_that_is_being_deleted_is_named_by_nothing_new_and_still_delivers(
     store: Store, messages: MessageService, destinations: DestinationService
 ) -> None:
     put(store)
-    assert store.destinations.begin_deletion("d", tenant=TENANT)
+    assert store.destinations.begin_deletion("d")
     with pytest.raises(InvalidField, match="there is no destination d"):
-        messages.schedule(asked("m1", destination="d"), clock.now(), tenant=TENANT)
+        messages.schedule(TENANT, asked("m1", destination="d"), clock.now())
     assert "d" in store.destinations.for_delivery(["d"])
     # Whoever began that died. A deletion, or a change, ends it.
     now = clock.now()
     whole = DestinationDraft(url="http://127.0.0.1:9/")
-    destinations.put("d", whole, now, tenant=TENANT, conditions=Preconditions())
-    assert messages.schedule(asked("m1", destination="d"), now, tenant=TENANT).created
+    destinations.put(WholeId("d"), whole, now, conditions=Preconditions())
+    assert messages.schedule(TENANT, asked("m1", destination="d"), now).created
 
 
 def test_a_deletion_that_is_refused_leaves_everything_as_it_was(
     store: Store, messages: MessageService, destinations: DestinationService
 ) -> None:
     put(store)
-    before = store.destinations.get("d", tenant=TENANT)
-    messages.schedule(asked("m1", destination="d"), clock.now(), tenant=TENANT)
+    before = store.destinations.get("d")
+    messages.schedule(TENANT, asked("m1", destination="d"), clock.now())
     with pytest.raises(Conflict, match="1 message waits"):
-        destinations.delete("d", tenant=TENANT)
-    assert store.destinations.get("d", tenant=TENANT) == before
+        destinations.delete(WholeId("d"))
+    assert store.destinations.get("d") == before
 
 
 def test_a_change_overtakes_a_deletion(store: Store, destinations: DestinationService) -> None:
     put(store)
-    assert store.destinations.begin_deletion("d", tenant=TENANT)
-    destinations.edit("d", DestinationDraft(paused=True), clock.now(), tenant=TENANT)
-    assert not store.destinations.delete("d", tenant=TENANT, version=1)
+    assert store.destinations.begin_deletion("d")
+    destinations.edit(WholeId("d"), DestinationDraft(paused=True), clock.now())
+    assert not store.destinations.delete("d", version=1)
 
 
 def test_deletions_and_messages_race_and_no_message_is_left_without_its_destination(
@@ -199,7 +199,7 @@ def test_deletions_and_messages_race_and_no_message_is_left_without_its_destinat
 
     def schedule(number: int) -> None:
         try:
-            messages.schedule(asked(f"m{number}", destination="d"), clock.now(), tenant=TENANT)
+            messages.schedule(TENANT, asked(f"m{number}", destination="d"), clock.now())
             outcomes.add("made")
         except InvalidField:
             outcomes.add("refused")
@@ -207,7 +207,7 @@ def test_deletions_and_messages_race_and_no_message_is_left_without_its_destinat
     def delete() -> None:
         threading.Event().wait(random.uniform(0, 0.004))
         try:
-            destinations.delete("d", tenant=TENANT)
+            destinations.delete(WholeId("d"))
             outcomes.add("deleted")
         except (Conflict, StaleVersion):
             outcomes.add("kept")
@@ -219,7 +219,7 @@ def test_deletions_and_messages_race_and_no_message_is_left_without_its_destinat
             racer.start()
         for racer in racers:
             racer.join()
-        there = store.destinations.get("d", tenant=TENANT)
+        there = store.destinations.get("d")
         assert there is not None or living(store) == 0
         store.mongo.collection("events").delete_many({})
         store.mongo.collection("destinations").delete_many({})

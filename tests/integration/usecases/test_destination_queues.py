@@ -10,7 +10,7 @@ from scheduler_app.clock import clock
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.message import MessageDraft, Timing
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.queues import CALLBACKS, QueueLengths
@@ -53,7 +53,12 @@ class Broker:
 def put(store: Store, queue: str | None) -> None:
     now = clock.now()
     made = Destination(
-        id="billing", url="http://127.0.0.1:9/", queue=queue, created_at=now, updated_at=now, version=1
+        id=WholeId("billing"),
+        url="http://127.0.0.1:9/",
+        queue=queue,
+        created_at=now,
+        updated_at=now,
+        version=1,
     )
     if not store.destinations.insert(made):
         assert store.destinations.update(made, version=1)
@@ -154,7 +159,7 @@ def test_messages_are_made_in_the_queue_of_their_destination(store: Store) -> No
         MessageDraft(id="m3", draft=ScheduleDraft(destination="billing", queue="us")),
         MessageDraft(id="m4", draft=ScheduleDraft(url="http://127.0.0.1:9/")),
     ]
-    messages.schedule_many(drafts, now, tenant=TENANT)
+    messages.schedule_many(TENANT, drafts, now)
     assert broker.queues == {"msg_m1": "eu", "msg_m2": "eu", "msg_m3": "us", "msg_m4": CALLBACKS}
 
 
@@ -165,9 +170,9 @@ def test_the_queue_of_a_destination_is_no_part_of_what_a_message_asks_for(store:
     asked = MessageDraft(
         id="m1", draft=ScheduleDraft(destination="billing"), timing=Timing(now + timedelta(days=1))
     )
-    first = messages.schedule(asked, now, tenant=TENANT)
+    first = messages.schedule(TENANT, asked, now)
     put(store, "us")
-    again = messages.schedule(asked, now, tenant=TENANT)
+    again = messages.schedule(TENANT, asked, now)
     assert (first.created, again.created) == (True, False)
 
 
@@ -178,8 +183,8 @@ def test_a_message_that_is_rescheduled_is_dispatched_in_the_queue_that_it_is_in(
     asked = MessageDraft(
         id="m1", draft=ScheduleDraft(destination="billing"), timing=Timing(now + timedelta(days=1))
     )
-    messages.schedule(asked, now, tenant=TENANT)
-    messages.reschedule("m1", Timing(now), now, tenant=TENANT)
+    messages.schedule(TENANT, asked, now)
+    messages.reschedule("msg_m1", Timing(now), now)
     assert broker.queues == {"msg_m1": "eu"}
 
 

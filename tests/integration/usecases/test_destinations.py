@@ -16,6 +16,7 @@ from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Auth, AuthType, Breaker, Destination
 from scheduler_app.domain.flow_control import Limiter
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.store import Store
 from scheduler_app.usecases.duties.dispatch import DestinationLimits
@@ -72,7 +73,7 @@ def work(store: Store) -> Iterator[Callable[..., None]]:
 
 def put(store: Store, url: str, **fields: Any) -> Destination:
     now = clock.now()
-    made = Destination(id="d", url=url, created_at=now, updated_at=now, **fields)
+    made = Destination(id=WholeId("d"), url=url, created_at=now, updated_at=now, **fields)
     assert store.destinations.insert(made)
     return made
 
@@ -246,6 +247,6 @@ def test_destinations_are_sealed_anew_with_the_newest_key(settings: Settings, st
         assert between.destinations.reseal() == (1, {})
         assert between.destinations.reseal() == (0, {})
     with closing(Store(replace(settings, secrets_key=new))) as after:
-        found = after.destinations.get("d", tenant="default")
+        found = after.destinations.get("d")
         assert isinstance(found, Destination)
         assert found.auth == Auth(AuthType.BEARER, "canary")

@@ -47,7 +47,7 @@ def expansion(store: Store) -> Expansion:
 
 
 def stored(store: Store, schedule_id: str = "s1") -> Schedule:
-    found = store.schedules.get(schedule_id, tenant=TENANT)
+    found = store.schedules.get(schedule_id)
     assert isinstance(found, Schedule)
     return found
 
@@ -55,7 +55,7 @@ def stored(store: Store, schedule_id: str = "s1") -> Schedule:
 def listed(store: Store, *states: State, schedule_id: str = "s1") -> list[dict[str, Any]]:
     """The schedule's events in these states (those that wait, by default), oldest first."""
     page = store.event_lists.page(
-        PageRequest(limit=500), tenant=TENANT, schedule_id=schedule_id, states=states or (State.READY_QUEUE,)
+        TENANT, PageRequest(limit=500), schedule_id=schedule_id, states=states or (State.READY_QUEUE,)
     )
     return [event_document(store, each.id) for each in page.rows[::-1]]
 
@@ -524,7 +524,7 @@ def test_a_schedule_that_changed_since_it_was_written_is_left_to_beats(
     assert store.schedules.revise(paused, version=1)
     store.cursors.claim_written([written["claimed"]], lease_seconds=600)
     assert expansion.expand_these([written["expanded"]], now, now + 2 * SECOND).events
-    store.schedules.delete("deleted", now, tenant=TENANT)
+    store.schedules.delete("deleted", now)
     page = expansion.expand_these(list(written.values()), now, now + 6 * SECOND)
     assert (page.claimed, {event.schedule_id for event in page.events}) == (1, {"alone"})
     # Nothing stays claimed but what another has.

@@ -14,7 +14,7 @@ from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import State
-from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.schedule import PAUSED_BY_FAILURES, Pause, Schedule, ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
@@ -82,7 +82,7 @@ def failing(store: Store, now: datetime, most: int | None = 3, **changes: object
 
 
 def stored(store: Store) -> Schedule:
-    found = store.schedules.get("s1", tenant=TENANT)
+    found = store.schedules.get("s1")
     assert isinstance(found, Schedule)
     return found
 
@@ -157,7 +157,7 @@ def test_several_workers_that_judge_at_once_pause_it_once_and_tell_once(
 def test_on_failure_is_told_once_by_a_message(
     store: Store, now: datetime, made: Assembly, ended: Callable[..., None]
 ) -> None:
-    destination = Destination(id="ops", url="http://127.0.0.1:9/", created_at=now, updated_at=now)
+    destination = Destination(id=WholeId("ops"), url="http://127.0.0.1:9/", created_at=now, updated_at=now)
     assert store.destinations.insert(destination)
     failing(store, now, on_failure="ops")
     ended(["error"] * 3)
@@ -177,7 +177,7 @@ def test_a_resume_starts_the_count_over(
     failing(store, now)
     ended(["error"] * 3)
     assert pausing.judge("s1", now)
-    made.manager.resume("s1", now, tenant=TENANT)
+    made.manager.resume("s1", now)
     ended(["error"] * 2, now + SECOND)
     later = now + 10 * SECOND
     assert not pausing.judge("s1", later)
@@ -204,7 +204,7 @@ def test_a_schedule_without_it_or_that_rests_already_is_left_alone(
     ended(["error"] * 3)
     assert not pausing.judge("s1", now)
     assert not pausing.judge("nobody", now)
-    made.manager.pause("s1", now, tenant=TENANT, note="by hand")
+    made.manager.pause("s1", now, note="by hand")
     assert not pausing.judge("s1", now)
     assert stored(store).pause == Pause(note="by hand")
     assert told == []
@@ -239,7 +239,7 @@ def test_a_worker_pauses_what_it_has_seen_fail(store: Store, made: Assembly, set
     try:
         assert pipeline.delivery.deliver([each.id for each in events]) == 6
         wait_until(lambda: stored(store).state is ScheduleState.PAUSED, "the worker to pause it")
-        other = store.schedules.get("s2", tenant=TENANT)
+        other = store.schedules.get("s2")
         assert isinstance(other, Schedule)
         assert other.state is ScheduleState.ACTIVE
     finally:

@@ -16,6 +16,7 @@ from scheduler_app.broker.redis.flow_control import RedisLimiter
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain.destination import Breaker, Destination
 from scheduler_app.domain.flow_control import FlowRequest
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.store import Store
 from scheduler_app.worker import Pipeline, flow_control
@@ -49,7 +50,7 @@ class Bench:
 
     def destination(self, url: str, **limits: Any) -> Destination:
         now = clock.now()
-        made = Destination(id="d", url=url, created_at=now, updated_at=now, **limits)
+        made = Destination(id=WholeId("d"), url=url, created_at=now, updated_at=now, **limits)
         assert self.store.destinations.insert(made)
         self.store.schedules.insert(schedule(now - 10 * SECOND, url=NOT_GIVEN, destination="d"))
         return made

@@ -53,7 +53,7 @@ def worker(store: Store, limiter: RedisLimiter) -> Iterator[HoldingWorker]:
 
 def change(worker: HoldingWorker, **changes: Any) -> None:
     """A person's edit of the destination."""
-    old = worker.store.destinations.get("d", tenant="default")
+    old = worker.store.destinations.get("d")
     assert isinstance(old, Destination)
     made = replace(old, **changes, version=old.version + 1, updated_at=clock.now())
     assert worker.store.destinations.update(made, version=old.version)
@@ -61,7 +61,7 @@ def change(worker: HoldingWorker, **changes: Any) -> None:
 
 def edit(worker: HoldingWorker, **changes: Any) -> None:
     """A person's edit of the schedule's request."""
-    old = worker.store.schedules.get("s1", tenant="default")
+    old = worker.store.schedules.get("s1")
     assert isinstance(old, Schedule)
     made = replace(old, action=replace(http_action(old.action), **changes), version=old.version + 1)
     assert worker.store.schedules.update(made, version=old.version)
@@ -156,7 +156,7 @@ def test_a_deleted_schedule_s_events_are_cancelled_in_the_worker_that_holds_them
 ) -> None:
     worker.put(concurrency=2)
     worker.deliver(worker.due(EVENTS), 2)
-    worker.store.schedules.delete("s1", clock.now(), tenant="default")
+    worker.store.schedules.delete("s1", clock.now())
     worker.look()
     worker.finish()
     assert len(worker.calls()) == 2
@@ -166,7 +166,7 @@ def test_a_deleted_schedule_s_events_are_cancelled_in_the_worker_that_holds_them
 def test_events_whose_destination_was_deleted_meanwhile_end_as_dead_letters(worker: HoldingWorker) -> None:
     worker.put(concurrency=2)
     worker.deliver(worker.due(EVENTS), 2)
-    worker.store.destinations.delete("d", tenant="default")
+    worker.store.destinations.delete("d")
     worker.look()
     worker.finish()
     assert len(worker.calls()) == 2
@@ -190,10 +190,10 @@ def test_an_event_that_waits_in_a_worker_can_be_cancelled_and_one_in_flight_cann
     worker.deliver(worker.due(EVENTS), 2)
     flying = {call.key for call in worker.calls()}
     waiting = next(row["_id"] for row in worker.rows() if row["_id"] not in flying)
-    cancelled = events_of(worker.store).cancel(waiting, clock.now(), tenant="default")
+    cancelled = events_of(worker.store).cancel(waiting, clock.now())
     assert cancelled.state == "cancelled"
     with pytest.raises(Conflict, match="in flight"):
-        events_of(worker.store).cancel(next(iter(flying)), clock.now(), tenant="default")
+        events_of(worker.store).cancel(next(iter(flying)), clock.now())
     worker.finish()
     assert waiting not in {call.key for call in worker.calls()}
     assert [row["state"] for row in worker.rows()].count("completed") == EVENTS - 1
@@ -206,7 +206,7 @@ def test_a_request_to_cancel_whose_process_died_long_ago_cancels_nothing(worker:
     worker.deliver(worker.due(EVENTS), 2)
     flying = {call.key for call in worker.calls()}
     waiting = next(row["_id"] for row in worker.rows() if row["_id"] not in flying)
-    worker.store.cancel_requests.put(waiting, "left behind", tenant="default")
+    worker.store.cancel_requests.put(waiting, "left behind")
     requests = worker.store.mongo.collection("cancel_requests")
     requests.update_one({"_id": waiting}, {"$set": {"until": clock.now() - timedelta(hours=1)}})
     worker.look()
@@ -229,7 +229,7 @@ def test_a_message_that_waits_in_a_worker_can_be_cancelled_and_keeps_no_secret(
     worker.deliver([each.id for each in made], 1)
     flying = worker.calls()[0].key
     waiting = next(each.id for each in made if each.id != flying)
-    assert events_of(worker.store).cancel(waiting, now, tenant="default").state == "cancelled"
+    assert events_of(worker.store).cancel(waiting, now).state == "cancelled"
     stored = next(row for row in worker.rows() if row["_id"] == waiting)
     assert stored["wiped"] is True
     assert "sealed" not in stored
@@ -241,7 +241,7 @@ def test_an_event_claimed_before_its_time_can_be_cancelled(worker: HoldingWorker
     ids = worker.due(EVENTS)
     worker.ahead = timedelta(seconds=-60)
     worker.pipeline.delivery.deliver(ids)
-    assert events_of(worker.store).cancel(ids[0], clock.now(), tenant="default").state == "cancelled"
+    assert events_of(worker.store).cancel(ids[0], clock.now()).state == "cancelled"
     worker.ahead = timedelta(0)
     worker.finish()
     assert len(worker.calls()) == EVENTS - 1
@@ -265,7 +265,7 @@ def saturated(worker: HoldingWorker) -> None:
 
 def test_a_deleted_schedule_s_events_that_wait_for_their_origin_are_cancelled(narrow: HoldingWorker) -> None:
     saturated(narrow)
-    narrow.store.schedules.delete("s1", clock.now(), tenant="default")
+    narrow.store.schedules.delete("s1", clock.now())
     narrow.look()
     narrow.finish()
     assert len(narrow.calls()) == 2
@@ -285,7 +285,7 @@ def test_an_edit_holds_for_events_that_wait_for_their_origin(narrow: HoldingWork
 def test_an_event_that_waits_for_its_origin_can_be_cancelled(narrow: HoldingWorker) -> None:
     saturated(narrow)
     waiting = narrow.pipeline.courier.waiting()[0].attempt.event.id
-    assert events_of(narrow.store).cancel(waiting, clock.now(), tenant="default").state == "cancelled"
+    assert events_of(narrow.store).cancel(waiting, clock.now()).state == "cancelled"
     narrow.finish()
     assert waiting not in {call.key for call in narrow.calls()}
 
@@ -343,5 +343,5 @@ def test_a_destination_counts_what_waits_for_it_in_workers_too(
     made = worker.put(concurrency=2)
     worker.deliver(worker.due(EVENTS), 2)
     in_flight = limiter.look(made).in_flight
-    waiting = worker.store.destinations.waiting("d", in_flight=in_flight, tenant="default")
+    waiting = worker.store.destinations.waiting("d", in_flight=in_flight)
     assert (in_flight, waiting) == (2, EVENTS - 2)

@@ -18,7 +18,7 @@ from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event, State
-from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.store import Store
@@ -64,7 +64,7 @@ def dispatch(store: Store, settings: Settings) -> Callable[..., int]:
 def world(store: Store, now: datetime) -> dict[str, Event]:
     """A due event of a schedule with a tag, of one with a destination, of one without both, and a message to
     that destination."""
-    made = Destination(id="erp", url="http://127.0.0.1:9/", created_at=now, updated_at=now)
+    made = Destination(id=WholeId("erp"), url="http://127.0.0.1:9/", created_at=now, updated_at=now)
     assert store.destinations.insert(made)
     store.schedules.insert(schedule(now, "tagged", tags=("billing", "x")))
     store.schedules.insert(draft(url=NOT_GIVEN, destination="erp").schedule("erp-1", now, max_retries=1))
@@ -141,7 +141,7 @@ def test_many_held_events_are_released_page_by_page(
     count = EVENTS_A_PAGE + 10
     store.events.insert([event(now, f"s{number}") for number in range(count)], now, "made")
     turn_on(store, EVERYTHING, now)
-    while store.holding.count(EVERYTHING.key, most=count) < count:
+    while store.holding.count(EVERYTHING.keys, most=count) < count:
         dispatch(now)
     KillSwitchService(store).turn_off(EVERYTHING)
     release = HeldEvents(store)
@@ -156,9 +156,9 @@ def test_an_event_that_was_cancelled_while_it_was_held_stays_cancelled(
 ) -> None:
     turn_on(store, EVERYTHING, now)
     dispatch(now)
-    assert store.cancellations.cancel(world["other"].id, now, "by hand", tenant=TENANT)
+    assert store.cancellations.cancel(world["other"].id, now, "by hand")
     later = now + 60 * SECOND
-    moved = store.messages.reschedule(world["message"].id, later, later, now, "moved", tenant=TENANT)
+    moved = store.messages.reschedule(world["message"].id, later, later, now, "moved")
     assert moved
     KillSwitchService(store).turn_off(EVERYTHING)
     HeldEvents(store).release_page(now)
@@ -173,7 +173,7 @@ def test_a_document_that_somebody_bent_stops_what_its_id_says(
     switches = store.mongo.collection("kill_switches")
     for change in ({"since": "soon"}, {"v": "x"}, {"tenant": 5}, {"note": ["x"]}):
         switches.update_one({"_id": BILLING.key}, {"$set": change})
-        (shown,) = KillSwitchService(store).that_are_on(tenant=TENANT)
+        (shown,) = KillSwitchService(store).that_are_on(TENANT)
         assert shown.switch.target == BILLING
         assert "reason" in type(shown.switch).__slots__
     for bent in ("default/planet/x", "nonsense", 5, "default/all/x", "/all"):
@@ -301,7 +301,7 @@ def test_nothing_is_sent_later_than_a_second_after_the_answer(
     last = max(call.at for call in journal.calls["/a"])
     # Between a look, a start and the arrival nobody can keep this process from standing still.
     assert last <= answered.timestamp() + 1 + standstills.seconds
-    assert store.holding.count(EVERYTHING.key, most=10_000) > 0
+    assert store.holding.count(EVERYTHING.keys, most=10_000) > 0
 
 
 def test_a_switch_that_is_on_twice_is_one_and_keeps_since_when(store: Store, now: datetime) -> None:
@@ -309,7 +309,7 @@ def test_a_switch_that_is_on_twice_is_one_and_keeps_since_when(store: Store, now
     first = service.turn_on(BILLING, now, note="first")
     again = service.turn_on(BILLING, now + SECOND, note="second")
     assert (first.was_on, again.was_on) == (False, True)
-    (shown,) = service.that_are_on(tenant=TENANT)
+    (shown,) = service.that_are_on(TENANT)
     assert shown.switch == KillSwitch(BILLING, now, "second")
     assert again.switch == shown.switch
 

@@ -253,7 +253,7 @@ def test_a_redrive_begins_anew(bench: Bench, journal: Journal) -> None:
     bench.store.mongo.collection("events").update_one(
         {"_id": dead}, {"$set": {"state": "error", "archived_at": bench.time()}, "$unset": {"due_at": ""}}
     )
-    bench.store.events.redrive([dead], bench.time(), "redriven", tenant=TENANT)
+    bench.store.events.redrive([dead], bench.time(), "redriven")
     bench.deliver([dead])
     assert bench.state(dead) == "completed"
 
@@ -261,7 +261,5 @@ def test_a_redrive_begins_anew(bench: Bench, journal: Journal) -> None:
 def test_expired_events_are_listed_by_their_state(bench: Bench, journal: Journal, store: Store) -> None:
     ids = occurrences(bench, planned(bench, journal.url("/a"), catch_up=CatchUp.LATEST))
     bench.deliver(ids)
-    page = store.event_lists.page(
-        PageRequest(limit=500), tenant=TENANT, schedule_id="s1", states=[State.EXPIRED]
-    )
+    page = store.event_lists.page(TENANT, PageRequest(limit=500), schedule_id="s1", states=[State.EXPIRED])
     assert [each.id for each in page.rows] == ids[:-1][::-1]

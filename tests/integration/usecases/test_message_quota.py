@@ -62,52 +62,52 @@ def draft(message_id: str, *, at: timedelta | None = HOUR, url: str = "http://12
 
 def fill(service: MessageService, now: datetime) -> None:
     for number in range(3):
-        assert service.schedule(draft(f"m{number}"), now, tenant=TENANT).created
+        assert service.schedule(TENANT, draft(f"m{number}"), now).created
 
 
 def test_one_message_more_than_the_quota_is_refused(service: MessageService) -> None:
     now = clock.now()
     fill(service, now)
     with pytest.raises(QuotaExceeded, match=r"3 messages scheduled for later.* MAX_MESSAGES"):
-        service.schedule(draft("m3"), now, tenant=TENANT)
-    assert service.schedule(draft("m3"), now, tenant="acme").created, "a quota of its own"
+        service.schedule(TENANT, draft("m3"), now)
+    assert service.schedule("acme", draft("m3"), now).created, "a quota of its own"
 
 
 def test_a_message_that_is_known_is_answered_beyond_the_quota(service: MessageService) -> None:
     now = clock.now()
     fill(service, now)
-    assert not service.schedule(draft("m1"), now, tenant=TENANT).created
+    assert not service.schedule(TENANT, draft("m1"), now).created
     with pytest.raises(Conflict):
-        service.schedule(draft("m1", url="http://127.0.0.1:9/other"), now, tenant=TENANT)
+        service.schedule(TENANT, draft("m1", url="http://127.0.0.1:9/other"), now)
 
 
 def test_a_message_for_now_waits_for_nobody(service: MessageService) -> None:
     now = clock.now()
     fill(service, now)
-    assert service.schedule(draft("now", at=None), now, tenant=TENANT).created
+    assert service.schedule(TENANT, draft("now", at=None), now).created
 
 
 def test_a_bulk_is_taken_as_far_as_there_is_room(service: MessageService) -> None:
     now = clock.now()
-    assert service.schedule(draft("m0"), now, tenant=TENANT).created
+    assert service.schedule(TENANT, draft("m0"), now).created
     asked = [draft("m0"), draft("m1"), draft("n", at=None), draft("m2"), draft("m3"), draft("m0")]
-    made = service.schedule_many(asked, now, tenant=TENANT)
+    made = service.schedule_many(TENANT, asked, now)
     shown = [
         each.created if isinstance(each, ScheduleMessageResult) else type(each).__name__ for each in made
     ]
     # The first one is there already, and takes its place until that is known.
     assert shown == [False, True, True, "QuotaExceeded", "QuotaExceeded", False]
-    assert service.schedule(draft("m2"), now, tenant=TENANT).created
+    assert service.schedule(TENANT, draft("m2"), now).created
 
 
 def test_what_was_counted_is_known_for_some_seconds(service: MessageService, elapsed: Elapsed) -> None:
     now = clock.now()
     fill(service, now)
-    service.cancel("m0", now, tenant=TENANT)
+    service.cancel("msg_m0", now)
     with pytest.raises(QuotaExceeded):
-        service.schedule(draft("m3"), now, tenant=TENANT)
+        service.schedule(TENANT, draft("m3"), now)
     elapsed.now += COUNT_LEAST_SECONDS
-    assert service.schedule(draft("m3"), now, tenant=TENANT).created
+    assert service.schedule(TENANT, draft("m3"), now).created
 
 
 def test_counts_of_tenants_are_bounded(store: Store, elapsed: Elapsed) -> None:

@@ -16,7 +16,7 @@ from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import FINAL, Event, State
 from scheduler_app.domain.http_action import BodyKind, RequestBody
-from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.message import MessageDraft, Timing
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
@@ -87,7 +87,7 @@ def test_a_message_arrives_as_it_was_asked_for(store: Store, pipeline: Pipeline,
         body=RequestBody.from_json({"order": 4711}),
         signing=True,
     )
-    made = service(store).schedule(asked, clock.now(), tenant=TENANT, hops=2)
+    made = service(store).schedule(TENANT, asked, clock.now(), hops=2)
     assert made.created
     assert made.signing_secret
     deliver(pipeline, made.record.event.id)
@@ -111,7 +111,7 @@ def test_a_message_arrives_as_it_was_asked_for(store: Store, pipeline: Pipeline,
 def test_a_body_arrives_byte_for_byte(
     store: Store, pipeline: Pipeline, journal: Journal, body: RequestBody
 ) -> None:
-    service(store).schedule(draft(journal.url("/a"), "m1", body=body), clock.now(), tenant=TENANT)
+    service(store).schedule(TENANT, draft(journal.url("/a"), "m1", body=body), clock.now())
     deliver(pipeline, "msg_m1")
     assert journal.calls["/a"][0].seen.body == body.data
 
@@ -121,7 +121,7 @@ def test_a_failed_message_is_tried_again_by_its_own_policy(
 ) -> None:
     url = journal.script("/a", says("503 Down"), says("202 Taken"))
     asked = draft(url, "m1", max_retries=1, backoff_seconds=0.1, backoff_max_seconds=0.1)
-    service(store).schedule(asked, clock.now(), tenant=TENANT)
+    service(store).schedule(TENANT, asked, clock.now())
     deliver(pipeline, "msg_m1")
     assert state(store, "msg_m1") == "retrying"
     wait_until(lambda: event_document(store, "msg_m1")["due_at"] <= clock.now(), "the retry to be due")
@@ -133,7 +133,7 @@ def test_a_failed_message_is_tried_again_by_its_own_policy(
 def test_a_message_that_cannot_be_read_ends_alone(store: Store, pipeline: Pipeline, journal: Journal) -> None:
     ids = [f"msg_m{number}" for number in range(3)]
     for each in ids:
-        service(store).schedule(draft(journal.url("/a"), each[4:]), clock.now(), tenant=TENANT)
+        service(store).schedule(TENANT, draft(journal.url("/a"), each[4:]), clock.now())
     store.mongo.collection("events").update_one({"_id": ids[1]}, {"$set": {"action.method": "BREW"}})
     deliver(pipeline, *ids)
     assert [state(store, each) for each in ids] == ["completed", "error", "completed"]
@@ -144,7 +144,7 @@ def test_a_message_comes_back_when_its_worker_is_lost(
     store: Store, pipeline: Pipeline, journal: Journal
 ) -> None:
     now = clock.now()
-    service(store).schedule(draft(journal.url("/a"), "m1"), now, tenant=TENANT)
+    service(store).schedule(TENANT, draft(journal.url("/a"), "m1"), now)
     _, won = store.claims.claim(["msg_m1"], until=now, now=now, lease_seconds=-60, worker="lost")
     assert [each.id for each in won] == ["msg_m1"]
     assert store.recoveries.recover_workers(now, delay_seconds=-1, limit=9) == (["msg_m1"], [])
@@ -156,8 +156,8 @@ def test_a_request_that_is_executed_again_after_a_crash_makes_nothing_twice(stor
     messages, now = service(store), clock.now()
     asked = draft("http://127.0.0.1:9/", timing=Timing(delay_seconds=3600))
     for _ in range(2):
-        again = messages.schedule(asked, now, tenant=TENANT, request_seed="seed-1")
-        assert messages.schedule_many([asked] * 3, now, tenant=TENANT, request_seed="seed-2")
+        again = messages.schedule(TENANT, asked, now, request_seed="seed-1")
+        assert messages.schedule_many(TENANT, [asked] * 3, now, request_seed="seed-2")
         now += SECOND
     assert not again.created
     assert store.mongo.collection("events").count_documents({}) == 4
@@ -167,21 +167,21 @@ def test_what_is_made_or_moved_is_dispatched_at_once(store: Store) -> None:
     dispatched: list[str] = []
     messages, now = service(store, dispatched), clock.now()
     later = Timing(delay_seconds=3600)
-    messages.schedule(draft("http://127.0.0.1:9/", "m1", timing=later), now, tenant=TENANT)
-    messages.schedule_many([draft("http://127.0.0.1:9/", "m2", timing=later)], now, tenant=TENANT)
-    messages.schedule_many([draft("http://127.0.0.1:9/", "m2", timing=later)], now, tenant=TENANT)
-    messages.reschedule("m2", Timing(), now, tenant=TENANT)
+    messages.schedule(TENANT, draft("http://127.0.0.1:9/", "m1", timing=later), now)
+    messages.schedule_many(TENANT, [draft("http://127.0.0.1:9/", "m2", timing=later)], now)
+    messages.schedule_many(TENANT, [draft("http://127.0.0.1:9/", "m2", timing=later)], now)
+    messages.reschedule("msg_m2", Timing(), now)
     assert dispatched == ["msg_m1", "msg_m2", "msg_m2"]
 
 
 def test_tenants_have_ids_of_their_own(store: Store) -> None:
     messages, now = service(store), clock.now()
     for tenant in (TENANT, "acme"):
-        made = messages.schedule(draft("http://127.0.0.1:9/", "m1"), now, tenant=tenant)
+        made = messages.schedule(tenant, draft("http://127.0.0.1:9/", "m1"), now)
         assert made.created
         assert made.record.event.tenant == tenant
-    assert messages.cancel("m1", now, tenant="acme").event.id == "acme:msg_m1"
-    assert messages.get("m1", tenant=TENANT).event.state is State.READY_QUEUE
+    assert messages.cancel("acme:msg_m1", now).event.id == "acme:msg_m1"
+    assert messages.get("msg_m1").event.state is State.READY_QUEUE
 
 
 class Race:
@@ -199,11 +199,11 @@ class Race:
             now = clock.now()
             try:
                 if choice.random() < 0.5:
-                    self.messages.cancel(each, now, tenant=TENANT)
+                    self.messages.cancel(f"msg_{each}", now)
                     self.said.append((each, "cancelled"))
                 else:
                     timing = Timing(delay_seconds=choice.randrange(0, 500) / 1000)
-                    self.messages.reschedule(each, timing, now, tenant=TENANT)
+                    self.messages.reschedule(f"msg_{each}", timing, now)
                     self.said.append((each, "moved"))
             except Conflict:
                 self.said.append((each, "too late"))
@@ -230,7 +230,7 @@ def test_each_message_is_sent_once_or_cancelled_and_says_which(
         for each in ids
     ]
     race = Race(store, pipeline)
-    assert len(race.messages.schedule_many(asked, now, tenant=TENANT)) == count
+    assert len(race.messages.schedule_many(TENANT, asked, now)) == count
     clients = [threading.Thread(target=race.client, args=(ids, seed)) for seed in range(CLIENTS)]
     dispatcher = threading.Thread(target=race.dispatch)
     # First those who move and cancel: what is dispatched meanwhile is too late for them.
@@ -262,7 +262,7 @@ def test_a_message_is_delivered_as_its_destination_says(
     now = clock.now()
     store.destinations.insert(
         Destination(
-            id="billing",
+            id=WholeId("billing"),
             url=journal.url("/base"),
             headers=(("X-Of", "destination"),),
             max_retries=0,
@@ -271,7 +271,7 @@ def test_a_message_is_delivered_as_its_destination_says(
         )
     )
     asked = MessageDraft(id="m1", draft=ScheduleDraft(destination="billing", path="/orders"))
-    service(store).schedule(asked, now, tenant=TENANT)
+    service(store).schedule(TENANT, asked, now)
     deliver(pipeline, "msg_m1")
     (call,) = journal.calls["/base/orders"]
     assert (call.seen.method, call.seen.headers["x-of"]) == ("POST", "destination")

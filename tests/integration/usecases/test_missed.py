@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.event import State, due
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.missed import MAX_SINGLES, OCCURRENCES_A_STEP, MissedStep
 from scheduler_app.domain.schedule import Schedule, ScheduleState
@@ -77,7 +76,7 @@ def rows(store: Store, schedule_id: str) -> list[dict[str, Any]]:
 
 
 def stored(store: Store, schedule_id: str) -> Schedule:
-    found = store.schedules.get(schedule_id, tenant=TENANT)
+    found = store.schedules.get(schedule_id)
     assert isinstance(found, Schedule)
     return found
 
@@ -368,11 +367,11 @@ def test_why_names_the_record(world: World, now: datetime) -> None:
     back = now + DAY
     world.beats(back)
     for at in (now + HOUR, back - 10 * MINUTE):
-        _, told, _ = explain_schedule(world.store, name, at, back, tenant=TENANT)
+        _, told, _ = explain_schedule(world.store, name, at, back)
         assert not told.fires
         assert told.reasons[0].code == "expired"
         assert "catch_up is none" in told.reasons[0].message
-    _, told, _ = explain_schedule(world.store, name, now + HOUR, back, tenant=TENANT)
+    _, told, _ = explain_schedule(world.store, name, now + HOUR, back)
     assert "occurrences from" in told.reasons[0].message
 
 

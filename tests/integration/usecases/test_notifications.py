@@ -13,7 +13,7 @@ from pymongo.errors import BulkWriteError
 from scheduler_app.clock import clock
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.store import Store
@@ -60,7 +60,7 @@ def notifications(store: Store, dispatched: list[str]) -> Notifications:
 
 def put(store: Store, name: str, url: str) -> None:
     now = clock.now()
-    assert store.destinations.insert(Destination(id=name, url=url, created_at=now, updated_at=now))
+    assert store.destinations.insert(Destination(id=WholeId(name), url=url, created_at=now, updated_at=now))
 
 
 def due(store: Store, url: str, count: int = 1, schedule_id: str = "s1", **fields: Any) -> list[str]:
@@ -196,7 +196,7 @@ def test_an_event_that_is_sent_again_is_told_of_again(
     for _ in range(2):
         deliver(pipeline, failed)
         notifications.notify_page(clock.now())
-        store.events.redrive(failed, clock.now(), "again", tenant=TENANT)
+        store.events.redrive(failed, clock.now(), "again")
     assert len(set(dispatched)) == 2
     assert all(each.startswith(f"msg_{failed[0]}-on-failure") for each in dispatched)
 

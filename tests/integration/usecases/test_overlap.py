@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY
 
 from scheduler_app.clock import clock
 from scheduler_app.domain.event import Event, Kind, manual
-from scheduler_app.domain.ids import TENANT, backfill_event_id
+from scheduler_app.domain.ids import backfill_event_id
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.store.events.overlaps import UnfinishedEvent, UnsentOutcome
@@ -222,7 +222,7 @@ def test_why_names_the_earlier_event_and_the_policy(bench: Bench, journal: Journ
     bench.schedule(journal.url("/a"), run_overlap="skip")
     first, second = bench.event(at - SECOND), bench.event(at)
     bench.deliver([second])
-    _, explanation, event = explain_schedule(bench.store, "s1", at, clock.now(), tenant=TENANT)
+    _, explanation, event = explain_schedule(bench.store, "s1", at, clock.now())
     assert event is not None
     assert event.state == "skipped"
     (reason,) = explanation.reasons
@@ -323,7 +323,7 @@ def test_who_waits_looks_by_itself_where_nobody_wakes_it(bench: Bench, journal: 
     assert now + 5 * SECOND < waiting["due_at"] <= clock.now() + 10 * SECOND
     assert waiting["postponed_from"] <= now
     # The earlier one ends without a worker's doing.
-    assert bench.store.cancellations.cancel(first, now, "withdrawn", tenant="default")
+    assert bench.store.cancellations.cancel(first, now, "withdrawn")
     which = {"_id": second}
     bench.store.mongo.collection("events").update_one(which, {"$set": {"due_at": now}})
     bench.deliver([second])
@@ -421,7 +421,7 @@ def test_a_redriven_event_runs_although_a_later_one_has_begun(bench: Bench, jour
     changes = {"state": "error", "superseded_by": "another", "archived_at": clock.now()}
     which = {"_id": first}
     bench.store.mongo.collection("events").update_one(which, {"$set": changes, "$unset": {"due_at": ""}})
-    assert bench.store.events.redrive([first], clock.now(), "again", tenant="default")
+    assert bench.store.events.redrive([first], clock.now(), "again")
     bench.deliver([first])
     assert bench.state(first) == "completed"
 

@@ -11,7 +11,6 @@ import pytest
 from scheduler_app.actions.http import new_secret
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import State, from_id
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import MAX_OWED, Schedule, ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.usecases.deeds.schedules import ScheduleService
@@ -53,7 +52,7 @@ def owed_expansion(store: Store) -> OwedExpansion:
 
 
 def stored(store: Store, schedule_id: str = "s1") -> Schedule:
-    found = store.schedules.get(schedule_id, tenant=TENANT)
+    found = store.schedules.get(schedule_id)
     assert isinstance(found, Schedule)
     return found
 
@@ -87,7 +86,7 @@ def test_a_pause_after_an_outage_writes_the_cut_and_beats_make_up_exactly_what_i
 ) -> None:
     store.schedules.insert(schedule(now))
     cut = now + AWAY
-    assert manager.pause("s1", cut, tenant=TENANT).state is ScheduleState.PAUSED
+    assert manager.pause("s1", cut).state is ScheduleState.PAUSED
     assert run_times(store) == []
     assert stored(store).state is ScheduleState.PAUSED
     turns = make_up(owed_expansion, cut)
@@ -105,7 +104,7 @@ def test_what_is_little_is_made_by_the_edit_itself(
     store: Store, manager: ScheduleService, now: datetime, owed: int, made_at_once: bool
 ) -> None:
     store.schedules.insert(schedule(now))
-    manager.pause("s1", now + owed * SECOND, tenant=TENANT)
+    manager.pause("s1", now + owed * SECOND)
     assert len(run_times(store)) == (owed if made_at_once else 0)
     assert bool(stored(store).owed) is not made_at_once
 
@@ -115,7 +114,7 @@ def test_the_new_revision_does_not_wait_for_what_the_old_one_owes(
 ) -> None:
     store.schedules.insert(schedule(now))
     cut = now + AWAY
-    manager.edit("s1", draft(rrule="FREQ=SECONDLY;INTERVAL=10"), cut, tenant=TENANT)
+    manager.edit("s1", draft(rrule="FREQ=SECONDLY;INTERVAL=10"), cut)
     token, claimed = store.owed.claim(["s1"], lease_seconds=600)
     assert len(claimed) == 1
     new = [event.run_time for event in expansion.expand_page(cut).events]
@@ -134,7 +133,7 @@ def test_two_beats_at_once_double_nothing(store: Store, manager: ScheduleService
     store.schedules.insert_many([schedule(now, name) for name in names])
     cut = now + 600 * SECOND
     for name in names:
-        manager.pause(name, cut, tenant=TENANT)
+        manager.pause(name, cut)
     together = threading.Barrier(2)
 
     def beat() -> None:
@@ -155,7 +154,7 @@ def test_a_beat_that_died_between_events_and_cursor_is_followed_by_another(
 ) -> None:
     store.schedules.insert(schedule(now))
     cut = now + 1_000 * SECOND
-    manager.pause("s1", cut, tenant=TENANT)
+    manager.pause("s1", cut)
     store.owed.claim(["s1"], lease_seconds=-1)
     first = [from_id(f"s1-1-{now + (1 + i) * SECOND:%Y%m%dT%H%M%SZ}") for i in range(300)]
     store.events.insert([each for each in first if each], cut, "before the crash")
@@ -168,7 +167,7 @@ def test_a_beat_whose_claim_ran_out_does_not_set_back_the_one_that_followed(
     store: Store, manager: ScheduleService, owed_expansion: OwedExpansion, now: datetime
 ) -> None:
     store.schedules.insert(schedule(now))
-    manager.pause("s1", now + AWAY, tenant=TENANT)
+    manager.pause("s1", now + AWAY)
     token, (slow,) = store.owed.claim(["s1"], lease_seconds=-1)
     owed_expansion.expand_page(now + AWAY)
     (moved,) = stored(store).owed
@@ -181,12 +180,12 @@ def test_edits_one_after_the_other_leave_each_its_own_stretch(
 ) -> None:
     store.schedules.insert(schedule(now))
     first, second = now + HOUR, now + 2 * HOUR
-    manager.edit("s1", draft(rrule="FREQ=SECONDLY;INTERVAL=2"), first, tenant=TENANT)
+    manager.edit("s1", draft(rrule="FREQ=SECONDLY;INTERVAL=2"), first)
     owed_expansion.expand_page(first)  # a beat is in the middle of it
     # Nothing of the second revision has been expanded when the third comes.
-    manager.edit("s1", draft(rrule="FREQ=SECONDLY;INTERVAL=3"), second, tenant=TENANT)
+    manager.edit("s1", draft(rrule="FREQ=SECONDLY;INTERVAL=3"), second)
     assert [owed.revision for owed in stored(store).owed] == [1, 2]
-    manager.pause("s1", second + 300 * SECOND, tenant=TENANT)
+    manager.pause("s1", second + 300 * SECOND)
     make_up(owed_expansion, second)
     assert run_times(store, 1) == each_second(now, first)
     assert run_times(store, 2) == stored_rule(now, first, second, step=2)
@@ -206,14 +205,14 @@ def test_an_edit_that_would_leave_too_much_is_refused_until_beats_have_made_up_s
     cut = now
     for step in range(MAX_OWED):
         cut += 3 * gap
-        manager.edit("s1", draft(rrule=f"FREQ=SECONDLY;INTERVAL={2 - step % 2}"), cut, tenant=TENANT)
+        manager.edit("s1", draft(rrule=f"FREQ=SECONDLY;INTERVAL={2 - step % 2}"), cut)
     assert len(stored(store).owed) == MAX_OWED
     with pytest.raises(Conflict, match="try again in some seconds"):
-        manager.pause("s1", cut + 3 * gap, tenant=TENANT)
+        manager.pause("s1", cut + 3 * gap)
     assert stored(store).state is ScheduleState.ACTIVE
     while len(stored(store).owed) == MAX_OWED:
         assert owed_expansion.expand_page(cut)
-    assert manager.pause("s1", cut + 3 * gap, tenant=TENANT).state is ScheduleState.PAUSED
+    assert manager.pause("s1", cut + 3 * gap).state is ScheduleState.PAUSED
 
 
 def test_a_deletion_drops_what_is_owed_also_under_a_beat_that_is_at_it(
@@ -225,12 +224,12 @@ def test_a_deletion_drops_what_is_owed_also_under_a_beat_that_is_at_it(
 ) -> None:
     store.schedules.insert(schedule(now))
     cut = now + AWAY
-    manager.pause("s1", cut, tenant=TENANT)
+    manager.pause("s1", cut)
     claim = store.owed.claim
 
     def deleted_after_the_claim(*args: Any, **kwargs: Any) -> Any:
         won = claim(*args, **kwargs)
-        manager.delete("s1", cut, tenant=TENANT)
+        manager.delete("s1", cut)
         return won
 
     monkeypatch.setattr(store.owed, "claim", deleted_after_the_claim)
@@ -246,7 +245,7 @@ def test_a_rule_with_a_count_is_counted_on_from_page_to_page(
     rule = f"DTSTART:{now:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=MINUTELY;BYSECOND=5,25,50;COUNT=900"
     made = schedule(now, rrule=rule)
     store.schedules.insert(made)
-    manager.edit("s1", draft(run_at=now + 48 * HOUR), now + 24 * HOUR, tenant=TENANT)
+    manager.edit("s1", draft(run_at=now + 48 * HOUR), now + 24 * HOUR)
     make_up(owed_expansion, now + 24 * HOUR)
     assert run_times(store) == made.recurrence().between(now, now + 24 * HOUR)
     assert len(run_times(store)) == 900
@@ -258,7 +257,7 @@ def test_a_schedule_that_the_edit_finishes_still_sends_what_it_owed(
     store.schedules.insert(schedule(now))
     cut = now + 1_000 * SECOND
     over = f"DTSTART:{now:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=SECONDLY;COUNT=10"
-    assert manager.edit("s1", draft(rrule=over), cut, tenant=TENANT).state is ScheduleState.FINISHED
+    assert manager.edit("s1", draft(rrule=over), cut).state is ScheduleState.FINISHED
     make_up(owed_expansion, cut)
     assert run_times(store) == each_second(now, cut)
 
@@ -272,7 +271,7 @@ def test_a_range_that_no_longer_evaluates_is_dropped_with_its_reason_and_the_oth
     cut = now + 1_000 * SECOND
     for name in ("bent", "s1"):
         store.schedules.insert(schedule(now, name))
-        manager.pause(name, cut, tenant=TENANT)
+        manager.pause(name, cut)
     store.mongo.collection("schedules").update_one({"_id": "bent"}, {"$set": bent})
     make_up(owed_expansion, cut)
     assert run_times(store) == each_second(now, cut)
@@ -287,8 +286,8 @@ def test_an_edit_of_another_field_leaves_what_is_owed_alone(
 ) -> None:
     store.schedules.insert(schedule(now))
     cut = now + 1_000 * SECOND
-    manager.pause("s1", cut, tenant=TENANT)
-    manager.edit("s1", draft(rrule="FREQ=SECONDLY", name="renamed"), cut + SECOND, tenant=TENANT)
+    manager.pause("s1", cut)
+    manager.edit("s1", draft(rrule="FREQ=SECONDLY", name="renamed"), cut + SECOND)
     assert replace(stored(store).owed[0], checkpoint=None).until == cut
     make_up(owed_expansion, cut)
     assert run_times(store) == each_second(now, cut)

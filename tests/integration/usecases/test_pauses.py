@@ -7,7 +7,6 @@ from threading import Barrier, Thread
 
 import pytest
 
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import Pause, Schedule, ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.store.schedules.documents import CorruptSchedule
@@ -36,7 +35,7 @@ def paused(store: Store, now: datetime) -> Paused:
 
 
 def stored(store: Store, schedule_id: str = "s1") -> Schedule:
-    found = store.schedules.get(schedule_id, tenant=TENANT)
+    found = store.schedules.get(schedule_id)
     assert isinstance(found, Schedule)
     return found
 
@@ -115,7 +114,7 @@ def test_one_that_cannot_be_read_or_evaluated_holds_up_no_other(
     schedules.update_one({"_id": "ruleless"}, {"$set": {"pinned": "no rule"}})
     assert not Resumption(store).resume_page(now + MINUTE)
     assert stored(store, "sound").state is ScheduleState.ACTIVE
-    bent = store.schedules.get("bent", tenant=TENANT)
+    bent = store.schedules.get("bent")
     assert isinstance(bent, CorruptSchedule)
     assert "pause.note" in bent.reason
     for schedule_id in ("bent", "ruleless"):

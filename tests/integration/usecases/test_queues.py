@@ -15,7 +15,6 @@ from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.command_action import CommandAction
 from scheduler_app.domain.event import State
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, Lane, QueueLengths
 from scheduler_app.health.check import Status
 from scheduler_app.health.work import check_queues
@@ -116,7 +115,7 @@ def test_named_queues_take_turns_where_there_are_many(store: Store, now: datetim
 def test_events_are_made_in_the_queue_of_their_schedule(store: Store, now: datetime) -> None:
     made = replace(schedule(now - SECOND, "s1"), queue="eu")
     store.schedules.insert(made)
-    found = store.schedules.get("s1", tenant=TENANT)
+    found = store.schedules.get("s1")
     assert getattr(found, "queue", None) == "eu"
     (first, *_) = [
         each for _ in range(2) for each in Expansion(store, timeframe_seconds=5).expand_page(now).events
@@ -149,7 +148,7 @@ def test_an_event_in_no_queue_that_could_be_one_is_set_aside(store: Store, now: 
     store.events.insert([bent], now, "made")
     store.mongo.collection("events").update_one({"_id": bent.id}, {"$set": {"queue": "no queue!"}})
     assert store.outbox.named_queues() == []
-    shown = store.events.get(bent.id, tenant=TENANT)
+    shown = store.events.get(bent.id)
     assert shown is not None
     assert "queue" in (shown.corrupt or {})
 

@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.calendars import Calendar, NamedCalendar, NamedDate, holiday_data_key
-from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.usecases.deeds.calendars import CalendarService, calendar_named
 from scheduler_app.usecases.duties.expansion import Expansion, OwedExpansion
 from scheduler_app.usecases.duties.remaking import RECALENDAR_GRACE, SCHEDULES_A_PAGE, Recalendaring
 from tests.builders import draft
+
+ZURICH = WholeId("zurich")
 
 #: A Monday.
 NIGHT = datetime(2026, 3, 2, tzinfo=UTC)
@@ -32,14 +34,14 @@ def expansion(store: Store) -> Expansion:
 @pytest.fixture
 def calendars(store: Store) -> CalendarService:
     made = CalendarService(store)
-    made.put("zurich", WEEKENDS, NIGHT, tenant=TENANT)
+    made.put(ZURICH, WEEKENDS, NIGHT)
     return made
 
 
 def made(
     store: Store, schedule_id: str = "s1", on_holiday: str = "next", rrule: str = RULE, **fields: Any
 ) -> Schedule:
-    known = calendar_named("zurich", store, tenant=TENANT)
+    known = calendar_named(ZURICH, store)
     asked = draft(rrule=rrule, calendar="zurich", on_holiday=on_holiday, named_calendar=known, **fields)
     schedule = asked.schedule(schedule_id, NIGHT, max_retries=3)
     store.schedules.insert(schedule)
@@ -47,13 +49,13 @@ def made(
 
 
 def stored(store: Store, schedule_id: str = "s1") -> Schedule:
-    found = store.schedules.get(schedule_id, tenant=TENANT)
+    found = store.schedules.get(schedule_id)
     assert isinstance(found, Schedule)
     return found
 
 
 def shown(calendars: CalendarService) -> tuple[int, int, int]:
-    named = calendars.get("zurich", tenant=TENANT)
+    named = calendars.get(ZURICH)
     return named.remade.moved, named.remade.unchanged, calendars.store.calendars.left(named)
 
 
@@ -63,13 +65,13 @@ def test_a_future_that_moves_is_made_anew(
     made(store)
     (first, *_) = expansion.expand_page(NIGHT).events
     assert first.run_time == NIGHT + 8 * HOUR
-    calendars.put("zurich", MONDAY_OFF, NIGHT + HOUR, tenant=TENANT)
+    calendars.put(ZURICH, MONDAY_OFF, NIGHT + HOUR)
     assert shown(calendars) == (0, 0, 1)
     recalendaring = Recalendaring(store)
     assert recalendaring.remake_page(NIGHT + HOUR)
     after = stored(store)
     assert (after.revision, after.version, after.next_run_at) == (2, 1, NIGHT + 32 * HOUR)
-    withdrawn = store.events.get(first.id, tenant=TENANT)
+    withdrawn = store.events.get(first.id)
     assert withdrawn is not None
     assert withdrawn.state == "cancelled"
     assert "calendar zurich" in withdrawn.status[-1]["message"]
@@ -82,7 +84,7 @@ def test_a_future_that_stays_the_same_is_left_alone(
 ) -> None:
     made(store)
     expansion.expand_page(NIGHT)
-    calendars.put("zurich", Calendar.of(dates=(NamedDate(date(2030, 1, 1)),)), NIGHT + HOUR, tenant=TENANT)
+    calendars.put(ZURICH, Calendar.of(dates=(NamedDate(date(2030, 1, 1)),)), NIGHT + HOUR)
     assert Recalendaring(store).remake_page(NIGHT + HOUR)
     assert stored(store).revision == 1
     assert shown(calendars) == (0, 1, 0)
@@ -97,7 +99,7 @@ def test_an_event_that_is_over_already_is_no_difference(
     # Sent while its page was compared, or withdrawn by a person.
     over = {"$set": {"state": state, "archived_at": NIGHT}, "$unset": {"due_at": ""}}
     store.mongo.collection("events").update_one({"_id": first.id}, over)
-    calendars.put("zurich", Calendar.of(dates=(NamedDate(date(2030, 1, 1)),)), NIGHT + HOUR, tenant=TENANT)
+    calendars.put(ZURICH, Calendar.of(dates=(NamedDate(date(2030, 1, 1)),)), NIGHT + HOUR)
     Recalendaring(store).remake_page(NIGHT + HOUR)
     assert shown(calendars) == (0, 1, 0)
 
@@ -106,8 +108,8 @@ def test_a_schedule_that_two_beats_look_at_is_counted_once(
     store: Store, calendars: CalendarService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made(store)
-    calendars.put("zurich", Calendar.of(dates=(NamedDate(date(2030, 1, 1)),)), NIGHT + HOUR, tenant=TENANT)
-    named = calendars.get("zurich", tenant=TENANT)
+    calendars.put(ZURICH, Calendar.of(dates=(NamedDate(date(2030, 1, 1)),)), NIGHT + HOUR)
+    named = calendars.get(ZURICH)
     both = store.remakes.with_other_days(named, NIGHT + HOUR, limit=10)
     # The second beat has read the same page as the first.
     monkeypatch.setattr(store.remakes, "with_other_days", lambda *_, **__: both)
@@ -122,7 +124,7 @@ def test_pages_go_on_until_nobody_is_left_and_settle_after_the_grace(
     count = SCHEDULES_A_PAGE + 5
     for number in range(count):
         made(store, f"s{number}")
-    calendars.put("zurich", MONDAY_OFF, NIGHT + HOUR, tenant=TENANT)
+    calendars.put(ZURICH, MONDAY_OFF, NIGHT + HOUR)
     recalendaring = Recalendaring(store)
     assert recalendaring.remake_page(NIGHT + HOUR)
     assert shown(calendars) == (SCHEDULES_A_PAGE, 0, 5)
@@ -134,7 +136,7 @@ def test_pages_go_on_until_nobody_is_left_and_settle_after_the_grace(
     store.schedules.insert(replace(late, calendar=replace(late.calendar, days_version=1)))
     assert recalendaring.remake_page(NIGHT + HOUR)
     assert not recalendaring.remake_page(NIGHT + HOUR + RECALENDAR_GRACE)
-    assert calendars.get("zurich", tenant=TENANT).changed_at is None
+    assert calendars.get(ZURICH).changed_at is None
     assert shown(calendars) == (count, 1, 0)
 
 
@@ -148,7 +150,7 @@ def test_a_second_change_moves_what_waits_since_the_first(
     closed = [NamedDate(date(2026, 3, 16)), NamedDate(date(2026, 3, 17))]
     for number, runs_on in ((1, 17), (2, 18)):
         now = NIGHT + number * HOUR
-        calendars.put("zurich", Calendar.of(dates=tuple(closed[:number])), now, tenant=TENANT)
+        calendars.put(ZURICH, Calendar.of(dates=tuple(closed[:number])), now)
         assert recalendaring.remake_page(now)
         assert shown(calendars) == (1, 0, 0)
         after = stored(store)
@@ -161,7 +163,7 @@ def test_what_is_due_by_now_is_expanded_before_it_is_compared(
 ) -> None:
     made(store)
     late = NIGHT + 10 * HOUR
-    calendars.put("zurich", MONDAY_OFF, NIGHT + 9 * HOUR, tenant=TENANT)
+    calendars.put(ZURICH, MONDAY_OFF, NIGHT + 9 * HOUR)
     assert not Recalendaring(store).remake_page(late)
     assert stored(store).revision == 1
     expansion.expand_page(late)
@@ -169,13 +171,13 @@ def test_what_is_due_by_now_is_expanded_before_it_is_compared(
 
 
 def test_newer_holiday_data_are_a_change(store: Store, calendars: CalendarService) -> None:
-    calendars.put("zurich", Calendar.of(country="CH"), NIGHT, tenant=TENANT)
+    calendars.put(ZURICH, Calendar.of(country="CH"), NIGHT)
     made(store)
     collection = store.mongo.collection("calendars")
     collection.update_one({"name": "zurich"}, {"$set": {"holiday_data": holiday_data_key("0.1")}})
     recalendaring = Recalendaring(store)
     assert recalendaring.renew_holidays(NIGHT) == 1
-    assert calendars.get("zurich", tenant=TENANT).holiday_data == holiday_data_key()
+    assert calendars.get(ZURICH).holiday_data == holiday_data_key()
     assert recalendaring.renew_holidays(NIGHT) == 0
     assert recalendaring.remake_page(NIGHT)
     assert shown(calendars) == (0, 1, 0)
@@ -184,9 +186,9 @@ def test_newer_holiday_data_are_a_change(store: Store, calendars: CalendarServic
 def test_a_beat_with_older_holiday_data_leaves_the_schedules_alone(
     store: Store, calendars: CalendarService
 ) -> None:
-    calendars.put("zurich", Calendar.of(country="CH"), NIGHT, tenant=TENANT)
+    calendars.put(ZURICH, Calendar.of(country="CH"), NIGHT)
     made(store)
-    calendars.put("zurich", Calendar.of(country="US"), NIGHT, tenant=TENANT)
+    calendars.put(ZURICH, Calendar.of(country="US"), NIGHT)
     newer = {"$set": {"holiday_data": holiday_data_key("999.0")}}
     store.mongo.collection("calendars").update_one({"name": "zurich"}, newer)
     recalendaring = Recalendaring(store)
@@ -211,7 +213,7 @@ def test_a_schedule_whose_calendar_is_gone_is_set_aside_alone(
 def test_what_an_edit_leaves_to_beats_observes_the_calendar(
     store: Store, expansion: Expansion, calendars: CalendarService
 ) -> None:
-    known = calendar_named("zurich", store, tenant=TENANT)
+    known = calendar_named(ZURICH, store)
     friday = datetime(2026, 3, 6, 20, tzinfo=UTC)
     asked = draft(
         rrule=f"DTSTART:{friday:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=MINUTELY", calendar="zurich", named_calendar=known
@@ -240,7 +242,7 @@ def test_calendars_are_read_once_for_each_version(store: Store, calendars: Calen
     assert first is not None
     assert second is not None
     assert first.known is second.known
-    calendars.put("zurich", MONDAY_OFF, NIGHT, tenant=TENANT)
+    calendars.put(ZURICH, MONDAY_OFF, NIGHT)
     third = stored(store).calendar
     assert third is not None
     assert isinstance(third.known, NamedCalendar)

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from scheduler_app.domain.calendars import Calendar, NamedDate
-from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.usecases.deeds.calendars import CalendarService, calendar_named
@@ -13,6 +13,8 @@ from scheduler_app.usecases.duties import remaking
 from scheduler_app.usecases.duties.expansion import Expansion
 from scheduler_app.usecases.duties.remaking import Recalendaring
 from tests.builders import draft
+
+ZURICH = WholeId("zurich")
 
 #: A Monday.
 NIGHT = datetime(2026, 3, 2, tzinfo=UTC)
@@ -25,12 +27,12 @@ MONDAY_OFF = Calendar.of(dates=(NamedDate(date(2026, 3, 2), "Our day"),))
 @pytest.fixture
 def calendars(store: Store) -> CalendarService:
     made = CalendarService(store)
-    made.put("zurich", Calendar.of(), NIGHT, tenant=TENANT)
+    made.put(ZURICH, Calendar.of(), NIGHT)
     return made
 
 
 def insert(store: Store, *ids: str, rrule: str = RULE) -> None:
-    known = calendar_named("zurich", store, tenant=TENANT)
+    known = calendar_named(ZURICH, store)
     asked = draft(rrule=rrule, calendar="zurich", on_holiday="next", named_calendar=known)
     store.schedules.insert_many([asked.schedule(each, NIGHT, max_retries=3) for each in ids])
 
@@ -42,7 +44,7 @@ def expand(store: Store, now: datetime = NIGHT) -> None:
 
 
 def stored(store: Store, schedule_id: str) -> Schedule:
-    found = store.schedules.get(schedule_id, tenant=TENANT)
+    found = store.schedules.get(schedule_id)
     assert isinstance(found, Schedule)
     return found
 
@@ -56,7 +58,7 @@ def test_an_edit_that_comes_between_is_kept_and_the_others_are_cut(
     store: Store, calendars: CalendarService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     insert(store, "a", "b", "c")
-    calendars.put("zurich", MONDAY_OFF, LATER, tenant=TENANT)
+    calendars.put(ZURICH, MONDAY_OFF, LATER)
     cut = store.remakes.cut
 
     def edited_before(revised: list[Schedule], token: str) -> set[str]:
@@ -70,12 +72,12 @@ def test_an_edit_that_comes_between_is_kept_and_the_others_are_cut(
     assert [stored(store, each).state for each in "abc"] == ["active", "paused", "active"]
     assert [stored(store, each).revision for each in "abc"] == [2, 2, 2]
     assert stored(store, "b").next_run_at is None
-    assert calendars.get("zurich", tenant=TENANT).remade.moved == 2
+    assert calendars.get(ZURICH).remade.moved == 2
 
 
 def test_what_a_beat_holds_no_other_compares(store: Store, calendars: CalendarService) -> None:
     insert(store, "a", "b")
-    calendars.put("zurich", MONDAY_OFF, LATER, tenant=TENANT)
+    calendars.put(ZURICH, MONDAY_OFF, LATER)
     store.cursors.claim_written([stored(store, "a")], lease_seconds=600)
     assert Recalendaring(store).remake_page(LATER)
     assert not Recalendaring(store).remake_page(LATER)
@@ -85,7 +87,7 @@ def test_what_a_beat_holds_no_other_compares(store: Store, calendars: CalendarSe
 def test_nothing_stays_claimed(store: Store, calendars: CalendarService) -> None:
     insert(store, "moves")
     insert(store, "stays", rrule=RULE.replace("DAILY", "DAILY;BYDAY=TU"))
-    calendars.put("zurich", MONDAY_OFF, LATER, tenant=TENANT)
+    calendars.put(ZURICH, MONDAY_OFF, LATER)
     Recalendaring(store).remake_page(LATER)
     assert [stored(store, each).revision for each in ("moves", "stays")] == [2, 1]
     assert not store.mongo.collection("schedules").count_documents({"owner": {"$exists": True}})
@@ -97,7 +99,7 @@ def test_a_beat_that_dies_after_the_cut_leaves_the_rest_to_the_next_expansion(
 ) -> None:
     insert(store, "a", "b")
     expand(store)
-    calendars.put("zurich", MONDAY_OFF, LATER, tenant=TENANT)
+    calendars.put(ZURICH, MONDAY_OFF, LATER)
 
     def dies(*_: object) -> int:
         raise SystemExit
@@ -118,12 +120,12 @@ def test_schedules_whose_events_are_too_many_for_one_part_follow(
     expand(store)
     of_each = store.mongo.collection("events").count_documents({"schedule_id": "a"})
     monkeypatch.setattr(remaking, "EVENTS_A_PART", 2 * of_each)
-    calendars.put("zurich", Calendar.of(dates=(NamedDate(date(2030, 1, 1)),)), NIGHT, tenant=TENANT)
+    calendars.put(ZURICH, Calendar.of(dates=(NamedDate(date(2030, 1, 1)),)), NIGHT)
     recalendaring = Recalendaring(store)
     assert recalendaring.remake_page(NIGHT)
-    assert calendars.get("zurich", tenant=TENANT).remade.unchanged == 2
+    assert calendars.get(ZURICH).remade.unchanged == 2
     assert recalendaring.remake_page(NIGHT)
-    assert calendars.get("zurich", tenant=TENANT).remade.unchanged == 3
+    assert calendars.get(ZURICH).remade.unchanged == 3
 
 
 def test_a_schedule_with_more_events_than_a_part_reads_is_cut(
@@ -132,8 +134,8 @@ def test_a_schedule_with_more_events_than_a_part_reads_is_cut(
     insert(store, "a", "b", rrule=HOURLY)
     expand(store)
     monkeypatch.setattr(remaking, "EVENTS_A_PART", 3)
-    calendars.put("zurich", Calendar.of(dates=(NamedDate(date(2030, 1, 1)),)), NIGHT, tenant=TENANT)
+    calendars.put(ZURICH, Calendar.of(dates=(NamedDate(date(2030, 1, 1)),)), NIGHT)
     recalendaring = Recalendaring(store)
     while recalendaring.remake_page(NIGHT):
         pass
-    assert calendars.get("zurich", tenant=TENANT).remade.moved == 2
+    assert calendars.get(ZURICH).remade.moved == 2

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.recurrence import zone_data_version
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
@@ -25,7 +24,7 @@ def expansion(store: Store) -> Expansion:
 
 
 def stored(store: Store) -> Schedule:
-    found = store.schedules.get("s1", tenant=TENANT)
+    found = store.schedules.get("s1")
     assert isinstance(found, Schedule)
     return found
 

@@ -7,7 +7,7 @@ import pytest
 from scheduler_app.actions.http import new_secret
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
 from scheduler_app.domain.event import LIVING, State
-from scheduler_app.domain.ids import TENANT, whole_id
+from scheduler_app.domain.ids import TENANT, name_of, whole_id
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
@@ -51,7 +51,7 @@ def events(store: Store) -> EventService:
 
 def waiting(store: Store, tenant: str) -> int:
     page = store.event_lists.page(
-        PageRequest(limit=100), tenant=tenant, schedule_id=whole_id(tenant, "nightly"), states=LIVING
+        tenant, PageRequest(limit=100), schedule_id=whole_id(tenant, "nightly"), states=LIVING
     )
     return len(page.rows)
 
@@ -60,41 +60,42 @@ def test_neither_blocks_nor_reaches_the_other_s_schedule(
     store: Store, now: datetime, creation: Creation, manager: ScheduleService, expansion: Expansion
 ) -> None:
     for tenant in TENANTS:
-        creation.create(draft(), now, tenant=tenant, schedule_id=whole_id(tenant, "nightly"))
+        creation.create(tenant, draft(), now, schedule_id=whole_id(tenant, "nightly"))
         with pytest.raises(Conflict):
-            creation.create(draft(), now, tenant=tenant, schedule_id=whole_id(tenant, "nightly"))
+            creation.create(tenant, draft(), now, schedule_id=whole_id(tenant, "nightly"))
     expansion.expand_page(now)
     assert [waiting(store, tenant) for tenant in TENANTS] == [9, 9]
-    for tenant, others in ((TENANT, "acme:nightly"), ("acme", "nightly")):
-        for meddle in (manager.pause, manager.resume, manager.delete, manager.unsign, manager.trigger):
-            with pytest.raises(NotFound):
-                meddle(others, now, tenant=tenant)
+    for meddle in (manager.pause, manager.resume, manager.delete, manager.unsign, manager.trigger):
         with pytest.raises(NotFound):
-            manager.edit(others, draft(name="mine now"), now, tenant=tenant)
-        with pytest.raises(NotFound):
-            manager.sign(others, now, tenant=tenant, overlap=SECOND)
+            meddle("acme-2:nightly", now)
+    with pytest.raises(NotFound):
+        manager.edit("acme-2:nightly", draft(name="mine now"), now)
+    with pytest.raises(NotFound):
+        manager.sign("acme-2:nightly", now, overlap=SECOND)
     assert [waiting(store, tenant) for tenant in TENANTS] == [9, 9]
-    manager.delete("acme:nightly", now, tenant="acme")
+    manager.delete("acme:nightly", now)
     assert [waiting(store, tenant) for tenant in TENANTS] == [9, 0]
-    again = creation.create(draft(), now, tenant="acme", schedule_id="acme:nightly")
+    again = creation.create("acme", draft(), now, schedule_id="acme:nightly")
     assert (again.tenant, again.first_revision) == ("acme", 2)
 
 
 def test_an_id_that_names_another_tenant_is_refused(creation: Creation, now: datetime) -> None:
     with pytest.raises(InvalidField, match="another tenant"):
-        creation.create(draft(), now, tenant=TENANT, schedule_id="acme:nightly")
-    (refused,) = creation.create_many([("nightly", draft())], now, tenant="acme")
+        creation.create(TENANT, draft(), now, schedule_id="acme:nightly")
+    (refused,) = creation.create_many("acme", [("nightly", draft())], now)
     assert isinstance(refused, InvalidField)
     assert refused.field == "id"
+    with pytest.raises(InvalidField, match="':'"):
+        creation.create(TENANT, draft(), now, schedule_id=whole_id(TENANT, "acme:nightly"))
 
 
 def test_ids_that_are_made_up_or_of_a_request_s_seed_name_their_tenant(
     creation: Creation, now: datetime
 ) -> None:
-    first = creation.create(draft(), now, tenant="acme")
-    seeded = creation.create(draft(), now, tenant="acme", request_seed="5" * 24)
-    again = creation.create(draft(), now, tenant="acme", request_seed="5" * 24)
-    (bulk,) = creation.create_many([(None, draft())], now, tenant="acme", request_seed="6" * 24)
+    first = creation.create("acme", draft(), now)
+    seeded = creation.create("acme", draft(), now, request_seed="5" * 24)
+    again = creation.create("acme", draft(), now, request_seed="5" * 24)
+    (bulk,) = creation.create_many("acme", [(None, draft())], now, request_seed="6" * 24)
     assert isinstance(bulk, Schedule)
     assert (first.tenant, bulk.tenant) == ("acme", "acme")
     assert (seeded.id, bulk.id) == ("acme:" + "5" * 24, "acme:" + "6" * 24 + "-0")
@@ -104,7 +105,7 @@ def test_ids_that_are_made_up_or_of_a_request_s_seed_name_their_tenant(
 def test_an_event_of_a_tenant_goes_its_whole_way(
     store: Store, now: datetime, creation: Creation, events: EventService, expansion: Expansion
 ) -> None:
-    creation.create(draft(), now, tenant="acme", schedule_id="acme:nightly")
+    creation.create("acme", draft(), now, schedule_id="acme:nightly")
     first, *_ = expansion.expand_page(now).events
     due = now + SECOND
     token, taken = store.outbox.take(store.outbox.due(due, limit=9), due, due, lease_seconds=0)
@@ -119,10 +120,10 @@ def test_an_event_of_a_tenant_goes_its_whole_way(
     assert claimed.tenant == "acme"
     dead = OutcomeRecord(first.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, due)
     assert store.outcomes.record([dead]) == []
-    page = events.redrive_page(PageRequest(limit=9), due, tenant=TENANT)
+    page = events.redrive_page(TENANT, PageRequest(limit=9), due)
     assert (page.count, page.skipped) == (0, [])
     for meddle in (events.redrive, events.cancel):
         with pytest.raises(NotFound):
-            meddle(first.id, due, tenant=TENANT)
-    assert events.redrive_page(PageRequest(limit=9), due, tenant="acme").count == 1
-    assert events.cancel(first.id, due, tenant="acme").state is State.CANCELLED
+            meddle(whole_id(TENANT, name_of(first.id)), due)
+    assert events.redrive_page("acme", PageRequest(limit=9), due).count == 1
+    assert events.cancel(first.id, due).state is State.CANCELLED

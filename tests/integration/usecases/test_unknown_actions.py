@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from scheduler_app.actions.kind import Executors
 from scheduler_app.clock import clock
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.store.schedules.documents import CorruptSchedule
@@ -34,7 +33,7 @@ def test_a_schedule_of_an_unknown_kind_is_left_to_another_release_and_the_others
     bench.schedule(journal.url("/unknown"), "unknown")
     bench.schedule(journal.url("/healthy"), "healthy")
     make_unknown(bench.store, "unknown")
-    found = bench.store.schedules.get("unknown", tenant=TENANT)
+    found = bench.store.schedules.get("unknown")
     assert isinstance(found, CorruptSchedule)
     assert found.readable_elsewhere
     assert "'carrier_pigeon', and this release knows http" in found.reason
@@ -66,7 +65,7 @@ def expanded(expansion: Expansion, now: datetime) -> list[Event]:
 def test_a_kind_that_is_no_text_is_a_corrupt_document(bench: Bench) -> None:
     bench.schedule("http://127.0.0.1:9/", "bent")
     make_unknown(bench.store, "bent", 5)
-    found = bench.store.schedules.get("bent", tenant=TENANT)
+    found = bench.store.schedules.get("bent")
     assert isinstance(found, CorruptSchedule)
     assert not found.readable_elsewhere
     assert "action.type is an int, not text" in found.reason
@@ -92,7 +91,7 @@ def test_a_worker_leaves_what_it_does_not_execute_to_others(store: Store, journa
         assert pipeline.wait_until_empty(PATIENCE_SECONDS)
     finally:
         pipeline.stop()
-    found = store.events.get(due.id, tenant=TENANT)
+    found = store.events.get(due.id)
     assert found is not None
     assert found.state == "ready_queue"
     assert found.due_at is not None

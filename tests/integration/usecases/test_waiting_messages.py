@@ -55,13 +55,13 @@ def test_more_messages_that_wait_cost_a_tick_a_creation_a_list_and_a_cancellatio
     made: list[str] = []
 
     def create() -> None:
-        made.append(parts.messages.schedule(draft, clock.now(), tenant=TENANT).record.event.id)
+        made.append(parts.messages.schedule(TENANT, draft, clock.now()).record.event.id)
 
     def cancel() -> None:
-        parts.messages.cancel(made.pop().removeprefix("msg_"), clock.now(), tenant=TENANT)
+        parts.messages.cancel(made.pop(), clock.now())
 
     def a_page() -> None:
-        assert len(store.messages.page(PageRequest(limit=50), tenant=TENANT, event_name="waiting").rows) == 50
+        assert len(store.messages.page(TENANT, PageRequest(limit=50), event_name="waiting").rows) == 50
 
     steps: tuple[Callable[[], object], ...] = (tick.run, create, a_page, cancel)
     fill(store, range(100))

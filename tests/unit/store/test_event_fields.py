@@ -22,7 +22,7 @@ from scheduler_app.store.events.fields import (
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 EVENT = "team:s1-2-20260302T120000Z"
-MESSAGE = message_event_id("m1", tenant="team")
+MESSAGE = message_event_id("team", "m1")
 
 
 def row(**changes: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.flow_control import SLOT_GRACE_SECONDS, FinishedRequest, ReceiverAnswer, WaitReason
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.worker.attempt import Attempt, Job
 from scheduler_app.worker.destination_queue import (
     KEPT_SECONDS,
@@ -36,7 +37,7 @@ def job(timeout_seconds: float = 10.0) -> Job:
 
 
 def queue(jobs: int = 0, **fields: Any) -> DestinationQueue:
-    made = Destination(id="d", url="http://x/", created_at=NOON, updated_at=NOON, **fields)
+    made = Destination(id=WholeId("d"), url="http://x/", created_at=NOON, updated_at=NOON, **fields)
     return DestinationQueue(made, deque(job() for _ in range(jobs)))
 
 
