@@ -25,7 +25,7 @@ from scheduler_app.api.wire import (
     DaysQuery,
     FeedInput,
     FeedList,
-    Message,
+    MessageSchema,
     Paging,
     ZoneCheckOutput,
     ZoneCheckQuery,
@@ -99,7 +99,7 @@ def put_calendar(calendar: Calendar, name: str) -> tuple[View, int, Headers]:
 
 
 @calendars_blueprint.route("/<name:name>", methods=["DELETE"])
-@calendars_blueprint.response(200, Message)
+@calendars_blueprint.response(200, MessageSchema)
 def delete_calendar(name: str) -> View:
     """Delete a calendar that no schedule observes"""
     services().calendars.delete(
@@ -228,7 +228,7 @@ def list_calendar_feeds() -> View:
 
 
 @calendar_feeds_blueprint.route("/calendar-feeds/<feed_id>", methods=["DELETE"])
-@calendar_feeds_blueprint.response(200, Message)
+@calendar_feeds_blueprint.response(200, MessageSchema)
 def delete_calendar_feed(feed_id: str) -> View:
     """Delete a feed: its token opens nothing any more"""
     services().calendar_feeds.delete(feed_id, tenant=tenant())

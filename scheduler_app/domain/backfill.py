@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from scheduler_app.domain.action import UNKNOWN_ORIGIN
-from scheduler_app.domain.event import Event, Kind
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import backfill_event_id, tenant_of
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.schedule import OwedRange
+from scheduler_app.domain.states import Kind
 
 MAX_OCCURRENCES = 100_000
 MAX_RATE = 1_000.0

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from scheduler_app.domain.event import UNSENT, State
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.recurrence import Reason, RecurrenceVerdict
 from scheduler_app.domain.schedule import Pause, Schedule, ScheduleState
+from scheduler_app.domain.states import UNSENT, State
 
 
 @dataclass(frozen=True, slots=True)

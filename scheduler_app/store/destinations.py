@@ -30,11 +30,11 @@ from scheduler_app.domain.destination import (
     Breaker,
     Destination,
 )
-from scheduler_app.domain.event import UNCLAIMED, Kind, State
 from scheduler_app.domain.http_action import METHODS, HttpAction, destination_key
 from scheduler_app.domain.ids import SEPARATOR, tenant_of
 from scheduler_app.domain.queues import is_queue
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes
+from scheduler_app.domain.states import UNCLAIMED, Kind, State
 from scheduler_app.domain.stored_fields import (
     Corrupt,
     Newer,

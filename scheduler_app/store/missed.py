@@ -15,9 +15,9 @@ from pymongo.errors import BulkWriteError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
-from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.missed import Missed, MissedStep, missed_id
+from scheduler_app.domain.states import Kind, State
 from scheduler_app.store.events.documents import history_line, to_expired_event_document
 from scheduler_app.store.events.fields import DOCUMENT_VERSION, read_missed
 from scheduler_app.store.faults import STORE_FAULTS, only_duplicates, raising_store_faults

@@ -13,7 +13,7 @@ from scheduler_app.domain.message import Message, UnreadableMessage
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store.encryption import WIPE, SecretBox, action_kind
 from scheduler_app.store.events.events import tenants_with_events
-from scheduler_app.store.messages import read_message, sealed_content
+from scheduler_app.store.events.messages import read_message, sealed_content
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.schedules.documents import CorruptSchedule, read_schedule, to_schedule_document
 

@@ -10,9 +10,10 @@ from datetime import datetime
 from typing import NamedTuple, TypeVar
 
 from scheduler_app.domain.destination import Destination, destination_of
-from scheduler_app.domain.event import Event, Kind
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.states import Kind
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.destinations import CorruptDestination
 from scheduler_app.store.schedules.documents import CorruptSchedule

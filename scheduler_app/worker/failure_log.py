@@ -4,8 +4,8 @@ import threading
 from collections import Counter
 from collections.abc import Iterable
 
-from scheduler_app.domain.event import State
 from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.states import State
 from scheduler_app.domain.text import one_line
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.telemetry import get_logger

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.schedule import DEFAULT_TIMEOUT_SECONDS
+from scheduler_app.domain.deliverable import DEFAULT_TIMEOUT_SECONDS
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.telemetry import get_logger
 

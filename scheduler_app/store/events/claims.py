@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from pymongo import DESCENDING
 
-from scheduler_app.domain.event import Event, Kind, State, from_id
+from scheduler_app.domain.event import Event, from_id
 from scheduler_app.domain.ids import is_message
 from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.domain.states import Kind, State
 from scheduler_app.store.bulk_writes import or_unset, value_by_id
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.documents import (
@@ -27,7 +28,7 @@ from scheduler_app.store.events.documents import (
     update_by_token,
     update_or_set_aside,
 )
-from scheduler_app.store.messages import CONTENT, WIPED, read_message
+from scheduler_app.store.events.messages import CONTENT, WIPED, read_message
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease, new_token
 
 #: Matches events that are as `scheduled` made them, and not those that came back.

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from scheduler_app.domain.event import KEPT_TOKENS, AwaitedEvent, CompletionReport, State
+from scheduler_app.domain.event import KEPT_TOKENS, AwaitedEvent, CompletionReport
 from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.notification import Notifying, OwedNotification
+from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import (
     EARLIEST,
     Corrupt,

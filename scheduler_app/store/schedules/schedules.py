@@ -14,9 +14,9 @@ from bson.raw_bson import RawBSONDocument
 from pymongo.errors import BulkWriteError
 from pymongo.read_concern import ReadConcern
 
-from scheduler_app.domain.event import State
 from scheduler_app.domain.ids import tenant_of, whole_id
 from scheduler_app.domain.schedule import OwedRange, Schedule, ScheduleState
+from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import MAX_WHOLE, Corrupt, whole
 from scheduler_app.store.bulk_writes import GroupCommit
 from scheduler_app.store.calendars import Calendars

@@ -14,17 +14,15 @@ from typing import Literal
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.errors import Conflict, NotAuthorized, NotFound
 from scheduler_app.domain.event import (
-    FINAL,
     AwaitedEvent,
     CompletionReport,
     Event,
-    Kind,
-    State,
     is_known_token,
     why_report_is_too_late,
 )
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.states import FINAL, Kind, State
 from scheduler_app.store import Store
 from scheduler_app.store.events.completions import CompletionOutcome
 from scheduler_app.store.events.events import EventRecord

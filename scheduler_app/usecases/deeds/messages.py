@@ -16,13 +16,15 @@ from scheduler_app.domain.action import Action
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, QuotaExceeded
-from scheduler_app.domain.event import FINAL, Event, Kind, State
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import message_event_id, message_id_of
 from scheduler_app.domain.instants import shown_instant
-from scheduler_app.domain.message import DEFAULT_MESSAGE_METHOD, Message, MessageDraft, Timing
+from scheduler_app.domain.message import DEFAULT_MESSAGE_METHOD, Message, Timing
+from scheduler_app.domain.message_draft import MessageDraft
 from scheduler_app.domain.schedule_draft import ScheduleDraft
+from scheduler_app.domain.states import FINAL, Kind, State
 from scheduler_app.store import Store
-from scheduler_app.store.messages import MessageRecord
+from scheduler_app.store.events.messages import MessageRecord
 from scheduler_app.store.paging import Page, PageRequest
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.deeds.events import cancel_claimed

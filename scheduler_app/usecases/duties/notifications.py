@@ -16,7 +16,7 @@ from scheduler_app.domain.retry import RetryPolicy
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
 from scheduler_app.store.events.events import AttemptEntry
-from scheduler_app.store.messages import EventOwingNotification
+from scheduler_app.store.events.messages import EventOwingNotification
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)

@@ -11,9 +11,9 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from scheduler_app.api.services import Services
-from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.states import Kind, State
 from scheduler_app.domain.triggers import ONE_OF
 from scheduler_app.store import Store
 from tests.builders import event

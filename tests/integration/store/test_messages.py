@@ -11,10 +11,11 @@ from cryptography.fernet import Fernet
 
 from scheduler_app.config import Settings
 from scheduler_app.domain.deliverable import Signing
-from scheduler_app.domain.event import Event, Kind, State
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.http_action import RequestBody
 from scheduler_app.domain.ids import TENANT, message_id_of
 from scheduler_app.domain.message import Message, UnreadableMessage
+from scheduler_app.domain.states import Kind, State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.store.paging import PageRequest

@@ -16,7 +16,7 @@ from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.event import FINAL, LIVING, CompletionReport, State, token_digest
+from scheduler_app.domain.event import CompletionReport, token_digest
 from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
@@ -25,6 +25,7 @@ from scheduler_app.domain.missed import MissedRange, missed_step
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.schedule import EditRecord, OwedRange, Pause, ScheduleState
+from scheduler_app.domain.states import FINAL, LIVING, State
 from scheduler_app.store import Store, paging
 from scheduler_app.store.backlogs import BacklogFilter
 from scheduler_app.store.events.claims import Expiration, Postponement

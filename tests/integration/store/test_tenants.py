@@ -15,12 +15,13 @@ from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.event import State, token_digest
+from scheduler_app.domain.event import token_digest
 from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.ids import TENANT, event_id, tenant_of, whole_id
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import EditRecord, Schedule
+from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import EARLIEST
 from scheduler_app.embedded import Mongod
 from scheduler_app.store import Store

@@ -16,10 +16,11 @@ from pymongo.errors import AutoReconnect, OperationFailure
 from scheduler_app.config import Settings
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.errors import Conflict
-from scheduler_app.domain.event import Event, State
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.http_action import MAX_BODY_BYTES, BodyKind, RequestBody, http_action
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import BeforeCut, Schedule, ScheduleState
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.store.paging import PageRequest

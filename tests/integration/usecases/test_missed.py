@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.domain.event import State, due
+from scheduler_app.domain.event import due
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.missed import MAX_SINGLES, OCCURRENCES_A_STEP, MissedStep
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.missed import MissedOccurrences, MoveCursor
 from scheduler_app.usecases.duties.expansion import OCCURRENCES_A_PAGE, Expansion, OwedExpansion

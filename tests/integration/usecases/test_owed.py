@@ -10,9 +10,10 @@ import pytest
 
 from scheduler_app.actions.http import new_secret
 from scheduler_app.domain.errors import Conflict
-from scheduler_app.domain.event import State, from_id
+from scheduler_app.domain.event import from_id
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import MAX_OWED, Schedule, ScheduleState
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.usecases.deeds.schedules import ScheduleService
 from scheduler_app.usecases.duties.expansion import (

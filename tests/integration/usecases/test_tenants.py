@@ -6,9 +6,9 @@ import pytest
 
 from scheduler_app.actions.http import new_secret
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
-from scheduler_app.domain.event import LIVING, State
 from scheduler_app.domain.ids import TENANT, whole_id
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.states import LIVING, State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.store.paging import PageRequest
