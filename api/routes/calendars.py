@@ -136,7 +136,7 @@ def _tagged(named: NamedCalendar) -> Tagged:
         "remade": {
             "moved": named.remade.moved,
             "unchanged": named.remade.unchanged,
-            "left": calendars.left(named),
+            "left": calendars.schedules_to_recompute(named),
         },
     }
     moving = zlib.crc32(repr((view["used_by"], view["remade"], view.get("holiday_data"))).encode())

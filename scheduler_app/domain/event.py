@@ -177,21 +177,21 @@ class AwaitedEvent(NamedTuple):
     """What follows that attempt's failure; None: it is the last one."""
     awaiting: bool
     """The request was answered, and the work goes on."""
-    told: CompletionReport | None
+    report: CompletionReport | None
     last_message: str
     """Of its history."""
 
 
 def why_report_is_too_late(awaited: AwaitedEvent, how: Literal["completed", "failed"]) -> str | None:
     """Why it is too late to say so; None if it is not. It is empty where the same was said before."""
-    told = awaited.told
-    said_before = told is not None and told.attempt == awaited.attempt and told.how == how
+    report = awaited.report
+    said_before = report is not None and report.attempt == awaited.attempt and report.how == how
     if awaited.state is State.RUNNING:
         return None
     if awaited.state in FINAL:
         again = said_before or (awaited.state is State.COMPLETED and how == "completed")
         return "" if again else f"the event is {awaited.state}: {awaited.last_message}"
-    if told is None or told.attempt != awaited.attempt:
+    if report is None or report.attempt != awaited.attempt:
         # Its worker was lost, or did not get the answer; the receiver knows better.
         return None
     return "" if said_before else f"this attempt is over: {awaited.last_message}"

@@ -134,7 +134,7 @@ class BeforeCut:
     because it is too much for a request."""
 
     events: tuple[Event, ...] = ()
-    left: OwedRange | None = None
+    left_to_beats: OwedRange | None = None
 
 
 MAX_NAME = 200
@@ -292,7 +292,7 @@ class Schedule:
         found = self.trigger.recurrence(self.created_at, self.checkpoint)
         return found if self.calendar is None else self.calendar.observed_by(found)
 
-    def voids(self, revision: int, run_time: datetime) -> bool:
+    def is_cancelled_by_edit(self, revision: int, run_time: datetime) -> bool:
         """Whether an edit, a pause or a deletion has withdrawn a scheduled event of this schedule.
 
         An event is judged by the cut that ended its own revision, and not by the latest: after a pause and

@@ -371,21 +371,21 @@ class Destinations:
         """Encrypts with the newest key what an older one has sealed, beside processes that work. Returns how
         many destinations that were, and those that cannot be read with the reasons. May be called again after
         a STORE_FAULT."""
-        sealed, left = 0, dict[str, str]()
+        sealed, unreadable = 0, dict[str, str]()
         for row in self._majority.find({}).sort("_id", 1):
             token = row.get("sealed")
             if isinstance(token, bytes) and self._secret_box.is_newest(token):
                 continue
             found = read_destination(row, self._secret_box)
             if isinstance(found, CorruptDestination):
-                left[found.id] = found.reason
+                unreadable[found.id] = found.reason
                 continue
             document = to_destination_document(found, self._secret_box)
             if "sealed" in document:
                 # A change that came in between has sealed it with that process's newest key.
                 same = {"_id": found.id, "version": found.version}
                 sealed += self._destinations.bulk_write([ReplaceOne(same, document)]).matched_count
-        return sealed, left
+        return sealed, unreadable
 
     def page(self, window: PageRequest, *, tenant: str) -> Page[Destination | CorruptDestination]:
         """Returns the tenant's destinations, newest first; the window's times are creation times."""

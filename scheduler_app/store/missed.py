@@ -148,7 +148,7 @@ def _transaction(session: ClientSession) -> AbstractContextManager[Any]:
 
 
 def _document(step: MissedStep, record: Missed, now: datetime) -> Document:
-    told = record.told(step.expiry) if step.expiry else ""
+    sentence = record.sentence(step.expiry) if step.expiry else ""
     document: dict[str, Any] = {
         "_id": missed_id(step.schedule_id, record.first),
         "v": DOCUMENT_VERSION,
@@ -161,7 +161,7 @@ def _document(step: MissedStep, record: Missed, now: datetime) -> Document:
         "attempt": 0,
         "dispatches": 0,
         "lost_leases": 0,
-        "status": [history_line(now, State.EXPIRED, told)],
+        "status": [history_line(now, State.EXPIRED, sentence)],
         "attempts": [],
         "created_at": now,
         "archived_at": now,

@@ -251,9 +251,9 @@ class CompletionTokens:
                 error=str(error)[:300],
             )
             ready = [attempt for attempt in attempts if attempt.completion_seconds is None]
-        left = {attempt.event.id for attempt in attempts} - {attempt.event.id for attempt in ready}
-        if left:
-            self._recorder.put([GivenBack(event_id, lease) for event_id in left])
+        not_ready = {attempt.event.id for attempt in attempts} - {attempt.event.id for attempt in ready}
+        if not_ready:
+            self._recorder.put([GivenBack(event_id, lease) for event_id in not_ready])
         return ready
 
 

@@ -43,7 +43,7 @@ def is_withdrawn(event: Event, schedule: Schedule) -> bool:
     if event.lost_leases and schedule.state is not ScheduleState.DELETED:
         # A lost worker may have sent it; the revision after an edit makes no other event for this instant.
         return schedule.state is ScheduleState.PAUSED and event.run_time > schedule.revised_at
-    return schedule.voids(event.revision, event.run_time)
+    return schedule.is_cancelled_by_edit(event.revision, event.run_time)
 
 
 #: The clock may be corrected while a batch waits: a thread looks at it at least this often.

@@ -51,8 +51,8 @@ class FailureLog:
         self.close_window(now)
         with self._lock:
             self._ends_at = self._ends_at or now + WINDOW_SECONDS
-            told = [record for record in failed if self._has_line(record)]
-        for record in told:
+            logged = [record for record in failed if self._has_line(record)]
+        for record in logged:
             _tell(record)
 
     def close_window(self, now: float) -> None:

@@ -108,7 +108,7 @@ def _newest(judged: Sequence[Judged]) -> dict[_Revision, Event]:
     newest: dict[_Revision, Event] = {}
     for event, asked in judged:
         of = event.schedule_id, event.revision
-        withdrawn = isinstance(asked, Schedule) and asked.voids(event.revision, event.run_time)
+        withdrawn = isinstance(asked, Schedule) and asked.is_cancelled_by_edit(event.revision, event.run_time)
         if not withdrawn and (of not in newest or newest[of].run_time < event.run_time):
             newest[of] = event
     return newest

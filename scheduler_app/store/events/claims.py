@@ -91,10 +91,10 @@ class Claims:
         token, which = new_token(), {"_id": {"$in": list(ids)}, "due_at": {"$lte": until}} | READABLE
         which |= in_queues(queues)
         claimed = _claimed(token, now, lease_seconds, worker)
-        told = [event for event in map(from_id, ids) if event is not None]
+        as_made = [event for event in map(from_id, ids) if event is not None]
         # Usually all events are claimed, and are as they were made: then their ids tell what a read would.
-        if len(told) == len(ids) and self._claim(which | AS_MADE, claimed) == len(ids):
-            return token, sorted(told, key=_claim_order)
+        if len(as_made) == len(ids) and self._claim(which | AS_MADE, claimed) == len(ids):
+            return token, sorted(as_made, key=_claim_order)
         self._claim(which, claimed)
         won = self._majority.find({"_id": {"$in": list(ids)}, "owner": token}, CLAIMED | CONTENT)
         rows = {row["_id"]: row for row in won}

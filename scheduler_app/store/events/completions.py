@@ -53,7 +53,7 @@ class ExpectedCompletion(NamedTuple):
 class CompletionOutcome(NamedTuple):
     """What follows for an event from what was said of it, and why, for its history."""
 
-    told: CompletionReport
+    report: CompletionReport
     state: State
     message: str
     due_at: datetime | None = None
@@ -126,14 +126,14 @@ class Completions:
 
     def tell(self, awaited: AwaitedEvent, ended: CompletionOutcome) -> bool:
         """Writes what was said of an event; False where it is no longer as it was read."""
-        now = ended.told.at
+        now = ended.report.at
         which: Document = {
             "_id": awaited.event_id,
             "state": awaited.state,
             "attempt": awaited.attempt,
             "owner": awaited.owner if awaited.owner is not None else {"$exists": False},
         }
-        said = {"how": ended.told.how, "attempt": ended.told.attempt, "at": now}
+        said = {"how": ended.report.how, "attempt": ended.report.attempt, "at": now}
         put: Document = {
             "state": ended.state,
             "status": appended("status", history_line(now, ended.state, ended.message)),
@@ -180,7 +180,7 @@ def _awaited(row: Mapping[str, Any]) -> AwaitedEvent:
         seconds=float(kept["seconds"]),
         retry_in=None if retry_in is None else timedelta(milliseconds=int(retry_in)),
         awaiting=kept.get("awaiting") is True,
-        told=None if kept.get("told") is None else read_completion_report(kept["told"], "completion.told"),
+        report=None if kept.get("told") is None else read_completion_report(kept["told"], "completion.told"),
         last_message=str(last.get("message", "")),
     )
 

@@ -370,7 +370,7 @@ class OwedNotifications:
                 self._discard(row, error)
         return found, len(rows)
 
-    def made(self, those: Sequence[EventOwingNotification]) -> None:
+    def remove_marks(self, those: Sequence[EventOwingNotification]) -> None:
         """Removes their marks: their notifications are made. A mark of a later end stays."""
         if those:
             self._events.bulk_write(

@@ -247,7 +247,7 @@ class Schedules:
     ) -> int | None:
         """Returns the last revision; None when the tenant has no such schedule, or not at `version`. The
         document stays until its last event is gone, its secrets do not: nothing of it is sent any more
-        (`Schedule.voids`)."""
+        (`Schedule.is_cancelled_by_edit`)."""
         if tenant_of(schedule_id) != tenant:
             return None
         which: Document = {"_id": schedule_id, "state": NOT_DELETED}

@@ -77,10 +77,10 @@ class Creation:
         if not self.store.schedules.insert(schedule, request_seed=request_seed):
             successor = self._succeed([(schedule, request_seed)], now, tenant)[0]
             if successor is None:
-                there = self._there(schedule.id, request_seed, tenant)
-                if isinstance(there, Conflict):
-                    raise there
-                return there
+                existing = self._existing_or_conflict(schedule.id, request_seed, tenant)
+                if isinstance(existing, Conflict):
+                    raise existing
+                return existing
             schedule = successor
         for error in self._undone([schedule], known, now).values():
             raise error
@@ -107,8 +107,8 @@ class Creation:
         )
         for number, (chosen, draft) in enumerate(drafts):
             try:
-                made = self._id(chosen, request_seeds[number] if request_seeds else None, tenant)
-                results.append(self._new(draft, made, now, hops, known, calendars))
+                own_id = self._id(chosen, request_seeds[number] if request_seeds else None, tenant)
+                results.append(self._new(draft, own_id, now, hops, known, calendars))
             except InvalidField as error:
                 results.append(error)
         wanted = [(number, each) for number, each in enumerate(results) if isinstance(each, Schedule)]
@@ -124,7 +124,7 @@ class Creation:
         ):
             if successor is not None:
                 created.append(successor)
-            results[number] = successor or self._there(schedule.id, own, tenant)
+            results[number] = successor or self._existing_or_conflict(schedule.id, own, tenant)
         if undone := self._undone(created, known, now):
             created = [each for each in created if each.id not in undone]
             for number, each in enumerate(results):
@@ -140,8 +140,10 @@ class Creation:
         an id of another tenant."""
         if chosen is not None and tenant_of(chosen) != tenant:
             raise InvalidField("id", "names another tenant: give an id of your own, without a colon")
-        made = whole_id(tenant, request_seed) if request_seed else self.store.schedules.new_id(tenant=tenant)
-        return chosen or made
+        generated = (
+            whole_id(tenant, request_seed) if request_seed else self.store.schedules.new_id(tenant=tenant)
+        )
+        return chosen or generated
 
     def _new(
         self,
@@ -165,13 +167,13 @@ class Creation:
         )
 
     def _undone(
-        self, made: Sequence[Schedule], known: KnownDestinations, now: datetime
+        self, created: Sequence[Schedule], known: KnownDestinations, now: datetime
     ) -> dict[str, InvalidField]:
         """Deletes those schedules again that name a destination which was deleted meanwhile; returns why, by
         their ids."""
         errors: dict[str, InvalidField] = {}
         deleted = deleted_destination_finder(self.store, known)
-        for schedule in made:
+        for schedule in created:
             if field := deleted(schedule, schedule.tenant):
                 self.store.schedules.delete(schedule.id, now, tenant=schedule.tenant)
                 errors[schedule.id] = destination_deleted_error(field)
@@ -185,10 +187,12 @@ class Creation:
         """
         if not wanted:
             return []
-        left = self.store.successors.predecessors([schedule.id for schedule, _ in wanted], tenant=tenant)
+        predecessors = self.store.successors.predecessors(
+            [schedule.id for schedule, _ in wanted], tenant=tenant
+        )
         chosen: dict[str, int] = {}
         for position, (schedule, request_seed) in enumerate(wanted):
-            deleted = left.get(schedule.id)
+            deleted = predecessors.get(schedule.id)
             if deleted is not None and (request_seed is None or deleted.request_seed != request_seed):
                 # Where two of a bulk have one id, the first is made.
                 chosen.setdefault(schedule.id, position)
@@ -196,25 +200,27 @@ class Creation:
             # The process that deleted it may have died before this write.
             self.store.cancellations.cancel_all(
                 schedule_id,
-                left[schedule_id].revision,
+                predecessors[schedule_id].revision,
                 now,
                 "Withdrawn: the schedule was deleted",
                 tenant=tenant,
             )
         positions = list(chosen.values())
         pairs = [
-            (schedule.succeeding(left[schedule.id]), left[schedule.id])
+            (schedule.succeeding(predecessors[schedule.id]), predecessors[schedule.id])
             for schedule, _ in (wanted[position] for position in positions)
         ]
         written = self.store.successors.replace(
             pairs, request_seeds=[wanted[position][1] for position in positions]
         )
-        made: list[Schedule | None] = [None] * len(wanted)
+        successors: list[Schedule | None] = [None] * len(wanted)
         for position, (schedule, _), won in zip(positions, pairs, written, strict=True):
-            made[position] = schedule if won else None
-        return made
+            successors[position] = schedule if won else None
+        return successors
 
-    def _there(self, schedule_id: str, request_seed: str | None, tenant: str) -> Schedule | Conflict:
+    def _existing_or_conflict(
+        self, schedule_id: str, request_seed: str | None, tenant: str
+    ) -> Schedule | Conflict:
         """The schedule that an earlier try of the same request has made, or why the id cannot be used."""
         made = (
             self.store.schedules.made_by(request_seed, schedule_id, tenant=tenant) if request_seed else None

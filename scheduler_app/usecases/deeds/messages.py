@@ -226,26 +226,26 @@ class MessageService:
         taken = [event.id for (_, event), record in zip(wanted, records, strict=True) if record is None]
         there = self.store.messages.get_many(taken, tenant=tenant)
         self.quota.give_back(tenant, sum(event.id in taken and event.due_at > now for _, event in wanted))
-        made: list[Event] = []
+        created: list[Event] = []
         for (number, event), record in zip(wanted, records, strict=True):
             if record is not None:
-                made.append(event)
+                created.append(event)
                 results[number] = _created_result(record)
                 continue
             try:
                 results[number] = _existing_result(event, there.get(event.id))
             except Conflict as error:
                 results[number] = error
-        if undone := self._undone(made, request.known, tenant):
-            made = [event for event in made if event.id not in undone]
+        if undone := self._undone(created, request.known, tenant):
+            created = [event for event in created if event.id not in undone]
             for number, event in wanted:
                 results[number] = undone.get(event.id, results[number])
-        if made:
-            self.dispatch(made, now)
+        if created:
+            self.dispatch(created, now)
         return [each for each in results if each is not None]
 
     def _undone(
-        self, made: Sequence[Event], known: KnownDestinations, tenant: str
+        self, created: Sequence[Event], known: KnownDestinations, tenant: str
     ) -> dict[str, InvalidField]:
         """Removes those messages again that name a destination which was deleted meanwhile; returns why, by
         their events' ids. One that a worker has claimed by now stays."""
@@ -254,7 +254,7 @@ class MessageService:
         deleted = deleted_destination_finder(self.store, known)
         fields = {
             event.id: field
-            for event in made
+            for event in created
             if isinstance(event.message, Message) and (field := deleted(event.message, tenant))
         }
         removed = self.store.messages.remove_untouched(list(fields), tenant=tenant) if fields else []

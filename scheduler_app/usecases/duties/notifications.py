@@ -45,10 +45,10 @@ class Notifications:
         """
         found, looked_at = self.store.owed_notifications.oldest(limit=EVENTS_A_PAGE)
         named = {id(each): self._destination(each) for each in found}
-        told = [each for each in found if named[id(each)]]
-        made = [self._of_event(each, str(named[id(each)]), now) for each in told]
+        named_events = [each for each in found if named[id(each)]]
+        made = [self._of_event(each, str(named[id(each)]), now) for each in named_events]
         new = self._store(made, now)
-        self.store.owed_notifications.made(found)
+        self.store.owed_notifications.remove_marks(found)
         self._dispatch(new, now)
         return looked_at == EVENTS_A_PAGE
 

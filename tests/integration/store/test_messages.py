@@ -233,7 +233,7 @@ def test_messages_are_sealed_anew_with_the_newest_key(
     both.messages.insert(made[4], now)
     old.cancellations.cancel(made[3].id, now, "no", tenant=TENANT)
     *_, last = MessageResealing(both.mongo, both.secret_box).run(page=2)
-    assert (last.seen, last.sealed, last.left) == (6, 4, ())
+    assert (last.seen, last.sealed, last.unreadable) == (6, 4, ())
     *_, again = MessageResealing(both.mongo, both.secret_box).run(page=2)
     assert again.sealed == 0
     for each in made[:3]:
@@ -242,4 +242,4 @@ def test_messages_are_sealed_anew_with_the_newest_key(
         assert record.content == each.message
     with_third = Fernet.generate_key().decode()
     lost = MessageResealing(new.mongo, with_keys(with_third).secret_box).run()
-    assert sum(len(page.left) for page in lost) == 5
+    assert sum(len(page.unreadable) for page in lost) == 5

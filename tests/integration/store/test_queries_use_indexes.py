@@ -224,7 +224,7 @@ def _use_events(store: Any, now: datetime) -> None:
     store.outcomes.record_late(records[:1])
     owing, _ = store.owed_notifications.oldest(limit=10)
     assert [each.event.id for each in owing] == [won[3].id]
-    store.owed_notifications.made(owing)
+    store.owed_notifications.remove_marks(owing)
     store.last_runs.write([RunResult("s3", now, State.ERROR, ids[0], now)])
     store.cancellations.cancel_past_cut("s1", 2, now, now, "cut", tenant=TENANT)
     store.cancellations.cancel_these_past_cut([event(now, "s1").id], now, "cut")
@@ -374,7 +374,9 @@ def _use_calendars(store: Any, now: datetime) -> None:
     (older,) = store.calendars.with_older_holiday_data("0000.0002", limit=10)
     assert store.calendars.renew(older, "0000.0002", now)
     (changed,) = store.calendars.changed(limit=10)
-    assert store.calendars.left(changed) == store.calendars.users("c1", tenant="default") == 20
+    assert (
+        store.calendars.schedules_to_recompute(changed) == store.calendars.users("c1", tenant="default") == 20
+    )
     ids = store.remakes.with_other_days(changed, now, limit=10)
     token, others = store.remakes.claim_with_other_days(ids, changed, now, lease_seconds=600)
     assert store.remakes.keep_with_days([others[0].id], token, changed)

@@ -354,7 +354,10 @@ BY_DOCUMENT_OR_TOKEN = {
     *("successors.replace", "events.insert", "last_runs.write", "outcomes.record", "outcomes.record_late"),
     *("idempotency.finish", "idempotency.release", "idempotency.give_up"),
     *(f"sessions.{verb}" for verb in ("open", "key_of", "close", "close_all")),
-    *(f"calendars.{verb}" for verb in ("insert", "update", "renew", "left", "note", "settle", "attach")),
+    *(
+        f"calendars.{verb}"
+        for verb in ("insert", "update", "renew", "schedules_to_recompute", "note", "settle", "attach")
+    ),
     # A token names its feed, whoever's it is.
     *("calendar_feeds.insert", "calendar_feeds.find"),
     # A kill switch's target, and a blackout's, names its tenant.
@@ -389,7 +392,7 @@ ACROSS_TENANTS = {
     *("blackouts.everybodys", "blackouts.corrupt", "blacked_out.skip", "blacked_out.postpone"),
     *("kill_switches.everybodys", "kill_switches.corrupt", "kill_switches.judged_by"),
     *("calendars.changed", "calendars.with_older_holiday_data"),
-    *("owed_notifications.oldest", "owed_notifications.made"),
+    *("owed_notifications.oldest", "owed_notifications.remove_marks"),
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
     *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "move", "sent", "put_back")),
     "outbox.put_back_abandoned",

@@ -326,9 +326,9 @@ def test_an_edit_leaves_a_backlog_to_the_policy(world: World, journal: Journal, 
     paused_at = back - HOUR
     made = stored(store, name)
     before = Expansion(store, timeframe_seconds=TIMEFRAME).expand_up_to(made, paused_at)
-    assert before.left is not None
+    assert before.left_to_beats is not None
     store.schedules.revise(
-        made.revise(paused_at, state=ScheduleState.PAUSED), version=made.version, owed=before.left
+        made.revise(paused_at, state=ScheduleState.PAUSED), version=made.version, owed=before.left_to_beats
     )
     owed = OwedExpansion(store)
     pages = 0

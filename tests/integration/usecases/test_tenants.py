@@ -36,7 +36,7 @@ def creation(store: Store) -> Creation:
 def manager(store: Store, expansion: Expansion) -> ScheduleService:
     return ScheduleService(
         store=store,
-        expand_until=lambda schedule, until: expansion.expand_up_to(schedule, until).left,
+        expand_until=lambda schedule, until: expansion.expand_up_to(schedule, until).left_to_beats,
         expand_and_dispatch=lambda schedules, now: None,
         dispatch=lambda events, now: None,
         check_action=lambda action: None,
