@@ -26,11 +26,12 @@ test: .venv/installed-dev .venv/node/installed ## seven to nine minutes on two c
 smoke: .venv/installed-dev ## about a minute: a worker, a beat and Redis are killed, MongoDB's primary steps down, under load, with an audit
 	@$(BIN)/python -m pytest -m smoke $(ARGS)
 
-check: .venv/installed-dev ## about a minute, and seconds later on: lint, format, types, layers, dead code, the API's compatibility
+check: .venv/installed-dev ## about a minute, and seconds later on: lint, format, types, layers, circles, names, dead code, the API's compatibility
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m docs.reference.house
 	@$(BIN)/vulture
 	@$(BIN)/python -m docs.reference.compatibility
 

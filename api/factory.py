@@ -86,15 +86,15 @@ def serve(app: Flask, settings: Settings) -> Assembly:
     """Gives the application its use cases, over the database and the broker of `settings`, and returns them.
     Raises SystemExit where they cannot be used."""
     with starting():
-        made = _assembled(settings)
-    app.extensions["scheduler"] = made
+        assembly = _assembled(settings)
+    app.extensions["scheduler"] = assembly
     app.extensions["turns"] = request_limits.Turns()
     app.extensions["wrong_keys"] = auth.WrongKeys()
     if not settings.api_keys:
         log.warning("api.open", message="API_KEYS is not set: every program on this host may use the API")
-    if not made.secret_box.encrypts:
+    if not assembly.secret_box.encrypts:
         log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
-    return made
+    return assembly
 
 
 def _assembled(settings: Settings) -> Assembly:

@@ -24,7 +24,7 @@ from scheduler_app.domain.errors import (
 )
 from scheduler_app.domain.instants import shown_time
 from scheduler_app.domain.triggers import NotUnderstood
-from scheduler_app.domain.triggers.kind import ShownReading, shown_readings
+from scheduler_app.domain.triggers.translation import ShownReading, shown_readings
 from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.telemetry import get_logger
 from scheduler_app.webserver.api_paths import PREFIX

@@ -72,8 +72,8 @@ def services() -> Services:
     if is_dry_run():
         if "dry_services" not in g:
             g.dry_services = real_services().dry_run()
-        made: Services = g.dry_services
-        return made
+        dry_services: Services = g.dry_services
+        return dry_services
     return real_services()
 
 

@@ -68,45 +68,45 @@ class Duty:
     wanted: Callable[[datetime], bool] | None = None
 
 
-def duties(made: Assembly) -> list[Duty]:
+def duties(assembly: Assembly) -> list[Duty]:
     """All duties of a beat."""
-    work = WaitingWorkView(made.store)
+    work = WaitingWorkView(assembly.store)
 
     def has(kind: Work) -> Callable[[datetime], bool]:
         return partial(work.has, kind)
 
-    dispatch = dispatch_duty(made.dispatch, has(Work.ROUTED))
-    retention = Retention(made.store, retention_days=made.settings.retention_days)
+    dispatch = dispatch_duty(assembly.dispatch, has(Work.ROUTED))
+    retention = Retention(assembly.store, retention_days=assembly.settings.retention_days)
     return [
         Duty(
             name="rezone",
-            page=lambda now: made.rezoning.rezone_page(now) > 0,
+            page=lambda now: assembly.rezoning.rezone_page(now) > 0,
             while_failing="schedules keep the occurrences that older time zone data gave them",
             period=60.0,
         ),
         Duty(
             name="finish",
             wanted=has(Work.FINISH),
-            page=_single(made.expansion.finish_ended),
+            page=_single(assembly.expansion.finish_ended),
             while_failing="schedules whose last occurrence has passed are still shown as active",
         ),
         Duty(
             name="resume",
             wanted=has(Work.RESUME),
-            page=made.resumption.resume_page,
+            page=assembly.resumption.resume_page,
             while_failing="schedules whose pause is over stay paused",
             turn=1.0,
         ),
         Duty(
             name="release",
             wanted=has(Work.HELD),
-            page=made.held_events.release_page,
+            page=assembly.held_events.release_page,
             while_failing="events that a kill switch held stay held although it is off",
             turn=1.0,
         ),
         Duty(
             name="expand",
-            page=lambda now: made.expansion.expand_page(now).full,
+            page=lambda now: assembly.expansion.expand_page(now).full,
             while_failing="no new events are created: those of the next minutes exist already",
             turn=3.0,
             # A large expansion must not delay what is due.
@@ -115,54 +115,57 @@ def duties(made: Assembly) -> list[Duty]:
         dispatch,
         Duty(
             name="recalendar",
-            page=made.recalendaring.remake_page,
+            page=assembly.recalendaring.remake_page,
             while_failing="schedules keep the occurrences that their calendars' former days gave them",
             period=2.0,
         ),
         Duty(
             name="renew_holidays",
-            page=lambda now: made.recalendaring.renew_holidays(now) == CALENDARS_A_PAGE,
+            page=lambda now: assembly.recalendaring.renew_holidays(now) == CALENDARS_A_PAGE,
             while_failing="schedules keep the occurrences that older holiday data gave them",
             period=60.0,
         ),
         Duty(
             name="owed",
             wanted=has(Work.OWED),
-            page=made.owed_expansion.expand_page,
+            page=assembly.owed_expansion.expand_page,
             while_failing="events from before an edit that the edit left to beats are not created",
             period=1.0,
         ),
         Duty(
             name="backfill",
             wanted=has(Work.BACKFILL),
-            page=made.backfill_duty.work_page,
+            page=assembly.backfill_duty.work_page,
             while_failing="past occurrences that people asked for are not made",
             period=1.0,
         ),
         Duty(
             name="recover",
             page=lambda now: _recover_page(
-                made.recovery, made.publisher.queue_lengths, now, has_named_queues=work.has(Work.ROUTED, now)
+                assembly.recovery,
+                assembly.publisher.queue_lengths,
+                now,
+                has_named_queues=work.has(Work.ROUTED, now),
             ),
             while_failing="callbacks that dead processes left unfinished wait",
         ),
         Duty(
             name="time_out",
             wanted=has(Work.TIME_OUT),
-            page=lambda now: made.completion_timeouts.end_overdue(now) == COMPLETIONS_A_PAGE,
+            page=lambda now: assembly.completion_timeouts.end_overdue(now) == COMPLETIONS_A_PAGE,
             while_failing="events that their receivers do not complete in time stay running",
             period=1.0,
         ),
         Duty(
             name="notify",
             wanted=has(Work.NOTIFY),
-            page=made.notifications.notify_page,
+            page=assembly.notifications.notify_page,
             while_failing="destinations are not notified of how events ended; they will be notified later",
             turn=1.0,
         ),
         Duty(
             name="inspect",
-            page=_single(made.inspection.inspect),
+            page=_single(assembly.inspection.inspect),
             while_failing="corrupt documents that no other duty meets are not reported",
             period=60.0,
         ),

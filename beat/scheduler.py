@@ -182,14 +182,14 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
 
     def _start(self) -> None:
         settings = self._settings
-        made = assemble(settings, self.app)
-        check_replica_set(made.store)
-        if not made.store.secret_box.encrypts:
+        assembly = assemble(settings, self.app)
+        check_replica_set(assembly.store)
+        if not assembly.store.secret_box.encrypts:
             log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
         self._duties = Tick(
-            duties(made), now=clock.now, stopping=self._shutdown.requested, unavailable=made.faults
+            duties(assembly), now=clock.now, stopping=self._shutdown.requested, unavailable=assembly.faults
         )
-        self._heartbeat = made.heartbeat("beat", facts=lambda: self._last_tick)
+        self._heartbeat = assembly.heartbeat("beat", facts=lambda: self._last_tick)
         self._ticked_at = monotonic()
         serve_metrics_of(settings, self._trouble, metrics.Role.BEAT)
         self._heartbeat.start()

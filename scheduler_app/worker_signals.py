@@ -37,16 +37,16 @@ def _start(sender: Any, **_: Any) -> None:
             from scheduler_app.worker.process import WorkerProcess, check_pool
 
         check_pool(sender.pool_cls)
-        made = assemble(settings, sender.app)
+        assembly = assemble(settings, sender.app)
         queues = sorted(sender.app.amqp.queues.consume_from)
-        pipeline = made.pipeline(sender.hostname, queues)
-        _worker = WorkerProcess(settings, sender.hostname, sender.app, pipeline, made.heartbeat)
-        check_replica_set(made.store)
-        served = {kind.name for kind in made.kinds_served(queues)}
-        log_refused_actions(made.store, settings, served - {HTTP})
+        pipeline = assembly.pipeline(sender.hostname, queues)
+        _worker = WorkerProcess(settings, sender.hostname, sender.app, pipeline, assembly.heartbeat)
+        check_replica_set(assembly.store)
+        served = {kind.name for kind in assembly.kinds_served(queues)}
+        log_refused_actions(assembly.store, settings, served - {HTTP})
         _worker.start()
     settle_heap()
-    if not made.store.secret_box.encrypts:
+    if not assembly.store.secret_box.encrypts:
         log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
 
 

@@ -3,11 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from scheduler_app.domain.event import Event, Kind, scheduled
+from scheduler_app.domain.event import Event, scheduled
 from scheduler_app.domain.ids import TENANT, message_event_id
-from scheduler_app.domain.message import MessageDraft, Timing
+from scheduler_app.domain.message import Timing
+from scheduler_app.domain.message_draft import MessageDraft
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
+from scheduler_app.domain.states import Kind
 from scheduler_app.domain.triggers import FIELDS
 
 #: The longest timeout that a request may have, more than pytest-timeout leaves to a test: an answer

@@ -8,8 +8,8 @@ from bson import ObjectId, Regex, Timestamp
 from bson.datetime_ms import DatetimeMS
 
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.event import State
 from scheduler_app.domain.ids import WholeId
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.recoveries import MAX_GRACE_DOUBLINGS

@@ -22,8 +22,8 @@ from scheduler_app.api.wire.event import isolation_key
 from scheduler_app.api.wire.field_types import Cursor, Instant, LocalOrInstant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.schedule import event_shown
-from scheduler_app.domain.event import State
 from scheduler_app.domain.retry import Codes
+from scheduler_app.domain.states import State
 from scheduler_app.store.events.lists import DeadLetterCause as CauseOfSome
 from scheduler_app.store.events.lists import EventListFilter
 from scheduler_app.store.paging import PageRequest, Position

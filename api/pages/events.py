@@ -26,9 +26,9 @@ from scheduler_app.api.wire.event import EventFilter
 from scheduler_app.api.wire.message import message_shown
 from scheduler_app.api.wire.paging import window
 from scheduler_app.api.wire.schedule import schedule_shown
-from scheduler_app.domain.event import LIVING, STATE_DESCRIPTIONS, Kind, State
 from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.states import LIVING, STATE_DESCRIPTIONS, Kind, State
 from scheduler_app.store.events.events import EventRecord
 
 #: A worker has taken an event in these states, or it is over.

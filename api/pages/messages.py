@@ -36,12 +36,12 @@ from scheduler_app.api.wire.message import SHARED, MessageFilter, NewMessage, me
 from scheduler_app.api.wire.preview import PreviewInput
 from scheduler_app.api.wire.schedule_fields.field import AnyField
 from scheduler_app.domain.errors import Conflict, InvalidField, QuotaExceeded
-from scheduler_app.domain.event import State
 from scheduler_app.domain.http_action import METHODS
 from scheduler_app.domain.ids import WholeId, message_event_id, message_id_of
 from scheduler_app.domain.message import Timing
+from scheduler_app.domain.states import State
 from scheduler_app.domain.triggers import BY_NAME, FIELDS, TriggerContext, new_trigger
-from scheduler_app.store.messages import MessageRecord
+from scheduler_app.store.events.messages import MessageRecord
 
 _TRIGGER = PreviewInput(only=tuple(name for name in PreviewInput().fields if name in FIELDS))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

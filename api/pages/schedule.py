@@ -23,8 +23,8 @@ from scheduler_app.api.wire.preview import Jitter, PreviewQuery, WhyQuery, expla
 from scheduler_app.api.wire.schedule import schedule_shown
 from scheduler_app.api.wire.schedule_fields import BODY_FIELDS
 from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
-from scheduler_app.domain.event import FINAL, LIVING
 from scheduler_app.domain.ids import WholeId, name_of
+from scheduler_app.domain.states import FINAL, LIVING
 from scheduler_app.store.events.figures import EventSummary
 from scheduler_app.store.paging import PageRequest
 from scheduler_app.usecases.questions.explanation import explain_schedule, zone_of

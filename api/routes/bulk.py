@@ -240,7 +240,7 @@ def import_schedules(given: Loaded) -> View:
         hops=request_limits.request_hops(),
     )
     refused: list[HttpProblem] = []
-    results = [[_result(series, made, refused) for series, made in each.made] for each in done]
+    results = [[_result(series, made, refused) for series, made in each.schedules] for each in done]
     bound_errors(refused)
     items = [_item(each, parts) for each, parts in zip(done, results, strict=True)]
     counts = Counter(item["result"] for item in items)

@@ -25,7 +25,7 @@ from scheduler_app.api.wire import (
     DaysQuery,
     FeedInput,
     FeedList,
-    Message,
+    MessageSchema,
     Paging,
     ZoneCheckOutput,
     ZoneCheckQuery,
@@ -99,7 +99,7 @@ def put_calendar(calendar: Calendar, name: WholeId) -> tuple[View, int, Headers]
 
 
 @calendars_blueprint.route("/<name:name>", methods=["DELETE"])
-@calendars_blueprint.response(200, Message)
+@calendars_blueprint.response(200, MessageSchema)
 def delete_calendar(name: WholeId) -> View:
     """Delete a calendar that no schedule observes"""
     services().calendars.delete(_checked(name), services().now(), version=_version_wanted(name))
@@ -134,7 +134,7 @@ def _tagged(named: NamedCalendar) -> Tagged:
         "remade": {
             "moved": named.remade.moved,
             "unchanged": named.remade.unchanged,
-            "left": calendars.left(named),
+            "left": calendars.schedules_to_recompute(named),
         },
     }
     moving = zlib.crc32(repr((view["used_by"], view["remade"], view.get("holiday_data"))).encode())
@@ -226,7 +226,7 @@ def list_calendar_feeds() -> View:
 
 
 @calendar_feeds_blueprint.route("/calendar-feeds/<id:feed_id>", methods=["DELETE"])
-@calendar_feeds_blueprint.response(200, Message)
+@calendar_feeds_blueprint.response(200, MessageSchema)
 def delete_calendar_feed(feed_id: WholeId) -> View:
     """Delete a feed: its token opens nothing any more"""
     services().calendar_feeds.delete(feed_id)

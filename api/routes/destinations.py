@@ -10,7 +10,7 @@ from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.edits import unchanged
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services, tenant
-from scheduler_app.api.wire import Message, Paging, PutQuery, examples, listed, window
+from scheduler_app.api.wire import MessageSchema, Paging, PutQuery, examples, listed, window
 from scheduler_app.api.wire.destination import (
     DestinationChange,
     DestinationInput,
@@ -97,7 +97,7 @@ def change_destination(draft: DestinationDraft, name: WholeId) -> Tagged:
 
 
 @blueprint.route("/<name:name>", methods=["DELETE"])
-@blueprint.response(200, Message)
+@blueprint.response(200, MessageSchema)
 def delete_destination(name: WholeId) -> View:
     """Delete a destination with its secrets; a 409 while schedules name it"""
     services().destinations.delete(name, version=_version_wanted(name))

@@ -24,7 +24,8 @@ from scheduler_app.api.wire import (
 )
 from scheduler_app.domain.errors import Conflict, InvalidField, QuotaExceeded
 from scheduler_app.domain.ids import WholeId, message_id_of, name_of
-from scheduler_app.domain.message import MessageDraft, Timing
+from scheduler_app.domain.message import Timing
+from scheduler_app.domain.message_draft import MessageDraft
 from scheduler_app.usecases.deeds.messages import Refusal, ScheduleMessageResult
 
 blueprint = ApiBlueprint(

@@ -15,7 +15,7 @@ from scheduler_app.api.wire import (
     EditPage,
     EventPage,
     HistoryFilter,
-    Message,
+    MessageSchema,
     NewSchedule,
     Paging,
     PauseInput,
@@ -33,10 +33,10 @@ from scheduler_app.api.wire import (
     window,
 )
 from scheduler_app.api.wire.schedule import edit_shown, event_shown, schedule_shown
-from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
+from scheduler_app.domain.states import FINAL, LIVING, State
 from scheduler_app.store.events.lists import NO_FILTER, EventListFilter
 from scheduler_app.usecases.deeds.creation import put_schedule
 
@@ -124,7 +124,7 @@ def update_schedule(
 
 
 @schedules_blueprint.route("/<schedule:schedule_id>", methods=["DELETE"])
-@schedules_blueprint.response(200, Message)
+@schedules_blueprint.response(200, MessageSchema)
 def delete_schedule(schedule_id: WholeId) -> View:
     """Delete a schedule; its unsent events are cancelled, its history stays"""
     services().manager.delete(schedule_id, services().now(), version=version_wanted(schedule_id))
@@ -264,7 +264,7 @@ def make_signing_secret(given: Loaded, schedule_id: WholeId) -> View:
 
 
 @signing_blueprint.route("/<schedule:schedule_id>/signing-secret", methods=["DELETE"])
-@signing_blueprint.response(200, Message)
+@signing_blueprint.response(200, MessageSchema)
 def remove_signing_secret(schedule_id: WholeId) -> View:
     """Stop signing; every secret of the schedule is deleted"""
     version = version_wanted(schedule_id)

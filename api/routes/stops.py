@@ -5,7 +5,7 @@ from flask import g
 from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services, tenant
-from scheduler_app.api.wire import Message, examples
+from scheduler_app.api.wire import MessageSchema, examples
 from scheduler_app.api.wire.blackout import (
     BlackoutEdited,
     BlackoutInput,
@@ -100,7 +100,7 @@ def put_blackout(given: Loaded, name: WholeId) -> tuple[View, int]:
 
 
 @blackouts_blueprint.route("/<name:name>", methods=["DELETE"])
-@blackouts_blueprint.response(200, Message)
+@blackouts_blueprint.response(200, MessageSchema)
 def delete_blackout(name: WholeId) -> View:
     """Delete a blackout; what it has postponed comes at the time to which it was postponed"""
     services().blackouts.delete(name)

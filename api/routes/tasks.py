@@ -33,10 +33,10 @@ from scheduler_app.api.wire.tasks import (
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.command_action import AllowedCommands, CommandAction
 from scheduler_app.domain.errors import InvalidField, NotFound
-from scheduler_app.domain.event import LIVING, State
 from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.schedule_draft import ScheduleDraft
+from scheduler_app.domain.states import LIVING, State
 from scheduler_app.store.paging import PageRequest, Position
 from scheduler_app.store.schedules.documents import CorruptSchedule
 

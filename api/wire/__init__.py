@@ -48,7 +48,7 @@ from scheduler_app.api.wire.message import (
     ScheduledMessage,
     message_shown,
 )
-from scheduler_app.api.wire.output_schema import Message, Problem
+from scheduler_app.api.wire.output_schema import MessageSchema, Problem
 from scheduler_app.api.wire.paging import Paging, listed, window
 from scheduler_app.api.wire.preview import (
     PreviewInput,
@@ -99,12 +99,12 @@ __all__ = [
     "HistoryFilter",
     "ImportInput",
     "ImportOutput",
-    "Message",
     "MessageBulkInput",
     "MessageBulkOutput",
     "MessageFilter",
     "MessageOutput",
     "MessagePage",
+    "MessageSchema",
     "NewMessage",
     "NewSchedule",
     "Paging",

@@ -13,10 +13,11 @@ from scheduler_app.api.wire.output_schema import OutputSchema
 from scheduler_app.api.wire.paging import MAX_LIMIT, Listed, PageSelection, Paging, Skipped
 from scheduler_app.domain.action import UNKNOWN_ORIGIN, origin_of
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.event import MAX_REASON, State
+from scheduler_app.domain.event import MAX_REASON
 from scheduler_app.domain.http_action import DESTINATION_PREFIX, destination_key
 from scheduler_app.domain.ids import name_of, whole_id
 from scheduler_app.domain.local_time import instant_at
+from scheduler_app.domain.states import State
 from scheduler_app.store.events.lists import EventListFilter
 
 

@@ -15,7 +15,6 @@ from scheduler_app.api.wire.output_schema import OutputSchema, Problem
 from scheduler_app.api.wire.paging import Listed, Paging
 from scheduler_app.api.wire.schedule import CallbackInput, note_missing_receiver
 from scheduler_app.api.wire.schedule_fields import FIELDS, OUTPUT_FIELDS, ScheduleField
-from scheduler_app.domain.event import State
 from scheduler_app.domain.http_action import MAX_HEADERS, BodyKind, HttpAction, RequestBody
 from scheduler_app.domain.ids import MAX_MESSAGE_ID, is_notification, message_id_of, name_of
 from scheduler_app.domain.masking import MASK, masked, masked_url
@@ -24,13 +23,14 @@ from scheduler_app.domain.message import (
     MAX_EVENT_NAME,
     METADATA_PREFIX,
     Message,
-    MessageDraft,
     Timing,
 )
+from scheduler_app.domain.message_draft import MessageDraft
 from scheduler_app.domain.queues import MAX_QUEUE
 from scheduler_app.domain.schedule_draft import ScheduleDraft
+from scheduler_app.domain.states import State
 from scheduler_app.domain.triggers.delay_seconds import MAX_DELAY_SECONDS
-from scheduler_app.store.messages import MessageRecord
+from scheduler_app.store.events.messages import MessageRecord
 
 #: The fields that a message has as a schedule has them.
 SHARED: tuple[str, ...] = (

@@ -34,7 +34,7 @@ class OmitNone(OutputSchema):
         return {name: value for name, value in data.items() if value is not None}
 
 
-class Message(OutputSchema):
+class MessageSchema(OutputSchema):
     """An answer that only says that it is done."""
 
     message = fields.String(required=True, metadata={"description": "The result in words"})

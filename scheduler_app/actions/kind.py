@@ -198,11 +198,11 @@ class Executors:
 
 def make_executors(settings: Settings, kinds: Iterable[ActionKind[Any]]) -> Executors:
     """Makes the executors of these kinds, in their order. Raises InvalidSetting."""
-    made: list[Executors] = []
+    executors: list[Executors] = []
 
     def ready() -> None:
-        if made:  # an executor may report before the others are made; the first `wait` finds its verdict
-            made[0].wake()
+        if executors:  # an executor may report before the others are made; the first `wait` finds its verdict
+            executors[0].wake()
 
-    made.append(Executors({kind.name: kind.executor(settings, ready) for kind in kinds}))
-    return made[0]
+    executors.append(Executors({kind.name: kind.executor(settings, ready) for kind in kinds}))
+    return executors[0]

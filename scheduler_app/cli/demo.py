@@ -17,8 +17,9 @@ from scheduler_app.cli.addresses import api_url
 from scheduler_app.cli.run_file import FILE_NAME
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings, load_settings
-from scheduler_app.domain.event import Event, State, scheduled
+from scheduler_app.domain.event import Event, scheduled
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.states import State
 from scheduler_app.domain.triggers import TriggerContext, new_trigger
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import PastEvent, PastEvents, RunResult

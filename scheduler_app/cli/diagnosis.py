@@ -124,7 +124,7 @@ def _processes(store: Store) -> list[Check]:
             here = Clock()
             offset = here.synchronize(store.mongo.server_time)
             switches = sorted(store.kill_switches.everybodys().targets, key=str)
-            bent = store.kill_switches.corrupt()
+            corrupt_switches = store.kill_switches.corrupt()
             blackouts = store.blackouts.corrupt(here.now())
     except STORE_FAULTS:
         return _unknown_processes()
@@ -136,7 +136,7 @@ def _processes(store: Store) -> list[Check]:
         agree,
         check_releases(nodes, POLICY_LEVEL),
         check_receivers(nodes),
-        check_kill_switches(switches, bent),
+        check_kill_switches(switches, corrupt_switches),
         check_blackouts(blackouts),
     ]
 

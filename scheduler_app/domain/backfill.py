@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from scheduler_app.domain.action import UNKNOWN_ORIGIN
-from scheduler_app.domain.event import Event, Kind
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import backfill_event_id, tenant_of
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.schedule import OwedRange
+from scheduler_app.domain.states import Kind
 
 MAX_OCCURRENCES = 100_000
 MAX_RATE = 1_000.0
@@ -88,7 +89,7 @@ class Backfill:
     def events(self, instants: list[datetime], now: datetime) -> tuple[list[Event], datetime]:
         """The events of these occurrences, spread by the rate, and when the one after them falls due."""
         first, step = max(self.next_due_at, now), timedelta(seconds=1 / self.rate_per_second)
-        made = [
+        events = [
             Event(
                 id=backfill_event_id(self.schedule_id, self.number, instant),
                 schedule_id=self.schedule_id,
@@ -101,7 +102,7 @@ class Backfill:
             )
             for place, instant in enumerate(instants)
         ]
-        return made, first + len(made) * step
+        return events, first + len(events) * step
 
     def went_on(
         self, rest: OwedRange | None, made: int, left_out: int, next_due_at: datetime, now: datetime

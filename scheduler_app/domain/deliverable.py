@@ -11,6 +11,7 @@ from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.lateness import Lateness
 from scheduler_app.domain.retry import Codes, RetryPolicy
 
+DEFAULT_TIMEOUT_SECONDS = 10.0
 DEFAULT_OVERLAP_SECONDS = 86_400
 MAX_OVERLAP_SECONDS = 30 * 86_400
 #: Each one still valid makes its own signature on every callback.

@@ -1,4 +1,4 @@
-"""An event: an occurrence made durable. Its states and the moves between them are written here, once.
+"""An event: an occurrence made durable.
 
 Who says that an event's work is done is its `completion`: the response to its request, or its receiver,
 which calls back with a token. Jitter is how much later than its occurrence a callback falls due, the same
@@ -10,18 +10,15 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from scheduler_app.domain.action import UNKNOWN_ORIGIN
 from scheduler_app.domain.ids import compact, event_id, instant_of, manual_event_id, tenant_of
+from scheduler_app.domain.message import Message, UnreadableMessage
 from scheduler_app.domain.queues import CALLBACKS
-
-if TYPE_CHECKING:
-    from scheduler_app.domain.message import Message, UnreadableMessage
+from scheduler_app.domain.states import FINAL, Kind, State
 
 
 class CompletionToken(str):
@@ -36,153 +33,6 @@ class CompletionToken(str):
 def new_completion_token() -> CompletionToken:
     """192 random bits."""
     return CompletionToken(secrets.token_urlsafe(24))
-
-
-class State(StrEnum):
-    """The states of an event: the words in the code, in MongoDB and on the wire."""
-
-    READY_QUEUE = "ready_queue"
-    WORKER_QUEUE = "worker_queue"
-    RUNNING = "running"
-    RETRYING = "retrying"
-    COMPLETED = "completed"
-    ERROR = "error"
-    CANCELLED = "cancelled"
-    EXPIRED = "expired"
-    SKIPPED = "skipped"
-
-
-class Kind(StrEnum):
-    """Why an event exists: its schedule's rule, a person who asked for it now, a person who asked for
-    occurrences of the past, or a message without a schedule."""
-
-    SCHEDULED = "scheduled"
-    MANUAL = "manual"
-    BACKFILL = "backfill"
-    MESSAGE = "message"
-
-
-@dataclass(frozen=True, slots=True)
-class StateDescription:
-    """A state explained: what it means, who moves an event out of it, what a crash leaves behind."""
-
-    meaning: str
-    moved_on_by: str
-    after_a_crash: str
-    final: bool = False
-    unsent: bool = False
-    """Whether no request is made for the event any more, so that lists show that it did not happen."""
-
-
-STATE_DESCRIPTIONS: dict[State, StateDescription] = {
-    State.READY_QUEUE: StateDescription(
-        "expanded, waits in MongoDB for its time", "dispatch", "nothing to repair"
-    ),
-    State.WORKER_QUEUE: StateDescription(
-        "a message for it is in the broker or in a worker's memory, or will be in a moment",
-        "deliver",
-        "its page's lease, or its own grace after it was due, is over: recover puts it back",
-    ),
-    State.RUNNING: StateDescription(
-        "claimed by one worker: its request is in flight, or about to be",
-        "deliver",
-        "lease over: recover makes it retrying and leaves owner; a lost lease is no attempt. After two it is"
-        " tried alone, and three leases lost while its own request was being made are error",
-    ),
-    State.RETRYING: StateDescription(
-        "the last attempt failed, the next has its time", "dispatch", "nothing to repair"
-    ),
-    State.COMPLETED: StateDescription("the callback answered with success", "retention", "", final=True),
-    State.ERROR: StateDescription(
-        "attempts spent, or a permanent failure: the dead letters", "redrive, retention", "", final=True
-    ),
-    State.CANCELLED: StateDescription(
-        "withdrawn by an edit, a deletion, a pause or a person", "retention", "", final=True, unsent=True
-    ),
-    State.EXPIRED: StateDescription("too late to be worth sending", "retention", "", final=True, unsent=True),
-    State.SKIPPED: StateDescription(
-        "an earlier event was not finished, or a blackout lasted, and its policy said no",
-        "retention",
-        "",
-        final=True,
-        unsent=True,
-    ),
-}
-
-FINAL = frozenset(state for state, life in STATE_DESCRIPTIONS.items() if life.final)
-LIVING = frozenset(STATE_DESCRIPTIONS) - FINAL
-UNSENT = frozenset(state for state, life in STATE_DESCRIPTIONS.items() if life.unsent)
-
-
-@dataclass(frozen=True, slots=True)
-class Transition:
-    """A named move: the states it may start from, and where it leads."""
-
-    sources: frozenset[State]
-    targets: frozenset[State]
-
-
-def _move(sources: set[State], targets: set[State]) -> Transition:
-    return Transition(frozenset(sources), frozenset(targets))
-
-
-WAITING = frozenset({State.READY_QUEUE, State.RETRYING})
-UNCLAIMED = WAITING | {State.WORKER_QUEUE}
-
-#: Every write to an event is one of these; each is a verb of one of the store's classes.
-TRANSITIONS: dict[str, Transition] = {
-    "mark_dispatched": _move(set(WAITING), {State.WORKER_QUEUE}),
-    # Its destination has no room before later; it keeps its place in the line.
-    "put_off": _move(set(WAITING), {State.READY_QUEUE}),
-    # It falls due within a blackout that says so; or did, before its worker was lost.
-    "skip_waiting": _move(set(WAITING), {State.SKIPPED}),
-    # A kill switch stops it; it has its own time again when that is off.
-    "hold": _move(set(WAITING), {State.READY_QUEUE}),
-    "release": _move({State.READY_QUEUE}, {State.READY_QUEUE}),
-    # The dispatcher that marked them died, or the broker was away, before their messages were sent.
-    "put_back": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),
-    # Marked or not: what was put back may have a message all the same.
-    "claim": _move(set(UNCLAIMED), {State.RUNNING}),
-    # Any living state while `owner` is still the claim's token: recovery ends the lease of a worker that was
-    # only slow and leaves the token, and dispatch may be quicker than that worker's record.
-    "record": _move(
-        {State.RUNNING, *UNCLAIMED}, {State.COMPLETED, State.RETRYING, State.ERROR, State.EXPIRED}
-    ),
-    # Its receiver is still working, and reports the outcome later.
-    "await_completion": _move({State.RUNNING, *UNCLAIMED}, {State.RUNNING}),
-    # The receiver said how it went, or its time is over.
-    "tell": _move({State.RUNNING, *UNCLAIMED}, {State.COMPLETED, State.RETRYING, State.ERROR}),
-    "give_back": _move({State.RUNNING}, {State.READY_QUEUE}),
-    # Its origin has no room: it comes again later, and no attempt is counted.
-    "postpone": _move({State.RUNNING}, {State.READY_QUEUE}),
-    "cancel_claimed": _move({State.RUNNING}, {State.CANCELLED}),
-    # Too late by a policy of its schedule or message: no request is made.
-    "expire_claimed": _move({State.RUNNING}, {State.EXPIRED}),
-    "cancel": _move(set(UNCLAIMED), {State.CANCELLED}),
-    # A person gives up what is late.
-    "expire": _move(set(UNCLAIMED), {State.EXPIRED}),
-    # The policy of overlapping runs holds it back, before its request.
-    "skip": _move({State.RUNNING}, {State.SKIPPED, State.CANCELLED}),
-    # A later event of its schedule has begun, and ends what is left of it.
-    "supersede": _move(set(UNCLAIMED), {State.CANCELLED}),
-    # It waits for an earlier event, which has ended.
-    "wake": _move({State.READY_QUEUE}, {State.READY_QUEUE}),
-    # Its request was answered, and its receiver has not said yet how it went.
-    "cancel_awaited": _move({State.RUNNING}, {State.CANCELLED}),
-    # Of a message that no worker has claimed: it waits for another time.
-    "reschedule": _move(set(UNCLAIMED), {State.READY_QUEUE}),
-    "redrive": _move({State.ERROR}, {State.READY_QUEUE}),
-    # Of a dead letter that a person does not want to be sent any more.
-    "dismiss": _move({State.ERROR}, {State.EXPIRED}),
-    "recover_message": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),
-    "recover_worker": _move({State.RUNNING}, {State.RETRYING, State.ERROR}),
-}
-
-#: An event that lost this many leases may be what its workers died of: from then on it is tried alone.
-SUSPECT_AFTER = 2
-#: So many leases lost while its own request was being made, alone, and an event is set aside. Leases that it
-#: lost in company never set it aside: its workers may have died of anything.
-MAX_ISOLATED_LOSSES = 3
 
 
 class Event(NamedTuple):
@@ -215,7 +65,7 @@ class Event(NamedTuple):
     completion_token: CompletionToken | None = None
     """With which its receiver says how its work went; None if the response does, and where no request is
     about to be made."""
-    message: "Message | UnreadableMessage | None" = None
+    message: Message | UnreadableMessage | None = None
     """What a message delivers; None for an occurrence, and where only the event itself was read."""
 
     @property
@@ -327,21 +177,21 @@ class AwaitedEvent(NamedTuple):
     """What follows that attempt's failure; None: it is the last one."""
     awaiting: bool
     """The request was answered, and the work goes on."""
-    told: CompletionReport | None
+    report: CompletionReport | None
     last_message: str
     """Of its history."""
 
 
 def why_report_is_too_late(awaited: AwaitedEvent, how: Literal["completed", "failed"]) -> str | None:
     """Why it is too late to say so; None if it is not. It is empty where the same was said before."""
-    told = awaited.told
-    said_before = told is not None and told.attempt == awaited.attempt and told.how == how
+    report = awaited.report
+    said_before = report is not None and report.attempt == awaited.attempt and report.how == how
     if awaited.state is State.RUNNING:
         return None
     if awaited.state in FINAL:
         again = said_before or (awaited.state is State.COMPLETED and how == "completed")
         return "" if again else f"the event is {awaited.state}: {awaited.last_message}"
-    if told is None or told.attempt != awaited.attempt:
+    if report is None or report.attempt != awaited.attempt:
         # Its worker was lost, or did not get the answer; the receiver knows better.
         return None
     return "" if said_before else f"this attempt is over: {awaited.last_message}"

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from scheduler_app.domain.event import UNSENT, State
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.recurrence import Reason, RecurrenceVerdict
 from scheduler_app.domain.schedule import Pause, Schedule, ScheduleState
+from scheduler_app.domain.states import UNSENT, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,9 @@ def explain(
 def _of_event(schedule: Schedule, at: datetime, event: EventFacts) -> tuple[Reason, ...]:
     if event.state in UNSENT:
         return (Reason(event.state.value, event.message or f"Its event is {event.state.value}."),)
-    if event.state in (State.READY_QUEUE, State.RETRYING) and schedule.voids(event.revision, at):
+    if event.state in (State.READY_QUEUE, State.RETRYING) and schedule.is_cancelled_by_edit(
+        event.revision, at
+    ):
         cut = shown_instant(schedule.revised_at)
         return (Reason("cut", f"Its event is being withdrawn: the schedule was changed at {cut}."),)
     return ()

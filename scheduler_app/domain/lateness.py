@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from scheduler_app.domain.event import Event, Kind
 from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.states import Kind
 
 DEFAULT_WINDOW_SECONDS = 3_600.0
 DEFAULT_LATE_AFTER_SECONDS = 60.0
@@ -43,6 +43,22 @@ class Expiry(NamedTuple):
     """A sentence for its history."""
 
 
+class TimedEvent(Protocol):
+    """What an event must tell of itself to be judged."""
+
+    @property
+    def kind(self) -> Kind: ...
+
+    @property
+    def run_time(self) -> datetime: ...
+
+    @property
+    def due_since(self) -> datetime | None: ...
+
+    @property
+    def attempt(self) -> int: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Lateness:
     """What a schedule or a message says of its late events. All times are seconds."""
@@ -68,7 +84,7 @@ class Lateness:
             spans.append(self.late_after_seconds)
         return now - timedelta(seconds=min(spans)) if spans else None
 
-    def expiry(self, event: Event, now: datetime, later: Callable[[], datetime | None]) -> Expiry | None:
+    def expiry(self, event: TimedEvent, now: datetime, later: Callable[[], datetime | None]) -> Expiry | None:
         """Why `event` is not to be begun at `now`; None if it is to be sent.
 
         `later` tells the next occurrence of its rule, or None if that is not due yet; it is asked only
@@ -108,7 +124,7 @@ class Lateness:
             f"{said} catch_up is latest: a later occurrence, of {shown_instant(following)}, is due too",
         )
 
-    def changes_after(self, event: Event, now: datetime) -> datetime | None:
+    def changes_after(self, event: TimedEvent, now: datetime) -> datetime | None:
         """When `expiry`, which finds at `now` that `event` is sent, may find something else; None: never."""
         since = _due_since(event)
         if since is None:
@@ -121,7 +137,7 @@ class Lateness:
         # found the newest one stays that for the seconds in which it waits for its request.
         return min((at for span in spans if (at := since + timedelta(seconds=span)) >= now), default=None)
 
-    def too_late_for(self, event: Event, at: datetime) -> str | None:
+    def too_late_for(self, event: TimedEvent, at: datetime) -> str | None:
         """What is said of an event whose next attempt would start at `at`, when that is too late; None
         where it is not."""
         since = _due_since(event)
@@ -135,7 +151,10 @@ class Lateness:
         )
 
 
-def _due_since(event: Event) -> datetime | None:
+DEFAULT_LATENESS = Lateness()
+
+
+def _due_since(event: TimedEvent) -> datetime | None:
     """Since when it counts as late; None for what somebody asked for long after its occurrence."""
     if event.kind is Kind.BACKFILL and event.due_since is None:
         return None

@@ -37,7 +37,7 @@ class Missed:
     last: datetime
     count: int
 
-    def told(self, expiry: Expiry) -> str:
+    def sentence(self, expiry: Expiry) -> str:
         """A sentence for the record's history; `expiry` is why the last one expired."""
         first, last = shown_instant(self.first), shown_instant(self.last)
         return (

@@ -9,11 +9,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from scheduler_app.domain.event import Event, Kind, State
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.http_action import HttpAction, RequestBody, destination_key
 from scheduler_app.domain.ids import message_event_id, notification_id, tenant_of, whole_id
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.retry import RetryPolicy
+from scheduler_app.domain.states import Kind, State
 
 
 class Notifying(StrEnum):

@@ -85,3 +85,6 @@ class RetryPolicy:
     def spent(self, attempt: int) -> bool:
         """Whether attempt number `attempt` was the last one."""
         return attempt > self.max_retries
+
+
+DEFAULT_RETRY = RetryPolicy()

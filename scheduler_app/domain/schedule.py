@@ -16,16 +16,16 @@ from typing import Any, Final, Literal
 
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.calendars import CalendarUse
-from scheduler_app.domain.deliverable import Signing
+from scheduler_app.domain.deliverable import DEFAULT_TIMEOUT_SECONDS, Signing
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import DEFAULT_COMPLETION_TIMEOUT, Completion, Event
 from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.instants import check_storable
-from scheduler_app.domain.lateness import Lateness
+from scheduler_app.domain.lateness import DEFAULT_LATENESS, Lateness
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.recurrence import AnyRecurrence
-from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
+from scheduler_app.domain.retry import DEFAULT_RETRY, SUCCESS_CODES, Codes, RetryPolicy
 from scheduler_app.domain.triggers import Trigger
 
 RunOverlap = Literal["allow", "skip", "queue", "cancel_earlier"]
@@ -134,16 +134,12 @@ class BeforeCut:
     because it is too much for a request."""
 
     events: tuple[Event, ...] = ()
-    left: OwedRange | None = None
+    left_to_beats: OwedRange | None = None
 
 
 MAX_NAME = 200
 MAX_TAGS = 20
 MAX_PURPOSE = 2_000
-DEFAULT_TIMEOUT_SECONDS = 10.0
-
-DEFAULT_RETRY = RetryPolicy()
-DEFAULT_LATENESS = Lateness()
 
 #: Events of older revisions are judged by the oldest cut that is kept: edits made within one timeframe.
 KEPT_CUTS = 100
@@ -296,7 +292,7 @@ class Schedule:
         found = self.trigger.recurrence(self.created_at, self.checkpoint)
         return found if self.calendar is None else self.calendar.observed_by(found)
 
-    def voids(self, revision: int, run_time: datetime) -> bool:
+    def is_cancelled_by_edit(self, revision: int, run_time: datetime) -> bool:
         """Whether an edit, a pause or a deletion has withdrawn a scheduled event of this schedule.
 
         An event is judged by the cut that ended its own revision, and not by the latest: after a pause and

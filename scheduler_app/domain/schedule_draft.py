@@ -18,19 +18,12 @@ from scheduler_app.domain.http_action import (
     with_kept_secrets,
 )
 from scheduler_app.domain.ids import WholeId, tenant_of, whole_id
-from scheduler_app.domain.lateness import CatchUp, Lateness
+from scheduler_app.domain.lateness import DEFAULT_LATENESS, CatchUp, Lateness
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven, given
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, check_queue
 from scheduler_app.domain.recurrence import AnyRecurrence, Gap, OnHoliday, Overlap
 from scheduler_app.domain.retry import Codes, RetryPolicy
-from scheduler_app.domain.schedule import (
-    DEFAULT_LATENESS,
-    CarriedOver,
-    Pause,
-    Schedule,
-    ScheduleState,
-    pause_after_edit,
-)
+from scheduler_app.domain.schedule import CarriedOver, Pause, Schedule, ScheduleState, pause_after_edit
 from scheduler_app.domain.triggers import Given, Trigger, TriggerContext, edited_trigger, new_trigger
 
 

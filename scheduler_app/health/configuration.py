@@ -153,10 +153,10 @@ def log_refused_actions(store: Store, settings: Settings, kinds: Collection[str]
 
 
 def _sentence(found: RefusedActions) -> str:
-    told = [f"{schedule_id} ({reason})" for schedule_id, reason in found.refused[:NAMED]]
+    named = [f"{schedule_id} ({reason})" for schedule_id, reason in found.refused[:NAMED]]
     more = len(found.refused) - NAMED
     if more > 0:
-        told.append(f"{more} more")
+        named.append(f"{more} more")
     if not found.complete:
-        told.append(f"perhaps some beyond the first {MOST_SCHEDULES}, which were looked at")
-    return f"the settings refuse what these schedules do: {'; '.join(told)}"
+        named.append(f"perhaps some beyond the first {MOST_SCHEDULES}, which were looked at")
+    return f"the settings refuse what these schedules do: {'; '.join(named)}"

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from scheduler_app.domain.event import LIVING, State
 from scheduler_app.domain.ids import tenant_of
+from scheduler_app.domain.states import LIVING, State
 from scheduler_app.health.check import Check
 from scheduler_app.health.processes import check_receivers, check_settings
 from scheduler_app.health.ready import Broker, check_ready

@@ -217,18 +217,18 @@ def check_receivers(nodes: Sequence[ProcessRecord] | None) -> Check:
     ]
     if not origins and not full:
         return fine(RECEIVERS, "none is at its limit")
-    told = [
+    crowded = [
         f"{name} has {load['in_flight']} requests in flight, {load['waiting']} waiting and"
         f" {load['postponed']} postponed"
         for name, load in list(origins.items())[:NAMED]
     ]
     if len(origins) > NAMED:
-        told.append(f"{len(origins) - NAMED} more are at their limit")
+        crowded.append(f"{len(origins) - NAMED} more are at their limit")
     if full:
-        told.append(f"over 80 % of WORKER_MAX_EVENTS are held by {process_names(full)}")
+        crowded.append(f"over 80 % of WORKER_MAX_EVENTS are held by {process_names(full)}")
     return note(
         RECEIVERS,
-        "; ".join(told),
+        "; ".join(crowded),
         "see why it does not answer; shorten timeout_seconds, pause its schedules, or raise"
         " CALLBACK_ORIGIN_CONCURRENCY; all other callbacks continue",
         origins=list(origins),

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from scheduler_app.domain.action import UNKNOWN_ORIGIN
-from scheduler_app.domain.event import UNCLAIMED, Kind, State
 from scheduler_app.domain.ids import is_message
 from scheduler_app.domain.lateness import CatchUp
+from scheduler_app.domain.states import UNCLAIMED, Kind, State
 from scheduler_app.domain.stored_fields import EARLIEST
 from scheduler_app.store.events.documents import finish_events, source_states
-from scheduler_app.store.messages import WIPED
+from scheduler_app.store.events.messages import WIPED
 from scheduler_app.store.mongo import Document, Mongo
 
 _ORIGIN: Document = {"$cond": [{"$eq": [{"$type": "$origin"}, "string"]}, "$origin", UNKNOWN_ORIGIN]}

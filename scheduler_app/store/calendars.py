@@ -225,7 +225,7 @@ class Calendars:
         living = which | {"state": {"$ne": ScheduleState.DELETED.value}}
         return self._schedules.count_documents(living, hint="calendar_v1", limit=MOST_COUNTED)
 
-    def left(self, named: NamedCalendar) -> int:
+    def schedules_to_recompute(self, named: NamedCalendar) -> int:
         """How many active schedules have not been looked at since its days changed; counted as `users`."""
         if named.changed_at is None:
             return 0

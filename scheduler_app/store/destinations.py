@@ -30,11 +30,11 @@ from scheduler_app.domain.destination import (
     Breaker,
     Destination,
 )
-from scheduler_app.domain.event import UNCLAIMED, Kind, State
 from scheduler_app.domain.http_action import METHODS, HttpAction, destination_key
 from scheduler_app.domain.ids import WholeId, name_of, tenant_of
 from scheduler_app.domain.queues import is_queue
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes
+from scheduler_app.domain.states import UNCLAIMED, Kind, State
 from scheduler_app.domain.stored_fields import (
     Corrupt,
     Newer,
@@ -363,21 +363,21 @@ class Destinations:
         """Encrypts with the newest key what an older one has sealed, beside processes that work. Returns how
         many destinations that were, and those that cannot be read with the reasons. May be called again after
         a STORE_FAULT."""
-        sealed, left = 0, dict[str, str]()
+        sealed, unreadable = 0, dict[str, str]()
         for row in self._majority.find({}).sort("_id", 1):
             token = row.get("sealed")
             if isinstance(token, bytes) and self._secret_box.is_newest(token):
                 continue
             found = read_destination(row, self._secret_box)
             if isinstance(found, CorruptDestination):
-                left[found.id] = found.reason
+                unreadable[found.id] = found.reason
                 continue
             document = to_destination_document(found, self._secret_box)
             if "sealed" in document:
                 # A change that came in between has sealed it with that process's newest key.
                 same = {"_id": found.id, "version": found.version}
                 sealed += self._destinations.bulk_write([ReplaceOne(same, document)]).matched_count
-        return sealed, left
+        return sealed, unreadable
 
     def page(self, tenant: str, window: PageRequest) -> Page[Destination | CorruptDestination]:
         """Returns the tenant's destinations, newest first; the window's times are creation times."""

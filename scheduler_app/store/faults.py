@@ -88,11 +88,11 @@ def classified(error: OperationFailure) -> PyMongoError:
 
 
 def raise_classified(error: OperationFailure) -> NoReturn:
-    """Raises what `judged` makes of it."""
-    told = classified(error)
-    if told is error:
+    """Raises what `classified` makes of it."""
+    raised = classified(error)
+    if raised is error:
         raise error
-    raise told from error
+    raise raised from error
 
 
 @contextmanager

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from scheduler_app.domain.action import UNKNOWN_ORIGIN
-from scheduler_app.domain.event import LIVING, Kind
 from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.states import LIVING, Kind
 from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.documents import stored_origin

@@ -387,7 +387,7 @@ def _ensure_ttl(mongo: Mongo, name: str, field: str, index: str, seconds: int, *
 
 def _ensure_archive_view(mongo: Mongo) -> None:
     """The seed's `archived_events`, for people who look into the database."""
-    from scheduler_app.domain.event import FINAL
+    from scheduler_app.domain.states import FINAL
 
     try:
         mongo.command(

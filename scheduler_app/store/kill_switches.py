@@ -6,11 +6,11 @@ from typing import Final
 
 from pymongo.errors import BulkWriteError
 
-from scheduler_app.domain.event import UNCLAIMED
 from scheduler_app.domain.http_action import destination_key
 from scheduler_app.domain.ids import whole_id
 from scheduler_app.domain.kill_switch import KillSwitch, KillSwitches, Scope, Target
 from scheduler_app.domain.schedule import ScheduleState
+from scheduler_app.domain.states import UNCLAIMED
 from scheduler_app.domain.stored_fields import Corrupt, instant, optional, text, version
 from scheduler_app.store.decoded_cache import CorruptReports
 from scheduler_app.store.faults import only_duplicates

@@ -15,9 +15,9 @@ from pymongo.errors import BulkWriteError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
-from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.missed import Missed, MissedStep, missed_id
+from scheduler_app.domain.states import Kind, State
 from scheduler_app.store.events.documents import history_line, to_expired_event_document
 from scheduler_app.store.events.fields import DOCUMENT_VERSION, read_missed
 from scheduler_app.store.faults import STORE_FAULTS, only_duplicates, raising_store_faults
@@ -146,7 +146,7 @@ def _transaction(session: ClientSession) -> AbstractContextManager[Any]:
 
 
 def _document(step: MissedStep, record: Missed, now: datetime) -> Document:
-    told = record.told(step.expiry) if step.expiry else ""
+    sentence = record.sentence(step.expiry) if step.expiry else ""
     document: dict[str, Any] = {
         "_id": missed_id(step.schedule_id, record.first),
         "v": DOCUMENT_VERSION,
@@ -159,7 +159,7 @@ def _document(step: MissedStep, record: Missed, now: datetime) -> Document:
         "attempt": 0,
         "dispatches": 0,
         "lost_leases": 0,
-        "status": [history_line(now, State.EXPIRED, told)],
+        "status": [history_line(now, State.EXPIRED, sentence)],
         "attempts": [],
         "created_at": now,
         "archived_at": now,

@@ -152,14 +152,14 @@ def with_store_faults(plain: Collection[Document]) -> Documents:
 
 def _verb_with_store_faults(verb: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(verb)
-    def told(self: Documents, *args: Any, **options: Any) -> Any:
+    def classifying(self: Documents, *args: Any, **options: Any) -> Any:
         try:
             with limit_command(self.database.client):
                 return verb(self, *args, **options)
         except OperationFailure as error:
             raise_classified(error)
 
-    return told
+    return classifying
 
 
 for _name in (

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from scheduler_app.domain.event import LIVING, MAX_ISOLATED_LOSSES, SUSPECT_AFTER, State
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.queues import CALLBACKS, FRESH_FOR
 from scheduler_app.domain.schedule import ScheduleState
+from scheduler_app.domain.states import LIVING, MAX_ISOLATED_LOSSES, SUSPECT_AFTER, State
 from scheduler_app.domain.stored_fields import EARLIEST, LATEST, Corrupt, whole
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.documents import (

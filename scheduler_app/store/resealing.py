@@ -13,7 +13,7 @@ from scheduler_app.domain.message import Message, UnreadableMessage
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store.encryption import WIPE, SecretBox, action_kind
 from scheduler_app.store.events.events import tenants_with_events
-from scheduler_app.store.messages import read_message, sealed_content
+from scheduler_app.store.events.messages import read_message, sealed_content
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.schedules.documents import CorruptSchedule, read_schedule, to_schedule_document
 
@@ -33,7 +33,7 @@ class ResealProgress:
     seen: int = 0
     sealed: int = 0
     wiped: int = 0
-    left: tuple[tuple[str, str], ...] = ()
+    unreadable: tuple[tuple[str, str], ...] = ()
 
 
 class ScheduleResealing:
@@ -64,10 +64,10 @@ class ScheduleResealing:
 
     def _page(self, ids: list[Any], so_far: ResealProgress) -> ResealProgress:
         sealed = wiped = 0
-        left: dict[str, str] = {}
+        unreadable: dict[str, str] = {}
         for _ in range(TRIES):
             anew, wipes = list[UpdateOne](), list[UpdateOne]()
-            left.clear()
+            unreadable.clear()
             for row in self._majority.find({"_id": {"$in": ids}}):
                 if row.get("state") == ScheduleState.DELETED.value:
                     if _holds_secrets(row):
@@ -75,7 +75,7 @@ class ScheduleResealing:
                     continue
                 found = self._sealed_anew(row)
                 if isinstance(found, CorruptSchedule):
-                    left[str(found.schedule_id)] = found.reason
+                    unreadable[str(found.schedule_id)] = found.reason
                 elif found is not None:
                     anew.append(found)
             if not anew and not wipes:
@@ -83,7 +83,7 @@ class ScheduleResealing:
             sealed += self._write(anew)
             wiped += self._write(wipes)
         return ResealProgress(
-            so_far.seen + len(ids), so_far.sealed + sealed, so_far.wiped + wiped, tuple(left.items())
+            so_far.seen + len(ids), so_far.sealed + sealed, so_far.wiped + wiped, tuple(unreadable.items())
         )
 
     def _write(self, updates: list[UpdateOne]) -> int:
@@ -142,17 +142,17 @@ class MessageResealing:
             first = message_event_id(tenant, "")
             after, end = first, first + _LAST
             while rows := self._page(after, end, page):
-                updates, left = list[UpdateOne](), list[tuple[str, str]]()
+                updates, unreadable = list[UpdateOne](), list[tuple[str, str]]()
                 for row in rows:
                     found = self._sealed_anew(row)
                     if isinstance(found, UnreadableMessage):
-                        left.append((str(row["_id"]), found.reason))
+                        unreadable.append((str(row["_id"]), found.reason))
                     elif found is not None:
                         updates.append(found)
                 if updates:
                     sealed += self._events.bulk_write(updates, ordered=False).matched_count
                 seen, after = seen + len(rows), rows[-1]["_id"]
-                yield ResealProgress(seen, sealed, 0, tuple(left))
+                yield ResealProgress(seen, sealed, 0, tuple(unreadable))
 
     def _page(self, after: str, end: str, limit: int) -> list[Document]:
         rows = self._majority.find({"_id": {"$gt": after, "$lt": end}}).sort("_id", 1).limit(limit)

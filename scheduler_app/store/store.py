@@ -17,6 +17,7 @@ from scheduler_app.store.events.completions import Completions
 from scheduler_app.store.events.events import Events
 from scheduler_app.store.events.figures import EventFigures, HourlyCounts, NewestEvents
 from scheduler_app.store.events.lists import EventLists
+from scheduler_app.store.events.messages import Messages, OwedNotifications
 from scheduler_app.store.events.outbox import BlackedOutEvents, EventHolds, Outbox
 from scheduler_app.store.events.outcomes import LastRuns, Outcomes
 from scheduler_app.store.events.overlaps import Overlaps
@@ -24,7 +25,6 @@ from scheduler_app.store.forecasts import Forecasts
 from scheduler_app.store.idempotency import Idempotency
 from scheduler_app.store.indexes import ensure_indexes
 from scheduler_app.store.kill_switches import KillSwitchDocuments
-from scheduler_app.store.messages import Messages, OwedNotifications
 from scheduler_app.store.missed import MissedOccurrences
 from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.processes import Processes, shared_settings

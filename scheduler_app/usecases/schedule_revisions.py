@@ -57,8 +57,8 @@ def cancel_late_inserts(store: Store, ids: Sequence[str], now: datetime) -> None
 def events_of(schedule: Schedule, instants: Sequence[datetime]) -> list[Event]:
     """The events of a schedule's occurrences at these instants."""
     origin, queue = schedule.action.isolation_key, schedule.queue
-    made = [event.scheduled(schedule.id, schedule.revision, instant, origin, queue) for instant in instants]
-    return jittered(made, schedule.jitter_seconds)
+    events = [event.scheduled(schedule.id, schedule.revision, instant, origin, queue) for instant in instants]
+    return jittered(events, schedule.jitter_seconds)
 
 
 def begin_revision(store: Store, schedule: Schedule, now: datetime) -> datetime | None:
@@ -165,19 +165,19 @@ class ScheduleChanges:
                     # second.
                     self._cut(schedule, now)
                 return schedule
-            left = None
+            left_to_beats = None
             if changed.revision == schedule.revision:
                 written = self.store.schedules.update(changed, version=schedule.version)
             else:
                 # What the old rule owes up to the cut must exist before the rule is gone, or be kept with
                 # that rule by the write that replaces it: beats may be away.
-                left = self.expand_until(schedule, changed.revised_at)
-                if left is not None and len(schedule.owed) >= MAX_OWED:
+                left_to_beats = self.expand_until(schedule, changed.revised_at)
+                if left_to_beats is not None and len(schedule.owed) >= MAX_OWED:
                     raise Conflict(
                         f"beats have not yet made up what the last {MAX_OWED} changes left to them; try again"
                         " in some seconds, and see by `scheduler doctor` that a beat runs"
                     )
-                written = self.store.schedules.revise(changed, version=schedule.version, owed=left)
+                written = self.store.schedules.revise(changed, version=schedule.version, owed=left_to_beats)
             if written:
                 log.info(
                     f"schedule.{done}",
@@ -187,13 +187,13 @@ class ScheduleChanges:
                     revision=changed.revision,
                 )
                 self.on_edit(schedule_id, done, schedule, changed, now)
-                if left is not None:
+                if left_to_beats is not None:
                     log.info(
                         "schedule.owes",
                         message="Beats make up what was owed from before a change",
                         schedule_id=schedule_id,
-                        owed_from=left.next_run_at.isoformat(),
-                        owed_until=left.until.isoformat(),
+                        owed_from=left_to_beats.next_run_at.isoformat(),
+                        owed_until=left_to_beats.until.isoformat(),
                     )
                 if changed.revision != schedule.revision:
                     self._cut(changed, now)

@@ -9,10 +9,11 @@ from zlib import crc32
 
 from scheduler_app.actions.kind import Outcome, Verdict
 from scheduler_app.domain.deliverable import Deliverable
-from scheduler_app.domain.event import Event, State
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
 from scheduler_app.domain.notification import OwedNotification, owed_notification
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.states import State
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.worker.lease import Lease

@@ -12,10 +12,11 @@ from datetime import datetime, timedelta
 from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.destination import Destination, destination_of
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.event import SUSPECT_AFTER, Event, Kind, new_completion_token, token_digest
+from scheduler_app.domain.event import Event, new_completion_token, token_digest
 from scheduler_app.domain.message import Message, UnreadableMessage
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.states import SUSPECT_AFTER, Kind
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.destinations import CorruptDestination
 from scheduler_app.store.events.completions import Completions, ExpectedCompletion
@@ -250,9 +251,9 @@ class CompletionTokens:
                 error=str(error)[:300],
             )
             ready = [attempt for attempt in attempts if attempt.completion_seconds is None]
-        left = {attempt.event.id for attempt in attempts} - {attempt.event.id for attempt in ready}
-        if left:
-            self._recorder.put([GivenBack(event_id, lease) for event_id in left])
+        not_ready = {attempt.event.id for attempt in attempts} - {attempt.event.id for attempt in ready}
+        if not_ready:
+            self._recorder.put([GivenBack(event_id, lease) for event_id in not_ready])
         return ready
 
 

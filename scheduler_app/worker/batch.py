@@ -10,9 +10,10 @@ from datetime import datetime
 from typing import NamedTuple, TypeVar
 
 from scheduler_app.domain.destination import Destination, destination_of
-from scheduler_app.domain.event import Event, Kind
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.states import Kind
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.destinations import CorruptDestination
 from scheduler_app.store.schedules.documents import CorruptSchedule
@@ -42,7 +43,7 @@ def is_withdrawn(event: Event, schedule: Schedule) -> bool:
     if event.lost_leases and schedule.state is not ScheduleState.DELETED:
         # A lost worker may have sent it; the revision after an edit makes no other event for this instant.
         return schedule.state is ScheduleState.PAUSED and event.run_time > schedule.revised_at
-    return schedule.voids(event.revision, event.run_time)
+    return schedule.is_cancelled_by_edit(event.revision, event.run_time)
 
 
 #: The clock may be corrected while a batch waits: a thread looks at it at least this often.

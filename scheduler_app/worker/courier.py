@@ -13,7 +13,7 @@ from prometheus_client import Counter
 
 from scheduler_app.actions.kind import Executors, Verdict
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.event import State
+from scheduler_app.domain.states import State
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.worker.attempt import Job, postponed, postponed_for_another, set_aside
 from scheduler_app.worker.capacity import Capacity, RecordingBacklog

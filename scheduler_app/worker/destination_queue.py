@@ -62,7 +62,7 @@ class DestinationQueue:
         if not (asks or renews or self.ended or self.overdue):
             return None
         self.renewed_at = now
-        made = self.destination
+        destination = self.destination
         reserve = len(self.jobs) if self.overdue else max(0, len(self.jobs) - self._kept(now))
         if asks and not self.overdue:
             self.asking = [self.jobs.popleft() for _ in range(min(WANTED_AT_ONCE, len(self.jobs)))]
@@ -70,12 +70,12 @@ class DestinationQueue:
         ended, self.ended = self.ended, []
         longest = max((job.attempt.deliverable.timeout_seconds for job in jobs), default=0.0)
         return FlowRequest(
-            destination=made,
+            destination=destination,
             wanted=[job.attempt.event.id for job in jobs],
             held=list(self.held),
             ended=ended,
             reserve=reserve,
-            slot_seconds=max(longest, made.timeout_seconds or 0.0) + SLOT_GRACE_SECONDS,
+            slot_seconds=max(longest, destination.timeout_seconds or 0.0) + SLOT_GRACE_SECONDS,
         )
 
     def put(self, job: Job) -> None:
@@ -118,12 +118,12 @@ class DestinationQueue:
 
     def step(self, now: float) -> float:
         """How many seconds two requests are apart, as far as this worker knows."""
-        made = self.destination
-        step = 1 / made.rate_per_second if made.rate_per_second else 0.0
-        if made.concurrency:
+        destination = self.destination
+        step = 1 / destination.rate_per_second if destination.rate_per_second else 0.0
+        if destination.concurrency:
             # Before the first answer: one takes at least as long as the oldest has been waiting for its own.
             took = self.took or (now - next(iter(self.held.values())) if self.held else 0.0)
-            step = max(step, took / made.concurrency)
+            step = max(step, took / destination.concurrency)
         return step
 
     def _kept(self, now: float) -> int:

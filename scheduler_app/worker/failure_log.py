@@ -4,8 +4,8 @@ import threading
 from collections import Counter
 from collections.abc import Iterable
 
-from scheduler_app.domain.event import State
 from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.states import State
 from scheduler_app.domain.text import one_line
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.telemetry import get_logger
@@ -51,8 +51,8 @@ class FailureLog:
         self.close_window(now)
         with self._lock:
             self._ends_at = self._ends_at or now + WINDOW_SECONDS
-            told = [record for record in failed if self._has_line(record)]
-        for record in told:
+            logged = [record for record in failed if self._has_line(record)]
+        for record in logged:
             _tell(record)
 
     def close_window(self, now: float) -> None:

@@ -8,10 +8,11 @@ from datetime import datetime
 from functools import partial
 
 from scheduler_app.domain.errors import InvalidRecurrence
-from scheduler_app.domain.event import Event, Kind, due
+from scheduler_app.domain.event import Event, due
 from scheduler_app.domain.lateness import CatchUp, Expiry, Lateness
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.states import Kind
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.telemetry import get_logger
 from scheduler_app.worker.batch import ClaimedBatch, Schedules, StoreRetry, is_withdrawn
@@ -107,7 +108,7 @@ def _newest(judged: Sequence[Judged]) -> dict[_Revision, Event]:
     newest: dict[_Revision, Event] = {}
     for event, asked in judged:
         of = event.schedule_id, event.revision
-        withdrawn = isinstance(asked, Schedule) and asked.voids(event.revision, event.run_time)
+        withdrawn = isinstance(asked, Schedule) and asked.is_cancelled_by_edit(event.revision, event.run_time)
         if not withdrawn and (of not in newest or newest[of].run_time < event.run_time):
             newest[of] = event
     return newest

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.schedule import DEFAULT_TIMEOUT_SECONDS
+from scheduler_app.domain.deliverable import DEFAULT_TIMEOUT_SECONDS
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.telemetry import get_logger
 
@@ -80,11 +80,11 @@ class Lease:
         """Takes events out to a lease of their own, of another class. It ends when this one does until it is
         renewed."""
         ids = set(event_ids)
-        made = Lease(self.token, ids, asked_at=0.0, timeout_seconds=timeout_seconds)
+        lease = Lease(self.token, ids, asked_at=0.0, timeout_seconds=timeout_seconds)
         with self._lock:
             self._open -= ids
-            made._ends_at = self._ends_at
-        return made
+            lease._ends_at = self._ends_at
+        return lease
 
     def open(self) -> Sequence[str]:
         """The events that are held and not settled."""

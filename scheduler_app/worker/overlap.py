@@ -10,10 +10,11 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from scheduler_app.domain.event import Event, Kind, State
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
 from scheduler_app.domain.schedule import Schedule, next_look
+from scheduler_app.domain.states import Kind, State
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.overlaps import UnfinishedEvent, UnsentOutcome, superseded_message

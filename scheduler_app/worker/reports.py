@@ -11,7 +11,7 @@ from itertools import islice
 from prometheus_client.core import CounterMetricFamily
 
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.event import State
+from scheduler_app.domain.states import State
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.store.events.outcomes import LastRuns, OutcomeRecord, RunResult
 from scheduler_app.telemetry import get_logger, metrics

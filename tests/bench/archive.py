@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from pymongo.write_concern import WriteConcern
 
 from scheduler_app.clock import clock
-from scheduler_app.domain.event import State
 from scheduler_app.domain.ids import event_id
+from scheduler_app.domain.states import State
 from scheduler_app.store.mongo import Document
 from tests.bench.ground import Ground, wait_for
 from tests.bench.planted import make_schedules

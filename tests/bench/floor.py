@@ -14,8 +14,9 @@ import subprocess
 import sys
 from dataclasses import replace
 
-from scheduler_app.domain.event import Event, State
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.mongo import Document
 from tests.bench import burst, ceiling

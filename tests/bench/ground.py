@@ -12,7 +12,7 @@ from typing import Any
 import requests
 
 from scheduler_app.config import Settings
-from scheduler_app.domain.event import LIVING
+from scheduler_app.domain.states import LIVING
 from scheduler_app.embedded import Mongod, RabbitMQ, Redis, free_port
 from scheduler_app.store import Store
 from tests.acceptance.stack import Stack

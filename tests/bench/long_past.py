@@ -14,10 +14,11 @@ from pymongo.write_concern import WriteConcern
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.event import State, scheduled
+from scheduler_app.domain.event import scheduled
 from scheduler_app.domain.ids import WholeId, event_id
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.states import State
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.events.outcomes import PastEvent, PastEvents, RunResult
 from scheduler_app.store.indexes import ensure_indexes

@@ -26,7 +26,7 @@ from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain.http_action import RequestBody
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.store.messages import to_message_document
+from scheduler_app.store.events.messages import to_message_document
 from scheduler_app.store.schedules.documents import to_schedule_document
 from tests.bench.arrivals import judged
 from tests.bench.ground import CORES, Ground, ground, wait_for

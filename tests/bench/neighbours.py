@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from scheduler_app.clock import clock
-from scheduler_app.domain.event import LIVING, Event
+from scheduler_app.domain.event import Event
+from scheduler_app.domain.states import LIVING
 from tests.bench.arrivals import Arrival, watched
 from tests.bench.ground import CORES, Ground, ground, wait_for
 from tests.bench.neighbour import Neighbour

@@ -14,6 +14,7 @@ _PLACES: Final = (
     "scheduler_app/store/events",
     "scheduler_app/broker",
     "scheduler_app/domain/event.py",
+    "scheduler_app/domain/states.py",
     "scheduler_app/domain/destination.py",
     "scheduler_app/domain/recurrence/rules/open_days.py",
     "scheduler_app/domain/recurrence/warnings.py",

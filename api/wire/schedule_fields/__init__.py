@@ -6,6 +6,7 @@ made from these rows.
 
 from collections.abc import Iterable
 
+from scheduler_app.api.wire.input_schema import add_suggestions
 from scheduler_app.api.wire.schedule_fields.action import ACTION, BODY_FIELDS, REQUEST
 from scheduler_app.api.wire.schedule_fields.delivery import DELIVERY
 from scheduler_app.api.wire.schedule_fields.field import (
@@ -52,6 +53,10 @@ SCHEDULE_FIELDS: tuple[ScheduleField, ...] = (
 
 #: Every field by its name.
 FIELDS = {row.name: row for row in SCHEDULE_FIELDS}
+add_suggestions(
+    {alias: row.name for row in SCHEDULE_FIELDS if row.input for alias in row.aliases.split()},
+    (row.name for row in SCHEDULE_FIELDS if not row.input),
+)
 
 
 def _described(pairs: Iterable[tuple[ScheduleField, AnyField | None, str]]) -> dict[str, AnyField]:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, validate
+from marshmallow import ValidationError, fields, validate, validates_schema
 
 from scheduler_app.actions.fields import ActionFields
 from scheduler_app.actions.registry import KINDS
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.field_types import DestinationName, Headers, check_path
+from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OutputSchema
 from scheduler_app.api.wire.schedule_fields.field import ScheduleField, Show, ShownSchedule
 from scheduler_app.domain.action import Action
@@ -190,6 +191,39 @@ REQUEST = (
 )
 
 
+class _AnyActionInput(InputSchema):
+    """What actions of all types have in common."""
+
+    type = fields.String(
+        required=True,
+        validate=validate.OneOf(list(ACTION_TYPES)),
+        metadata={
+            "description": "; ".join(f"`{name}`: {its.meaning}" for name, its in ACTION_TYPES.items()),
+            "example": next(iter(ACTION_TYPES)),
+        },
+    )
+
+    @validates_schema
+    def _fits_its_type(self, given: dict[str, Any], **_: object) -> None:
+        kind = str(given.get("type"))
+        its = ACTION_TYPES.get(kind)
+        if its is None:
+            return  # the field says so
+        missing = {name: [f"must be given for a {kind}"] for name in its.required if name not in given}
+        foreign = {
+            name: [f"is no field of a {kind}: leave it out"]
+            for name in sorted(given.keys() - its.input.keys() - {"type"})
+        }
+        if missing or foreign:
+            raise ValidationError(missing | foreign)
+
+
+#: An action of another kind than an HTTP request, as a request gives it: the fields of all types in one.
+_ActionInput = _AnyActionInput.from_dict(
+    {name: field for its in ACTION_TYPES.values() for name, field in its.input.items()}, name="ActionInput"
+)
+
+
 class _AnyActionOutput(OutputSchema):
     """What actions of all types have in common."""
 
@@ -217,19 +251,12 @@ def _action_shown(it: ShownSchedule) -> View | None:
     return {"type": action.kind, **its.shown(action)} if its else None
 
 
-def _action_input() -> Schema:
-    # Imported here: the schemas of requests import this table, to suggest names for misspelled fields.
-    from scheduler_app.api.wire.action_input import ActionInput
-
-    return ActionInput()
-
-
 ACTION = (
     ScheduleField(
         name="action",
         meaning="What it does instead of an HTTP request, such as"
         ' `{"type": "command", "command": ["/opt/jobs/report", "--daily"]}`',
-        input=fields.Nested(_action_input),
+        input=fields.Nested(_ActionInput),
         output=fields.Nested(_ActionOutput),
         read=_read_action,
         shown=_action_shown,

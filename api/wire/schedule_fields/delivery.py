@@ -5,9 +5,9 @@ from marshmallow import fields, validate
 from scheduler_app.api.wire.field_types import DestinationName, Instant, StatusCodes
 from scheduler_app.api.wire.schedule_fields.field import ScheduleField
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
+from scheduler_app.domain.deliverable import DEFAULT_TIMEOUT_SECONDS
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, MAX_QUEUE, NAME
-from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES
-from scheduler_app.domain.schedule import DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS
+from scheduler_app.domain.retry import DEFAULT_RETRY, MAX_BACKOFF_SECONDS, MAX_RETRIES
 from scheduler_app.json_boolean import JsonBoolean
 
 LEAST_SECONDS = 0.1

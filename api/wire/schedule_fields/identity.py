@@ -5,7 +5,6 @@ from marshmallow import fields, validate
 from scheduler_app.api.wire.field_types import BoundedList, Instant, ScheduleId, check_visible
 from scheduler_app.api.wire.output_schema import OmitNone
 from scheduler_app.api.wire.schedule_fields.field import ScheduleField, ShownSchedule
-from scheduler_app.domain.event import State
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.schedule import (
     MAX_FAILURES,
@@ -16,6 +15,7 @@ from scheduler_app.domain.schedule import (
     Pause,
     ScheduleState,
 )
+from scheduler_app.domain.states import State
 
 NAMING = (
     ScheduleField(

@@ -128,15 +128,15 @@ def _reseal(settings: Settings) -> int:
     store = Store(settings)
     try:
         schedules = ScheduleResealing(store.mongo, store.secret_box)
-        left = _report_progress("schedules", schedules.run(), schedules.count())
-        left += _report_progress("messages", MessageResealing(store.mongo, store.secret_box).run())
+        unread = _report_progress("schedules", schedules.run(), schedules.count())
+        unread += _report_progress("messages", MessageResealing(store.mongo, store.secret_box).run())
         destinations, unreadable = store.destinations.reseal()
         for destination_id, reason in unreadable.items():
             click.echo(f"destination {destination_id}: {reason}", err=True)
         click.echo(
             f"{destinations} destinations encrypted with the newest key, {len(unreadable)} could not be read"
         )
-        return left + len(unreadable)
+        return unread + len(unreadable)
     except STORE_FAULTS as error:
         raise click.ClickException(
             f"MongoDB does not answer ({str(error)[:300]}); run it again: what was done so far is kept"
@@ -147,12 +147,12 @@ def _reseal(settings: Settings) -> int:
 
 def _report_progress(things: str, pages: "Iterator[ResealProgress]", total: int | None = None) -> int:
     """Prints the progress of a run, and its result; returns the number of those that could not be read."""
-    reported_at, left = time.monotonic(), 0
+    reported_at, unreadable = time.monotonic(), 0
     seen = sealed = wiped = 0
     for done in pages:
         seen, sealed, wiped = done.seen, done.sealed, done.wiped
-        for each, reason in done.left:
-            left += 1
+        for each, reason in done.unreadable:
+            unreadable += 1
             click.echo(f"{each}: {reason}", err=True)
         if time.monotonic() - reported_at > PROGRESS_SECONDS:
             reported_at = time.monotonic()
@@ -160,6 +160,6 @@ def _report_progress(things: str, pages: "Iterator[ResealProgress]", total: int 
             click.echo(f"{seen}{of_all} {things}", err=True)
     click.echo(
         f"{seen} {things}: {sealed} encrypted with the newest key, {wiped} deleted and wiped,"
-        f" {seen - sealed - wiped - left} needed no change, {left} could not be read"
+        f" {seen - sealed - wiped - unreadable} needed no change, {unreadable} could not be read"
     )
-    return left
+    return unreadable

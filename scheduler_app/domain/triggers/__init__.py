@@ -5,18 +5,17 @@ to a recurrence or to an instant; what was written is kept and shown beside it, 
 when an edit changes it or the choices that it is read with.
 """
 
-from .kind import (
+from .registry import BY_NAME, FIELDS, KINDS, ONE_OF, Given, edited_trigger, names_a_trigger, new_trigger
+from .translation import (
     FieldType,
     NotUnderstood,
     Translation,
     TriggerContext,
     TriggerField,
-    TriggerKind,
     Value,
     written_value,
 )
-from .registry import BY_NAME, FIELDS, KINDS, ONE_OF, Given, edited_trigger, names_a_trigger, new_trigger
-from .trigger import Trigger
+from .trigger import Trigger, TriggerKind
 
 __all__ = [
     "BY_NAME",

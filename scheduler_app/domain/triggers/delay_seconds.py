@@ -2,20 +2,17 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from scheduler_app.domain.triggers.kind import (
+from scheduler_app.domain.triggers.translation import (
     FieldType,
     Translation,
     TriggerContext,
     TriggerField,
-    TriggerKind,
     Value,
     written_value,
 )
-
-if TYPE_CHECKING:
-    from scheduler_app.domain.triggers.trigger import Trigger
+from scheduler_app.domain.triggers.trigger import Trigger, TriggerKind
 
 #: A hundred years.
 MAX_DELAY_SECONDS: Final = 36_525 * 86_400
@@ -43,6 +40,6 @@ class DelaySeconds(TriggerKind):
         """No: seconds elapse alike everywhere."""
         return False
 
-    def portable(self, trigger: "Trigger", created_at: datetime) -> Mapping[str, Value]:
+    def portable(self, trigger: Trigger, created_at: datetime) -> Mapping[str, Value]:
         """The instant that it became."""
         return dict(trigger.written) if trigger.instant is None else {"run_at": trigger.instant}

@@ -2,24 +2,21 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.recurrence.timeline import floor_second
 from scheduler_app.domain.recurrence.zones import find_zone
-from scheduler_app.domain.triggers.kind import (
+from scheduler_app.domain.triggers.translation import (
     FieldType,
     Translation,
     TriggerContext,
     TriggerField,
-    TriggerKind,
     Value,
     written_value,
 )
-
-if TYPE_CHECKING:
-    from scheduler_app.domain.triggers.trigger import Trigger
+from scheduler_app.domain.triggers.trigger import Trigger, TriggerKind
 
 #: The largest INTERVAL of a rule, some 31 years.
 MAX_SECONDS: Final = 1_000_000_000
@@ -65,7 +62,7 @@ class EverySeconds(TriggerKind):
         start = written.get("start_at")
         return isinstance(start, datetime) and start.tzinfo is None
 
-    def portable(self, trigger: "Trigger", created_at: datetime) -> Mapping[str, Value]:
+    def portable(self, trigger: Trigger, created_at: datetime) -> Mapping[str, Value]:
         """With the start made explicit."""
         recurrence = trigger.recurrence(created_at)
         if "start_at" in trigger.written or not isinstance(recurrence, Recurrence):

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Final
 
-from scheduler_app.domain.triggers.kind import (
+from scheduler_app.domain.triggers.translation import (
     FieldType,
     Translation,
     TriggerContext,
     TriggerField,
-    TriggerKind,
     Value,
 )
+from scheduler_app.domain.triggers.trigger import TriggerKind
 
 _ON_DEMAND: Final = TriggerField(
     "on_demand",

@@ -13,12 +13,12 @@ from scheduler_app.domain.local_time import timezone_named
 from scheduler_app.domain.triggers.cron.kind import Cron
 from scheduler_app.domain.triggers.delay_seconds import DelaySeconds
 from scheduler_app.domain.triggers.every_seconds import EverySeconds
-from scheduler_app.domain.triggers.kind import TriggerContext, TriggerField, TriggerKind, Value
 from scheduler_app.domain.triggers.on_demand import OnDemand
 from scheduler_app.domain.triggers.phrase.kind import Phrase
 from scheduler_app.domain.triggers.rrule import RRule
 from scheduler_app.domain.triggers.run_at import RunAt
-from scheduler_app.domain.triggers.trigger import Trigger
+from scheduler_app.domain.triggers.translation import TriggerContext, TriggerField, Value
+from scheduler_app.domain.triggers.trigger import Trigger, TriggerKind
 
 #: In the order in which errors and documentation name them.
 KINDS: Final[tuple[TriggerKind, ...]] = (

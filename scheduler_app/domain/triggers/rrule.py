@@ -2,21 +2,18 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.triggers.kind import (
+from scheduler_app.domain.triggers.translation import (
     FieldType,
     Translation,
     TriggerContext,
     TriggerField,
-    TriggerKind,
     Value,
     written_value,
 )
-
-if TYPE_CHECKING:
-    from scheduler_app.domain.triggers.trigger import Trigger
+from scheduler_app.domain.triggers.trigger import Trigger, TriggerKind
 
 MAX_CHARACTERS: Final = 64 * 1024
 _RRULE: Final = TriggerField(
@@ -37,7 +34,7 @@ class RRule(TriggerKind):
         """The text itself."""
         return Translation(recurrence=written_value(written, "rrule", str))
 
-    def reread(self, trigger: "Trigger", context: TriggerContext, created_at: datetime) -> Translation:
+    def reread(self, trigger: Trigger, context: TriggerContext, created_at: datetime) -> Translation:
         """The text with the start that it was pinned to."""
         from scheduler_app.domain.recurrence.kept_start import kept_start
 
@@ -52,11 +49,11 @@ class RRule(TriggerKind):
         """Whether the text has a DTSTART."""
         return "DTSTART" in written_value(written, "rrule", str).upper()
 
-    def portable(self, trigger: "Trigger", created_at: datetime) -> Mapping[str, Value]:
+    def portable(self, trigger: Trigger, created_at: datetime) -> Mapping[str, Value]:
         """The rule with its DTSTART made explicit."""
         return {"rrule": trigger.recurrence_text(created_at) or ""}
 
-    def restates(self, written: Mapping[str, Value], trigger: "Trigger", created_at: datetime) -> bool:
+    def restates(self, written: Mapping[str, Value], trigger: Trigger, created_at: datetime) -> bool:
         """Also true of the pinned text that an earlier release exported."""
         if trigger.kind is self and written["rrule"] == trigger.pinned:
             return True

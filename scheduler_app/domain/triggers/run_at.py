@@ -9,15 +9,15 @@ from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.local_time import instant_at, read_local
-from scheduler_app.domain.triggers.kind import (
+from scheduler_app.domain.triggers.translation import (
     FieldType,
     Translation,
     TriggerContext,
     TriggerField,
-    TriggerKind,
     Value,
     written_value,
 )
+from scheduler_app.domain.triggers.trigger import TriggerKind
 
 
 def at_local_time(

@@ -9,11 +9,11 @@ from itertools import islice
 
 from pymongo import DESCENDING
 
-from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.ids import is_message
+from scheduler_app.domain.states import Kind, State
 from scheduler_app.domain.stored_fields import Corrupt, text
 from scheduler_app.store.events.documents import finish_events, source_states
-from scheduler_app.store.messages import WIPED
+from scheduler_app.store.events.messages import WIPED
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease, lease_over
 
 #: Events that one command cancels: a long backlog would take longer than a request waits for an answer.

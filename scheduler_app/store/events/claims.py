@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from pymongo import DESCENDING
 
-from scheduler_app.domain.event import Event, Kind, State, from_id
+from scheduler_app.domain.event import Event, from_id
 from scheduler_app.domain.ids import is_message
 from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.domain.states import Kind, State
 from scheduler_app.store.bulk_writes import or_unset, value_by_id
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.documents import (
@@ -27,7 +28,7 @@ from scheduler_app.store.events.documents import (
     update_by_token,
     update_or_set_aside,
 )
-from scheduler_app.store.messages import CONTENT, WIPED, read_message
+from scheduler_app.store.events.messages import CONTENT, WIPED, read_message
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease, new_token
 
 #: Matches events that are as `scheduled` made them, and not those that came back.
@@ -90,10 +91,10 @@ class Claims:
         token, which = new_token(), {"_id": {"$in": list(ids)}, "due_at": {"$lte": until}} | READABLE
         which |= in_queues(queues)
         claimed = _claimed(token, now, lease_seconds, worker)
-        told = [event for event in map(from_id, ids) if event is not None]
+        as_made = [event for event in map(from_id, ids) if event is not None]
         # Usually all events are claimed, and are as they were made: then their ids tell what a read would.
-        if len(told) == len(ids) and self._claim(which | AS_MADE, claimed) == len(ids):
-            return token, sorted(told, key=_claim_order)
+        if len(as_made) == len(ids) and self._claim(which | AS_MADE, claimed) == len(ids):
+            return token, sorted(as_made, key=_claim_order)
         self._claim(which, claimed)
         won = self._majority.find({"_id": {"$in": list(ids)}, "owner": token}, CLAIMED | CONTENT)
         rows = {row["_id"]: row for row in won}

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from scheduler_app.domain.event import KEPT_TOKENS, AwaitedEvent, CompletionReport, State
+from scheduler_app.domain.event import KEPT_TOKENS, AwaitedEvent, CompletionReport
 from scheduler_app.domain.notification import Notifying, OwedNotification
+from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import (
     EARLIEST,
     Corrupt,
@@ -51,7 +52,7 @@ class ExpectedCompletion(NamedTuple):
 class CompletionOutcome(NamedTuple):
     """What follows for an event from what was said of it, and why, for its history."""
 
-    told: CompletionReport
+    report: CompletionReport
     state: State
     message: str
     due_at: datetime | None = None
@@ -122,14 +123,14 @@ class Completions:
 
     def tell(self, awaited: AwaitedEvent, ended: CompletionOutcome) -> bool:
         """Writes what was said of an event; False where it is no longer as it was read."""
-        now = ended.told.at
+        now = ended.report.at
         which: Document = {
             "_id": awaited.event_id,
             "state": awaited.state,
             "attempt": awaited.attempt,
             "owner": awaited.owner if awaited.owner is not None else {"$exists": False},
         }
-        said = {"how": ended.told.how, "attempt": ended.told.attempt, "at": now}
+        said = {"how": ended.report.how, "attempt": ended.report.attempt, "at": now}
         put: Document = {
             "state": ended.state,
             "status": appended("status", history_line(now, ended.state, ended.message)),
@@ -176,7 +177,7 @@ def _awaited(row: Mapping[str, Any]) -> AwaitedEvent:
         seconds=float(kept["seconds"]),
         retry_in=None if retry_in is None else timedelta(milliseconds=int(retry_in)),
         awaiting=kept.get("awaiting") is True,
-        told=None if kept.get("told") is None else read_completion_report(kept["told"], "completion.told"),
+        report=None if kept.get("told") is None else read_completion_report(kept["told"], "completion.told"),
         last_message=str(last.get("message", "")),
     )
 

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple, TypedDict
 
 from pymongo.errors import BulkWriteError
 
-from scheduler_app.domain.event import LIVING, Event, Kind, State
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import tenant_of
+from scheduler_app.domain.states import LIVING, Kind, State
 from scheduler_app.domain.stored_fields import EARLIEST, LATEST
 from scheduler_app.store.bulk_writes import value_by_id
 from scheduler_app.store.events.documents import (

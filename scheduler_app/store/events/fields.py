@@ -6,11 +6,8 @@ from typing import Any, cast
 
 from scheduler_app.domain.event import (
     LEAST_COMPLETION_TIMEOUT,
-    LIVING,
     MAX_COMPLETION_TIMEOUT,
     CompletionReport,
-    Kind,
-    State,
     from_id,
 )
 from scheduler_app.domain.ids import is_backfill, is_message, schedule_of, tenant_of
@@ -18,6 +15,7 @@ from scheduler_app.domain.missed import Missed
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS
+from scheduler_app.domain.states import LIVING, Kind, State
 from scheduler_app.domain.stored_fields import (
     EARLIEST,
     LATEST,

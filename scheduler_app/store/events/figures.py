@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from scheduler_app.domain.event import State
+from scheduler_app.domain.states import State
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.paging import MAX_SECONDS
 

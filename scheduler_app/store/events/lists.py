@@ -8,8 +8,8 @@ from typing import Any
 from pymongo import ASCENDING, DESCENDING
 
 from scheduler_app.domain.action import UNKNOWN_ORIGIN
-from scheduler_app.domain.event import LIVING, Kind, State
 from scheduler_app.domain.retry import Codes
+from scheduler_app.domain.states import LIVING, Kind, State
 from scheduler_app.store.events.events import EventRecord, to_record
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.paging import MAX_SECONDS, Page, PagedQuery, PageRequest, RowFilter, ascii_lower

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from scheduler_app.domain.action import UNKNOWN_ORIGIN
-from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.queues import CALLBACKS, is_queue
+from scheduler_app.domain.states import Kind, State
 from scheduler_app.domain.stored_fields import EARLIEST, Corrupt, items, text, wrong
 from scheduler_app.store.bulk_writes import value_by_id
 from scheduler_app.store.events.documents import (

@@ -12,9 +12,10 @@ from pymongo import UpdateOne
 from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.action import UNKNOWN_ORIGIN
-from scheduler_app.domain.event import TRANSITIONS, Event, State
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.notification import OwedNotification
 from scheduler_app.domain.schedule import ScheduleState
+from scheduler_app.domain.states import TRANSITIONS, State
 from scheduler_app.store.bulk_writes import or_unset, value_by_id, write_isolated
 from scheduler_app.store.events.documents import (
     WHILE_CLAIMED,

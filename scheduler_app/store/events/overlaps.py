@@ -4,9 +4,10 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from scheduler_app.domain.event import LIVING, Event, Kind, State
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.schedule import OverlapScope
+from scheduler_app.domain.states import LIVING, Kind, State
 from scheduler_app.domain.stored_fields import EARLIEST, Corrupt, text
 from scheduler_app.store.bulk_writes import value_by_id
 from scheduler_app.store.events.documents import (

@@ -16,9 +16,9 @@ from pymongo.client_session import ClientSession
 from scheduler_app.actions.registry import KINDS
 from scheduler_app.clock import clock
 from scheduler_app.domain.ids import tenant_of
-from scheduler_app.domain.lateness import Lateness
+from scheduler_app.domain.lateness import DEFAULT_LATENESS, Lateness
 from scheduler_app.domain.queues import CALLBACKS
-from scheduler_app.domain.schedule import DEFAULT_LATENESS, MAX_OWED, OwedRange, Schedule, ScheduleState
+from scheduler_app.domain.schedule import MAX_OWED, OwedRange, Schedule, ScheduleState
 from scheduler_app.store.bulk_writes import or_unset, value_by_id, write_isolated
 from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.delivery_fields import read_lateness

@@ -14,8 +14,8 @@ from bson.raw_bson import RawBSONDocument
 from pymongo.errors import BulkWriteError
 from pymongo.read_concern import ReadConcern
 
-from scheduler_app.domain.event import State
 from scheduler_app.domain.schedule import OwedRange, Schedule, ScheduleState
+from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import MAX_WHOLE, Corrupt, whole
 from scheduler_app.store.bulk_writes import GroupCommit
 from scheduler_app.store.calendars import Calendars
@@ -241,7 +241,7 @@ class Schedules:
     def delete(self, schedule_id: str, now: datetime, *, version: int | None = None) -> int | None:
         """Returns the last revision; None when there is no such schedule, or not at `version`. The
         document stays until its last event is gone, its secrets do not: nothing of it is sent any more
-        (`Schedule.voids`)."""
+        (`Schedule.is_cancelled_by_edit`)."""
         which: Document = {"_id": schedule_id, "state": NOT_DELETED}
         if version is not None:
             which["version"] = version

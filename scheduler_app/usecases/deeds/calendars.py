@@ -36,9 +36,9 @@ class CalendarService:
         """How many schedules observe the calendar, `MOST_COUNTED` at most."""
         return self.store.calendars.users(calendar_id)
 
-    def left(self, named: NamedCalendar) -> int:
+    def schedules_to_recompute(self, named: NamedCalendar) -> int:
         """How many schedules still have to be made anew after the last change, `MOST_COUNTED` at most."""
-        return self.store.calendars.left(named)
+        return self.store.calendars.schedules_to_recompute(named)
 
     def find(self, calendar_id: WholeId) -> NamedCalendar | CorruptCalendar | None:
         """As it is stored."""
@@ -81,8 +81,8 @@ class CalendarService:
                     raise StaleVersion(f"If-Match asks for a calendar {name}, and there is none")
                 check_new_name(name)
                 data = holiday_data_key() if calendar.uses_holiday_data else None
-                made = NamedCalendar(tenant, name, calendar, now, now, holiday_data=data)
-                stored = self.store.calendars.insert(made)
+                named = NamedCalendar(tenant, name, calendar, now, now, holiday_data=data)
+                stored = self.store.calendars.insert(named)
                 if stored is not None:
                     log.info("calendar.created", message="A calendar was created", calendar=calendar_id)
                     return stored, True

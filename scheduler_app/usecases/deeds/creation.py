@@ -77,10 +77,10 @@ class Creation:
         if not self.store.schedules.insert(schedule, request_seed=request_seed):
             successor = self._succeed([(schedule, request_seed)], now)[0]
             if successor is None:
-                there = self._there(schedule.id, request_seed)
-                if isinstance(there, Conflict):
-                    raise there
-                return there
+                existing = self._existing_or_conflict(schedule.id, request_seed)
+                if isinstance(existing, Conflict):
+                    raise existing
+                return existing
             schedule = successor
         for error in self._undone([schedule], known, now).values():
             raise error
@@ -107,8 +107,8 @@ class Creation:
         )
         for number, (chosen, draft) in enumerate(drafts):
             try:
-                made = self._id(tenant, chosen, request_seeds[number] if request_seeds else None)
-                results.append(self._new(draft, made, now, hops, known, calendars))
+                own_id = self._id(tenant, chosen, request_seeds[number] if request_seeds else None)
+                results.append(self._new(draft, own_id, now, hops, known, calendars))
             except InvalidField as error:
                 results.append(error)
         wanted = [(number, each) for number, each in enumerate(results) if isinstance(each, Schedule)]
@@ -124,7 +124,7 @@ class Creation:
         ):
             if successor is not None:
                 created.append(successor)
-            results[number] = successor or self._there(schedule.id, own)
+            results[number] = successor or self._existing_or_conflict(schedule.id, own)
         if undone := self._undone(created, known, now):
             created = [each for each in created if each.id not in undone]
             for number, each in enumerate(results):
@@ -166,13 +166,13 @@ class Creation:
         )
 
     def _undone(
-        self, made: Sequence[Schedule], known: KnownDestinations, now: datetime
+        self, created: Sequence[Schedule], known: KnownDestinations, now: datetime
     ) -> dict[str, InvalidField]:
         """Deletes those schedules again that name a destination which was deleted meanwhile; returns why, by
         their ids."""
         errors: dict[str, InvalidField] = {}
         deleted = deleted_destination_finder(self.store, known)
-        for schedule in made:
+        for schedule in created:
             if field := deleted(schedule, schedule.tenant):
                 self.store.schedules.delete(schedule.id, now)
                 errors[schedule.id] = destination_deleted_error(field)
@@ -186,10 +186,10 @@ class Creation:
         """
         if not wanted:
             return []
-        left = self.store.successors.predecessors([schedule.id for schedule, _ in wanted])
+        predecessors = self.store.successors.predecessors([schedule.id for schedule, _ in wanted])
         chosen: dict[str, int] = {}
         for position, (schedule, request_seed) in enumerate(wanted):
-            deleted = left.get(schedule.id)
+            deleted = predecessors.get(schedule.id)
             if deleted is not None and (request_seed is None or deleted.request_seed != request_seed):
                 # Where two of a bulk have one id, the first is made.
                 chosen.setdefault(schedule.id, position)
@@ -197,24 +197,24 @@ class Creation:
             # The process that deleted it may have died before this write.
             self.store.cancellations.cancel_all(
                 schedule_id,
-                left[schedule_id].revision,
+                predecessors[schedule_id].revision,
                 now,
                 "Withdrawn: the schedule was deleted",
             )
         positions = list(chosen.values())
         pairs = [
-            (schedule.succeeding(left[schedule.id]), left[schedule.id])
+            (schedule.succeeding(predecessors[schedule.id]), predecessors[schedule.id])
             for schedule, _ in (wanted[position] for position in positions)
         ]
         written = self.store.successors.replace(
             pairs, request_seeds=[wanted[position][1] for position in positions]
         )
-        made: list[Schedule | None] = [None] * len(wanted)
+        successors: list[Schedule | None] = [None] * len(wanted)
         for position, (schedule, _), won in zip(positions, pairs, written, strict=True):
-            made[position] = schedule if won else None
-        return made
+            successors[position] = schedule if won else None
+        return successors
 
-    def _there(self, schedule_id: str, request_seed: str | None) -> Schedule | Conflict:
+    def _existing_or_conflict(self, schedule_id: str, request_seed: str | None) -> Schedule | Conflict:
         """The schedule that an earlier try of the same request has made, or why the id cannot be used."""
         made = self.store.schedules.made_by(request_seed, schedule_id) if request_seed else None
         if made is not None:

@@ -89,19 +89,19 @@ class DestinationService:
             _check_conditions(old, name, conditions)
             if old is None:
                 check_new_name(name)
-            made = self._signed(draft.destination(destination_id, now, old), draft, now)
-            self._check_receiver(made)
-            self._check_limits(made)
-            if old is not None and _content(made) == _content(old):
+            destination = self._signed(draft.destination(destination_id, now, old), draft, now)
+            self._check_receiver(destination)
+            self._check_limits(destination)
+            if old is not None and _content(destination) == _content(old):
                 return old, False
-            if old is None and self.store.destinations.insert(made):
+            if old is None and self.store.destinations.insert(destination):
                 log.info(
                     "destination.created", message="A destination was created", destination=destination_id
                 )
-                return made, True
-            if old is not None and self.store.destinations.update(made, version=old.version):
-                _log_change(made)
-                return made, False
+                return destination, True
+            if old is not None and self.store.destinations.update(destination, version=old.version):
+                _log_change(destination)
+                return destination, False
         raise _busy_conflict(name)
 
     def edit(
@@ -117,16 +117,16 @@ class DestinationService:
         for _ in range(TRIES):
             old = self.get(destination_id)
             _check_conditions(old, name, Preconditions(version=version))
-            made = self._signed(draft.edit(old, now), draft, now)
-            if made is old:
+            destination = self._signed(draft.edit(old, now), draft, now)
+            if destination is old:
                 return old
-            if made.version == old.version:  # only a secret was added
-                made = replace(made, version=old.version + 1, updated_at=now)
-            self._check_receiver(made)
-            self._check_limits(made)
-            if self.store.destinations.update(made, version=old.version):
-                _log_change(made)
-                return made
+            if destination.version == old.version:  # only a secret was added
+                destination = replace(destination, version=old.version + 1, updated_at=now)
+            self._check_receiver(destination)
+            self._check_limits(destination)
+            if self.store.destinations.update(destination, version=old.version):
+                _log_change(destination)
+                return destination
         raise _busy_conflict(name)
 
     def delete(self, destination_id: WholeId, *, version: int | None = None) -> None:
@@ -201,39 +201,39 @@ class DestinationService:
         schedule = replace(
             schedule, id=test_id, timeout_seconds=min(schedule.timeout_seconds, MAX_TEST_SECONDS)
         )
-        made = event.manual(test_id, 1, now)
+        test_event = event.manual(test_id, 1, now)
         request = http_action(schedule.action)
         if self.attempt is None:
-            return DestinationTestResult(request.method, request.url, made.id, None)
+            return DestinationTestResult(request.method, request.url, test_event.id, None)
         if not self.tests.acquire(blocking=False):
             raise Conflict(f"{TESTS_AT_ONCE} receivers are being tested at this moment; try again")
         try:
-            verdict = self.attempt(made, schedule, now)
+            verdict = self.attempt(test_event, schedule, now)
         finally:
             self.tests.release()
-        return DestinationTestResult(request.method, request.url, made.id, verdict)
+        return DestinationTestResult(request.method, request.url, test_event.id, verdict)
 
-    def _check_receiver(self, made: Destination) -> None:
+    def _check_receiver(self, destination: Destination) -> None:
         try:
-            self.check_action(HttpAction(url=made.url))
+            self.check_action(HttpAction(url=destination.url))
         except InvalidField as error:
             raise InvalidField("url", error.message) from None
 
-    def _check_limits(self, made: Destination) -> None:
+    def _check_limits(self, destination: Destination) -> None:
         if self.limiter is not None:
             return
         for name in ("rate_per_second", "concurrency", "breaker"):
-            if getattr(made, name):
+            if getattr(destination, name):
                 raise InvalidField(
                     name,
                     "cannot be kept by this deployment: its broker does not count, so its operator must set"
                     " FLOW_CONTROL_URL to a Redis",
                 )
 
-    def _signed(self, made: Destination, draft: DestinationDraft, now: datetime) -> Destination:
-        if draft.signing is not True or made.signing is not None:
-            return made
-        return replace(made, signing=Signing(self.new_secret(), now))
+    def _signed(self, destination: Destination, draft: DestinationDraft, now: datetime) -> Destination:
+        if draft.signing is not True or destination.signing is not None:
+            return destination
+        return replace(destination, signing=Signing(self.new_secret(), now))
 
 
 def unreadable_reason(found: CorruptDestination) -> str:

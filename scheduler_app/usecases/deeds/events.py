@@ -14,18 +14,16 @@ from typing import Literal
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.errors import Conflict, NotAuthorized, NotFound
 from scheduler_app.domain.event import (
-    FINAL,
     AwaitedEvent,
     CompletionReport,
     Event,
-    Kind,
-    State,
     is_known_token,
     why_report_is_too_late,
 )
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.states import FINAL, Kind, State
 from scheduler_app.store import Store
 from scheduler_app.store.events.completions import CompletionOutcome
 from scheduler_app.store.events.events import EventRecord
@@ -208,7 +206,7 @@ def _hopeless_reason(event: EventRecord, schedule: Schedule | CorruptSchedule | 
         return NO_CALLBACK
     if event.revision < schedule.first_revision:
         return "it belongs to an earlier schedule of this id, which was deleted: a worker would withdraw it"
-    if event.kind is Kind.SCHEDULED and schedule.voids(event.revision, event.run_time):
+    if event.kind is Kind.SCHEDULED and schedule.is_cancelled_by_edit(event.revision, event.run_time):
         return "its schedule was changed before it was due: a worker would withdraw it"
     return None
 
@@ -309,8 +307,8 @@ def _settle_completion(
     moved meanwhile."""
     if not store.completions.tell(awaited, ended):
         return False
-    now = ended.told.at
-    metrics.completions.labels(ended.told.how).inc()
+    now = ended.report.at
+    metrics.completions.labels(ended.report.how).inc()
     store.last_runs.write(
         [RunResult(awaited.schedule_id, awaited.run_time, ended.state, awaited.event_id, now)]
     )
@@ -324,8 +322,8 @@ def _settle_completion(
 
 
 def _completed_end(awaited: AwaitedEvent, now: datetime) -> CompletionOutcome:
-    told = CompletionReport("completed", _attempt_number(awaited), now)
-    return CompletionOutcome(told, State.COMPLETED, "Its receiver has completed it", worker=RECEIVER)
+    report = CompletionReport("completed", _attempt_number(awaited), now)
+    return CompletionOutcome(report, State.COMPLETED, "Its receiver has completed it", worker=RECEIVER)
 
 
 def _failed_end(
@@ -333,13 +331,13 @@ def _failed_end(
 ) -> CompletionOutcome:
     number = _attempt_number(awaited)
     said = f"its receiver says: {reason}" if how == "failed" and reason else reason or "its receiver says so"
-    told = CompletionReport(how, number, now)
+    report = CompletionReport(how, number, now)
     if awaited.retry_in is None:
         message = f"Attempt {number} failed, and it was the last one: {said}"
-        return CompletionOutcome(told, State.ERROR, message, worker=RECEIVER)
+        return CompletionOutcome(report, State.ERROR, message, worker=RECEIVER)
     due_at = whole_milliseconds(now + awaited.retry_in)
     message = f"Attempt {number} failed: {said}; the next follows at {shown_instant(due_at)}"
-    return CompletionOutcome(told, State.RETRYING, message, due_at, RECEIVER)
+    return CompletionOutcome(report, State.RETRYING, message, due_at, RECEIVER)
 
 
 def _attempt_number(awaited: AwaitedEvent) -> int:

@@ -36,7 +36,7 @@ class ImportedItem:
     """An item of the file, and for each of its series the schedule, or why there is none."""
 
     item: CalendarItem
-    made: tuple[tuple[Series, SeriesImport | InvalidField | Conflict], ...] = ()
+    schedules: tuple[tuple[Series, SeriesImport | InvalidField | Conflict], ...] = ()
     removed: tuple[str, ...] = ()
     """Schedules of an earlier import of the event, of series that it has no more."""
 

@@ -16,13 +16,15 @@ from scheduler_app.domain.action import Action
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, QuotaExceeded
-from scheduler_app.domain.event import FINAL, Event, Kind, State
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import message_event_id, message_id_of
 from scheduler_app.domain.instants import shown_instant
-from scheduler_app.domain.message import DEFAULT_MESSAGE_METHOD, Message, MessageDraft, Timing
+from scheduler_app.domain.message import DEFAULT_MESSAGE_METHOD, Message, Timing
+from scheduler_app.domain.message_draft import MessageDraft
 from scheduler_app.domain.schedule_draft import ScheduleDraft
+from scheduler_app.domain.states import FINAL, Kind, State
 from scheduler_app.store import Store
-from scheduler_app.store.messages import MessageRecord
+from scheduler_app.store.events.messages import MessageRecord
 from scheduler_app.store.paging import Page, PageRequest
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.deeds.events import cancel_claimed
@@ -224,25 +226,25 @@ class MessageService:
         taken = [event.id for (_, event), record in zip(wanted, records, strict=True) if record is None]
         there = self.store.messages.get_many(taken)
         self.quota.give_back(tenant, sum(event.id in taken and event.due_at > now for _, event in wanted))
-        made: list[Event] = []
+        created: list[Event] = []
         for (number, event), record in zip(wanted, records, strict=True):
             if record is not None:
-                made.append(event)
+                created.append(event)
                 results[number] = _created_result(record)
                 continue
             try:
                 results[number] = _existing_result(event, there.get(event.id))
             except Conflict as error:
                 results[number] = error
-        if undone := self._undone(made, request.known):
-            made = [event for event in made if event.id not in undone]
+        if undone := self._undone(created, request.known):
+            created = [event for event in created if event.id not in undone]
             for number, event in wanted:
                 results[number] = undone.get(event.id, results[number])
-        if made:
-            self.dispatch(made, now)
+        if created:
+            self.dispatch(created, now)
         return [each for each in results if each is not None]
 
-    def _undone(self, made: Sequence[Event], known: KnownDestinations) -> dict[str, InvalidField]:
+    def _undone(self, created: Sequence[Event], known: KnownDestinations) -> dict[str, InvalidField]:
         """Removes those messages again that name a destination which was deleted meanwhile; returns why, by
         their events' ids. One that a worker has claimed by now stays."""
         if not known:
@@ -250,7 +252,7 @@ class MessageService:
         deleted = deleted_destination_finder(self.store, known)
         fields = {
             event.id: field
-            for event in made
+            for event in created
             if isinstance(event.message, Message) and (field := deleted(event.message, event.tenant))
         }
         removed = self.store.messages.remove_untouched(list(fields)) if fields else []

@@ -15,9 +15,9 @@ from scheduler_app.domain.backfill import (
     BackfillState,
 )
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
-from scheduler_app.domain.event import State
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.schedule import TICK, OwedRange, Schedule, ScheduleState
+from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import Corrupt
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.telemetry import get_logger, metrics

@@ -285,7 +285,7 @@ class Dispatch:
             passed = self._gate.passed(_with_room(page, now, room), now + self._horizon, now)
             passed = self._blackouts.passed(passed, now + self._horizon, now)
             done = self._dispatch(passed, now, queue)
-            dispatched, room = dispatched + done.events, room.without(done.lanes)
+            dispatched, room = dispatched + done.events, room.after_publishing(done.lanes)
         return DispatchResult(dispatched, full=selection.more)
 
     def dispatch_these(self, events: Sequence[Event], now: datetime, *, urgent: bool = False) -> int:
@@ -422,7 +422,7 @@ class PromptDispatch:
         expanded = self.expansion.expand_up_to(schedule, until)
         # All of these are due by now: left to a beat, they would be late by up to a tick.
         self._dispatch(expanded.events, until, urgent=False)
-        return expanded.left
+        return expanded.left_to_beats
 
     def dispatch_soon(self, events: Sequence[Event], now: datetime) -> None:
         """Dispatches those events that are due within the horizon, in their turn."""

@@ -14,9 +14,9 @@ from itertools import groupby
 from typing import Protocol
 
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.event import SUSPECT_AFTER
 from scheduler_app.domain.ids import is_backfill, schedule_of
 from scheduler_app.domain.queues import CALLBACKS, FRESH_FOR, Lane, QueueLengths, in_turn
+from scheduler_app.domain.states import SUSPECT_AFTER
 from scheduler_app.store.events.outbox import DueEvent
 
 #: How many messages may wait in each lane. A burst is not held up: workers fetch what has an eta at once.
@@ -52,7 +52,7 @@ class Room:
     def of(self, lane: Lane) -> int:
         return {Lane.URGENT: self.urgent, Lane.FRESH: self.fresh, Lane.LATE: self.late}[lane]
 
-    def without(self, published: Sequence[Lane]) -> "Room":
+    def after_publishing(self, published: Sequence[Lane]) -> "Room":
         """The room that is left after messages in these lanes."""
         count = Counter(published)
         return Room(*(max(0, self.of(lane) - count[lane]) for lane in Lane))
@@ -87,7 +87,7 @@ class RoomEstimate:
 
     def published(self, lanes: Sequence[Lane]) -> None:
         with self._lock:
-            self._room = self._room.without(lanes)
+            self._room = self._room.after_publishing(lanes)
             self._urgent = max(0, self._urgent - lanes.count(Lane.URGENT))
 
 

@@ -191,7 +191,7 @@ class Expansion:
             return BeforeCut()
         instants = recurrence.between(start, until + TICK, limit=OCCURRENCES_AN_EDIT + 1)
         if len(instants) > OCCURRENCES_AN_EDIT:
-            left = OwedRange(
+            left_to_beats = OwedRange(
                 schedule.revision,
                 schedule.trigger,
                 start,
@@ -200,7 +200,7 @@ class Expansion:
                 schedule.calendar,
                 schedule.jitter_seconds,
             )
-            return BeforeCut(left=left)
+            return BeforeCut(left_to_beats=left_to_beats)
         events = events_of(schedule, instants)
         insert_occurrences(self._store, events, until)
         return BeforeCut(tuple(events))
@@ -434,10 +434,10 @@ class OwedExpansion:
         return missed_step(of, now, deadline_after(MISSED_SECONDS))
 
     def _past(self, claimed: ClaimedOwedRange, owed: OwedRange, step: MissedStep, token: str) -> MoveCursor:
-        left = None
+        left_to_beats = None
         if step.following is not None:
-            left = replace(owed, next_run_at=step.following, checkpoint=step.checkpoint)
-        return lambda session: self._store.owed.advance(claimed.schedule_id, token, left, session)
+            left_to_beats = replace(owed, next_run_at=step.following, checkpoint=step.checkpoint)
+        return lambda session: self._store.owed.advance(claimed.schedule_id, token, left_to_beats, session)
 
     def _drop(self, claimed: ClaimedOwedRange, token: str, why: str, now: datetime) -> None:
         lost = "occurrences that an earlier change had left to beats"

@@ -39,7 +39,7 @@ class RecoveryResult:
 
 
 class Recovery:
-    """Repairs each state that a crash can leave an event in (see `LIFE` in `domain.event`)."""
+    """Repairs each state that a crash can leave an event in (see `STATE_DESCRIPTIONS` in `domain.states`)."""
 
     def __init__(self, store: Store, clock: Clock = clock) -> None:
         """`clock` tells by how much mongod's clock has jumped; leases are judged by that clock."""

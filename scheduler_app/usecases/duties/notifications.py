@@ -16,7 +16,7 @@ from scheduler_app.domain.retry import RetryPolicy
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
 from scheduler_app.store.events.events import AttemptEntry
-from scheduler_app.store.messages import EventOwingNotification
+from scheduler_app.store.events.messages import EventOwingNotification
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -45,10 +45,10 @@ class Notifications:
         """
         found, looked_at = self.store.owed_notifications.oldest(limit=EVENTS_A_PAGE)
         named = {id(each): self._destination(each) for each in found}
-        told = [each for each in found if named[id(each)]]
-        made = [self._of_event(each, str(named[id(each)]), now) for each in told]
+        named_events = [each for each in found if named[id(each)]]
+        made = [self._of_event(each, str(named[id(each)]), now) for each in named_events]
         new = self._store(made, now)
-        self.store.owed_notifications.made(found)
+        self.store.owed_notifications.remove_marks(found)
         self._dispatch(new, now)
         return looked_at == EVENTS_A_PAGE
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from scheduler_app.domain.errors import Conflict, NotFound
-from scheduler_app.domain.event import State
 from scheduler_app.domain.schedule import PAUSED_BY_FAILURES, Schedule, ScheduleState
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.usecases.deeds.schedules import ScheduleService

@@ -90,14 +90,14 @@ class Remaking:
 
     def _remake(self, ids: Sequence[str], facts: ChangedFacts, now: datetime) -> RemakeResult:
         token, claimed = facts.claim(ids)
-        made = self._store.event_lists.made_after(now, [each.id for each in claimed], limit=EVENTS_A_PART)
+        expanded = self._store.event_lists.made_after(now, [each.id for each in claimed], limit=EVENTS_A_PART)
         of_each: dict[str, list[ExpandedOccurrence]] = {each.id: [] for each in claimed}
-        for row in made.rows:
+        for row in expanded.rows:
             of_each[row.schedule_id].append(row)
         done, kept, waiting = RemakeResult(), [], []
         revised: dict[str, Schedule] = {}
         for schedule in claimed:
-            if _is_incomplete(schedule.id, made):
+            if _is_incomplete(schedule.id, expanded):
                 waiting.append(schedule.id)
                 continue
             try:
@@ -139,30 +139,30 @@ class Remaking:
         return cut
 
 
-def _is_incomplete(schedule_id: str, made: ExpandedOccurrences) -> bool:
+def _is_incomplete(schedule_id: str, expanded: ExpandedOccurrences) -> bool:
     """Whether too little of a schedule was read. The first one is never left for later: it would be for
     ever, and it has more occurrences than are compared."""
-    beyond = made.incomplete_from
-    return beyond is not None and schedule_id >= beyond and schedule_id != made.rows[0].schedule_id
+    beyond = expanded.incomplete_from
+    return beyond is not None and schedule_id >= beyond and schedule_id != expanded.rows[0].schedule_id
 
 
 def _moved_future(
-    schedule: Schedule, made: Sequence[ExpandedOccurrence], now: datetime
+    schedule: Schedule, expanded: Sequence[ExpandedOccurrence], now: datetime
 ) -> MovedFuture | None:
-    planned, would_be = _planned(schedule, made), _recomputed(schedule, now)
+    planned, would_be = _planned(schedule, expanded), _recomputed(schedule, now)
     if planned == would_be:
         return None
     return MovedFuture(schedule, _shown_times(planned - would_be), _shown_times(would_be - planned))
 
 
-def _planned(schedule: Schedule, made: Sequence[ExpandedOccurrence]) -> set[datetime]:
+def _planned(schedule: Schedule, expanded: Sequence[ExpandedOccurrence]) -> set[datetime]:
     """The future as it stands: the occurrences that are events, whatever became of them, and the next one
     that is none yet. An event may be sent while its page is compared, and one that a person has withdrawn
     must not come back."""
     following = schedule.next_run_at
     times = {
         row.run_time
-        for row in made
+        for row in expanded
         # Schedules that a dead beat was expanding are remade after another beat has moved their cursors on.
         if row.revision == schedule.revision and (following is None or row.run_time < following)
     }
@@ -270,7 +270,11 @@ class Recalendaring:
             if ids:
                 return self._remake(named, ids, now) > 0
             over = named.changed_at is not None and named.changed_at + RECALENDAR_GRACE <= now
-            if over and not self._store.calendars.left(named) and self._store.calendars.settle(named):
+            if (
+                over
+                and not self._store.calendars.schedules_to_recompute(named)
+                and self._store.calendars.settle(named)
+            ):
                 log.info(
                     "calendar.remade",
                     message="All schedules that observe a changed calendar were looked at",

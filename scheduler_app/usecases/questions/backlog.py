@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from scheduler_app.domain.event import Kind
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.lateness import CatchUp
+from scheduler_app.domain.states import Kind
 from scheduler_app.store import Store
 from scheduler_app.store.backlogs import BacklogFilter, LateEventCount, LatenessPolicies
 from scheduler_app.telemetry import get_logger, metrics

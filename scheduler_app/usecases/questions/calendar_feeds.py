@@ -7,11 +7,11 @@ from typing import Final
 
 from scheduler_app.domain.calendar_feed import CalendarFeed, feed_of
 from scheduler_app.domain.errors import Conflict, InvalidRecurrence, NotFound
-from scheduler_app.domain.event import UNSENT, Kind
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.recurrence import AnyRecurrence, Once, Recurrence
 from scheduler_app.domain.recurrence.standard_rule import StandardRule, standard_rule
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.states import UNSENT, Kind
 from scheduler_app.ics import CalendarEntry, EntryTime, write_calendar
 from scheduler_app.store import Store
 from scheduler_app.store.access_tokens import MAX_FEEDS, CorruptFeed

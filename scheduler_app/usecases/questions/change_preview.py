@@ -9,9 +9,9 @@ from typing import Final
 
 from scheduler_app.domain.calendars import holiday_data_key, holiday_data_version
 from scheduler_app.domain.errors import InvalidRecurrence
-from scheduler_app.domain.event import LIVING, Kind
 from scheduler_app.domain.recurrence import zone_data_version
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
+from scheduler_app.domain.states import LIVING, Kind
 from scheduler_app.store import Store
 from scheduler_app.store.paging import PageRequest, Position
 from scheduler_app.usecases.duties.remaking import Remaking

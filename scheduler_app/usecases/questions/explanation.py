@@ -5,13 +5,14 @@ from datetime import datetime, timedelta
 
 from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.errors import Conflict, NotFound
-from scheduler_app.domain.event import Kind, State, due
+from scheduler_app.domain.event import due
 from scheduler_app.domain.explanation import EventFacts, Explanation, explain
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.local_time import instant_at
 from scheduler_app.domain.recurrence import Reason, Recurrence
 from scheduler_app.domain.schedule import TICK, Schedule
+from scheduler_app.domain.states import Kind, State
 from scheduler_app.store import Store
 from scheduler_app.store.events.events import EventRecord
 from scheduler_app.store.paging import PageRequest

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.event import State
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.figures import EventSummary
 

@@ -47,24 +47,26 @@ class ForecastService:
     def forecast(self, tenant: str, buckets: Buckets, now: datetime) -> Forecast:
         """What falls due in each bucket: by the rules of active schedules, and of events and messages that
         wait. Raises a STORE_FAULT."""
-        made = Forecast(buckets)
+        forecast = Forecast(buckets)
         outlooks = BlackoutOutlooks(self.store.blackouts.everybodys(now), buckets.start, buckets.end)
         # Beats go on expanding while schedules and events are read, in this order. What became an event
         # meanwhile is judged one by one by the cursor that was read; clocks differ by less than this.
         since = now - CLOCKS_DIFFER
-        cursors = self._count_rules(tenant, made, outlooks)
+        cursors = self._count_rules(tenant, forecast, outlooks)
         if not outlooks:
-            self._count_waiting(tenant, made, since)
+            self._count_waiting(tenant, forecast, since)
         else:
-            self._count_each_waiting(tenant, made, outlooks, since)
-        self._count_made_meanwhile(tenant, made, outlooks, since, cursors)
+            self._count_each_waiting(tenant, forecast, outlooks, since)
+        self._count_made_meanwhile(tenant, forecast, outlooks, since, cursors)
         if outlooks.left_out:
             names = ", ".join(sorted(outlooks.left_out)[:5])
-            made.notes.append(f"Of the blackouts {names} the first {MAX_WINDOWS} windows are looked at.")
-        made.overdue = self.store.forecasts.count(tenant, EARLIEST, buckets.start, most=MAX_OVERDUE)
-        return made
+            forecast.notes.append(f"Of the blackouts {names} the first {MAX_WINDOWS} windows are looked at.")
+        forecast.overdue = self.store.forecasts.count(tenant, EARLIEST, buckets.start, most=MAX_OVERDUE)
+        return forecast
 
-    def _count_rules(self, tenant: str, made: Forecast, outlooks: BlackoutOutlooks) -> dict[str, datetime]:
+    def _count_rules(
+        self, tenant: str, forecast: Forecast, outlooks: BlackoutOutlooks
+    ) -> dict[str, datetime]:
         """Returns the first occurrence of each schedule that was counted by its rule."""
         began, forecasts = monotonic(), self.store.forecasts
         total, ids = forecasts.sample(tenant, self.max_schedules)
@@ -84,7 +86,7 @@ class ForecastService:
                     if not isinstance(each, Schedule):
                         raise InvalidRecurrence("RRULE", each.reason)
                     found_of_it = occurrences_by_bucket(
-                        each, made.buckets, _outlook(outlooks, each), outlooks.begins
+                        each, forecast.buckets, _outlook(outlooks, each), outlooks.begins
                     )
                 except InvalidRecurrence:  # one schedule's fault is its own: the others are counted
                     unreadable += 1
@@ -96,24 +98,26 @@ class ForecastService:
                 for bucket, count in found_of_it.sent.items():
                     counts[Cell(bucket, each.action.isolation_key, ForecastSource.RULES)] += count
         if done < total:
-            made.notes.append(f"{done} of {total} active schedules, chosen by chance, stand for all of them.")
+            forecast.notes.append(
+                f"{done} of {total} active schedules, chosen by chance, stand for all of them."
+            )
         if dense:
-            made.notes.append(f"{dense} schedules that fire very often are estimated.")
+            forecast.notes.append(f"{dense} schedules that fire very often are estimated.")
         if unreadable:
-            made.notes.append(f"{unreadable} schedules cannot be read or evaluated, and are left out.")
+            forecast.notes.append(f"{unreadable} schedules cannot be read or evaluated, and are left out.")
         times = total / done if done else 1.0
-        _add_counts(made, counts, times)
+        _add_counts(forecast, counts, times)
         for became, count in withheld.items():
-            made.withheld[became] += round(count * times)
+            forecast.withheld[became] += round(count * times)
         return cursors
 
-    def _count_waiting(self, tenant: str, made: Forecast, since: datetime) -> None:
-        forecasts, buckets = self.store.forecasts, made.buckets
+    def _count_waiting(self, tenant: str, forecast: Forecast, since: datetime) -> None:
+        forecasts, buckets = self.store.forecasts, forecast.buckets
         rows, seen = forecasts.waiting(tenant, buckets, since, limit=self.max_events)
         if seen < self.max_events:
-            _add_counts(made, _cells(rows), 1.0)
+            _add_counts(forecast, _cells(rows), 1.0)
             return
-        made.notes.append("Of the events that wait, a part of each bucket stands for all of it.")
+        forecast.notes.append("Of the events that wait, a part of each bucket stands for all of it.")
         limit = max(1, self.max_events // len(buckets))
         most = max(limit, MAX_COUNTED // len(buckets))
         for bucket in range(len(buckets)):
@@ -123,17 +127,17 @@ class ForecastService:
             number = seen
             if seen == limit:
                 number = forecasts.count(tenant, part.start, part.end, most=most)
-            _add_counts(made, _cells(rows), number / seen if seen else 1.0)
+            _add_counts(forecast, _cells(rows), number / seen if seen else 1.0)
 
     def _count_each_waiting(
-        self, tenant: str, made: Forecast, outlooks: BlackoutOutlooks, since: datetime
+        self, tenant: str, forecast: Forecast, outlooks: BlackoutOutlooks, since: datetime
     ) -> None:
         """As `_count_waiting`, with what blackouts make of each."""
-        until, limit = made.buckets.end, self.max_events
+        until, limit = forecast.buckets.end, self.max_events
         found = self.store.forecasts.each_waiting(tenant, outlooks.begins, until, since, limit=limit)
         if len(found) == limit:
-            made.notes.append("Of the events that wait there are too many to look at blackouts for each.")
-            self._count_waiting(tenant, made, since)
+            forecast.notes.append("Of the events that wait there are too many to look at blackouts for each.")
+            self._count_waiting(tenant, forecast, since)
             return
         own = {schedule_of(each.id) for each in found} - {""}
         facts = self.store.kill_switches.judged_by(list(own)) if own else {}
@@ -142,20 +146,20 @@ class ForecastService:
             tags, destination = facts.get(schedule_id) or ((), destination_of_key(each.receiver))
             source = ForecastSource.MESSAGES if each.is_message else ForecastSource.EVENTS
             outlook = outlooks.of(tenant, schedule_id, tags, destination)
-            _add_schedule(made, outlook, each.occurs_at, each.due_at, each.receiver, source)
+            _add_schedule(forecast, outlook, each.occurs_at, each.due_at, each.receiver, source)
 
     def _count_made_meanwhile(
         self,
         tenant: str,
-        made: Forecast,
+        forecast: Forecast,
         outlooks: BlackoutOutlooks,
         since: datetime,
         cursors: dict[str, datetime],
     ) -> None:
-        limit, buckets = self.max_events, made.buckets
+        limit, buckets = self.max_events, forecast.buckets
         found = self.store.forecasts.made_since(tenant, since, buckets, limit=limit)
         if len(found) == limit:
-            made.notes.append("More occurrences became events meanwhile than the forecast reads.")
+            forecast.notes.append("More occurrences became events meanwhile than the forecast reads.")
         own = {each.schedule_id for each in found} if outlooks else ()
         facts = self.store.kill_switches.judged_by(list(own)) if own else {}
         for each in found:
@@ -163,7 +167,9 @@ class ForecastService:
             if cursor is None or each.run_time < cursor:
                 tags, destination = facts.get(each.schedule_id, ((), None))
                 outlook = outlooks.of(tenant, each.schedule_id, tags, destination) if outlooks else None
-                _add_schedule(made, outlook, each.run_time, each.due_at, each.receiver, ForecastSource.EVENTS)
+                _add_schedule(
+                    forecast, outlook, each.run_time, each.due_at, each.receiver, ForecastSource.EVENTS
+                )
 
 
 def _outlook(outlooks: BlackoutOutlooks, schedule: Schedule) -> BlackoutOutlook | None:
@@ -174,18 +180,18 @@ def _outlook(outlooks: BlackoutOutlooks, schedule: Schedule) -> BlackoutOutlook 
 
 
 def _add_schedule(
-    made: Forecast,
+    forecast: Forecast,
     outlook: BlackoutOutlook | None,
     run_time: datetime | None,
     due_at: datetime,
     receiver: str,
     source: str,
 ) -> None:
-    counts = Counts(made.buckets, outlook)
+    counts = Counts(forecast.buckets, outlook)
     counts.add(run_time, due_at)
     for bucket in counts.sent:
-        made.cells[Cell(bucket, receiver, source)] += 1
-    made.withheld += counts.withheld
+        forecast.cells[Cell(bucket, receiver, source)] += 1
+    forecast.withheld += counts.withheld
 
 
 def _cells(rows: list[WaitingCount]) -> Counter[Cell]:
@@ -196,6 +202,6 @@ def _cells(rows: list[WaitingCount]) -> Counter[Cell]:
     return counts
 
 
-def _add_counts(made: Forecast, counts: Counter[Cell], times: float) -> None:
+def _add_counts(forecast: Forecast, counts: Counter[Cell], times: float) -> None:
     for cell, count in counts.items():
-        made.cells[cell] += count if times == 1.0 else round(count * times)
+        forecast.cells[cell] += count if times == 1.0 else round(count * times)

@@ -80,7 +80,7 @@ def _cut() -> None:
     from scheduler_app.store.events.cancellations import Cancellations
 
     Cancellations.cancel_past_cut = lambda *_, **__: 0  # type: ignore[method-assign]
-    Schedule.voids = lambda *_: False  # type: ignore[method-assign]
+    Schedule.is_cancelled_by_edit = lambda *_: False  # type: ignore[method-assign]
 
 
 def _restore_override() -> None:

@@ -7,7 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from scheduler_app.domain.event import State, scheduled
+from scheduler_app.domain.event import scheduled
+from scheduler_app.domain.states import State
 from scheduler_app.store import Mongo
 from scheduler_app.store.events.outcomes import PastEvent, PastEvents
 from tests.acceptance.journal import Journal

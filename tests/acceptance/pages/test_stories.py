@@ -12,7 +12,8 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from pymongo import MongoClient
 
 from scheduler_app.domain.action import origin_of
-from scheduler_app.domain.event import State, scheduled
+from scheduler_app.domain.event import scheduled
+from scheduler_app.domain.states import State
 from scheduler_app.store import Mongo
 from scheduler_app.store.events.outcomes import PastEvent, PastEvents
 from tests.acceptance.journal import Journal

@@ -7,9 +7,10 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from scheduler_app.domain.event import Kind, manual
+from scheduler_app.domain.event import manual
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.lateness import CatchUp
+from scheduler_app.domain.states import Kind
 from scheduler_app.store import Store
 from scheduler_app.usecases.questions.backlog import BacklogService
 from tests.builders import event, message, schedule

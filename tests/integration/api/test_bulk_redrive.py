@@ -6,7 +6,8 @@ from typing import Any
 
 from flask.testing import FlaskClient
 
-from scheduler_app.domain.event import Event, Kind, State
+from scheduler_app.domain.event import Event
+from scheduler_app.domain.states import Kind, State
 from scheduler_app.store import Store
 from tests.builders import event, schedule
 from tests.documents import event_document

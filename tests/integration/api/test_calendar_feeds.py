@@ -13,8 +13,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from scheduler_app.api.services import Services
-from scheduler_app.domain.event import State
 from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.usecases.questions import calendar_feeds

@@ -14,8 +14,8 @@ from redis import Redis
 
 from scheduler_app.api.wire import examples
 from scheduler_app.domain.calendar_feed import CalendarFeed
-from scheduler_app.domain.event import State
 from scheduler_app.domain.masking import MASK
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.dry_run import READS, DryRunDocuments, NotInDryRun
 from tests.builders import event

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from scheduler_app.domain.event import Event, State
+from scheduler_app.domain.event import Event
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store, paging
 from scheduler_app.store.events import lists
 from scheduler_app.store.events.outcomes import OutcomeRecord

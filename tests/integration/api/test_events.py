@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from scheduler_app.actions.kind import Outcome, Verdict
 from scheduler_app.api.services import Services
-from scheduler_app.domain.event import State
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.worker.attempt import Attempt

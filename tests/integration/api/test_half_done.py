@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from scheduler_app.domain.event import State
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events import cancellations
 from tests.builders import event

@@ -12,8 +12,8 @@ from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
-from scheduler_app.domain.event import State
 from scheduler_app.domain.masking import MASK
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 

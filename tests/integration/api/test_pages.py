@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 
 from scheduler_app.api.pages import calendar, dead_letters, forms
 from scheduler_app.clock import clock, monotonic
-from scheduler_app.domain.event import State
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.usecases.questions import calendar_view

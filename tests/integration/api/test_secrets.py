@@ -237,7 +237,7 @@ def test_a_deleted_schedule_keeps_none_of_its_secrets_and_its_history_stays(
         # A worker that has an event of it reads it, and sees that it was withdrawn.
         found = store.schedules.for_delivery(["s"])["s"]
         assert isinstance(found, Schedule)
-        assert found.voids(1, found.created_at)
+        assert found.is_cancelled_by_edit(1, found.created_at)
         history = client.get("/api/schedules/s/events/history").get_json()["events"]
         assert event in [each["_id"] for each in history]
         rows.delete_one({"_id": "s"})

@@ -7,7 +7,7 @@ from typing import Any
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from scheduler_app.domain.event import State
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from tests.builders import event
 

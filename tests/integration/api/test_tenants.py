@@ -15,8 +15,8 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from scheduler_app.clock import clock
-from scheduler_app.domain.event import State
 from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 

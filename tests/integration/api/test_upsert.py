@@ -11,8 +11,8 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from scheduler_app.api.services import Services
-from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.states import Kind, State
 from scheduler_app.domain.triggers import ONE_OF
 from scheduler_app.store import Store
 from tests.builders import event
@@ -137,7 +137,7 @@ def test_what_a_deleted_schedule_has_left_is_not_sent_by_its_successor(
     states = {row["_id"]: row["state"] for row in store.mongo.collection("events").find({})}
     assert {states[each.id] for each in (retrying, manual)} == {"cancelled"}
     store.events.insert([late], now, "made late")
-    assert stored(store).voids(late.revision, late.run_time)
+    assert stored(store).is_cancelled_by_edit(late.revision, late.run_time)
 
 
 def test_a_deletion_that_comes_late_leaves_the_successor_s_events_alone(

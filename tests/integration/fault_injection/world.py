@@ -22,8 +22,8 @@ from scheduler_app.beat.scheduler import Tick
 from scheduler_app.broker.redis.backend import key_prefix
 from scheduler_app.config import Settings
 from scheduler_app.domain.backfill import BackfillState
-from scheduler_app.domain.event import FINAL, LIVING
 from scheduler_app.domain.schedule import ScheduleState
+from scheduler_app.domain.states import FINAL, LIVING
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.worker import Pipeline
 from tests import broker_queue

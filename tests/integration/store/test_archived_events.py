@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from scheduler_app.domain.event import State
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from tests.builders import event

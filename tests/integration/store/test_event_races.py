@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.domain.event import FINAL, TRANSITIONS, State
+from scheduler_app.domain.states import FINAL, TRANSITIONS, State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from tests.builders import event

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.domain.event import FINAL, LIVING, MAX_ISOLATED_LOSSES, Event, State
+from scheduler_app.domain.event import Event
+from scheduler_app.domain.states import FINAL, LIVING, MAX_ISOLATED_LOSSES, State
 from scheduler_app.store import Store
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.documents import to_event

@@ -11,10 +11,11 @@ from cryptography.fernet import Fernet
 
 from scheduler_app.config import Settings
 from scheduler_app.domain.deliverable import Signing
-from scheduler_app.domain.event import Event, Kind, State
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.http_action import RequestBody
 from scheduler_app.domain.ids import TENANT, message_id_of
 from scheduler_app.domain.message import Message, UnreadableMessage
+from scheduler_app.domain.states import Kind, State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.store.paging import PageRequest
@@ -232,7 +233,7 @@ def test_messages_are_sealed_anew_with_the_newest_key(
     both.messages.insert(made[4], now)
     old.cancellations.cancel(made[3].id, now, "no")
     *_, last = MessageResealing(both.mongo, both.secret_box).run(page=2)
-    assert (last.seen, last.sealed, last.left) == (6, 4, ())
+    assert (last.seen, last.sealed, last.unreadable) == (6, 4, ())
     *_, again = MessageResealing(both.mongo, both.secret_box).run(page=2)
     assert again.sealed == 0
     for each in made[:3]:
@@ -241,4 +242,4 @@ def test_messages_are_sealed_anew_with_the_newest_key(
         assert record.content == each.message
     with_third = Fernet.generate_key().decode()
     lost = MessageResealing(new.mongo, with_keys(with_third).secret_box).run()
-    assert sum(len(page.left) for page in lost) == 5
+    assert sum(len(page.unreadable) for page in lost) == 5

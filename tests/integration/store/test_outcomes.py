@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pymongo.errors import BulkWriteError
 
-from scheduler_app.domain.event import State
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import MAX_OUTPUT, OutcomeRecord
 from tests.builders import event

@@ -16,7 +16,7 @@ from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.event import FINAL, LIVING, CompletionReport, State, token_digest
+from scheduler_app.domain.event import CompletionReport, token_digest
 from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
@@ -25,6 +25,7 @@ from scheduler_app.domain.missed import MissedRange, missed_step
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.schedule import EditRecord, OwedRange, Pause, ScheduleState
+from scheduler_app.domain.states import FINAL, LIVING, State
 from scheduler_app.store import Store, paging
 from scheduler_app.store.backlogs import BacklogFilter
 from scheduler_app.store.events.claims import Expiration, Postponement
@@ -223,7 +224,7 @@ def _use_events(store: Any, now: datetime) -> None:
     store.outcomes.record_late(records[:1])
     owing, _ = store.owed_notifications.oldest(limit=10)
     assert [each.event.id for each in owing] == [won[3].id]
-    store.owed_notifications.made(owing)
+    store.owed_notifications.remove_marks(owing)
     store.last_runs.write([RunResult("s3", now, State.ERROR, ids[0], now)])
     store.cancellations.cancel_past_cut("s1", 2, now, now, "cut")
     store.cancellations.cancel_these_past_cut([event(now, "s1").id], now, "cut")
@@ -373,7 +374,7 @@ def _use_calendars(store: Any, now: datetime) -> None:
     (older,) = store.calendars.with_older_holiday_data("0000.0002", limit=10)
     assert store.calendars.renew(older, "0000.0002", now)
     (changed,) = store.calendars.changed(limit=10)
-    assert store.calendars.left(changed) == store.calendars.users("c1") == 20
+    assert store.calendars.schedules_to_recompute(changed) == store.calendars.users("c1") == 20
     ids = store.remakes.with_other_days(changed, now, limit=10)
     token, others = store.remakes.claim_with_other_days(ids, changed, now, lease_seconds=600)
     assert store.remakes.keep_with_days([others[0].id], token, changed)

@@ -15,12 +15,13 @@ from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.event import State, token_digest
+from scheduler_app.domain.event import token_digest
 from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.ids import TENANT, WholeId, event_id, name_of, tenant_of, whole_id
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import EditRecord, Schedule
+from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import EARLIEST
 from scheduler_app.embedded import Mongod
 from scheduler_app.store import Store
@@ -355,7 +356,10 @@ BY_DOCUMENT_OR_TOKEN = {
     *("successors.replace", "events.insert", "last_runs.write", "outcomes.record", "outcomes.record_late"),
     *("idempotency.finish", "idempotency.release", "idempotency.give_up"),
     *(f"sessions.{verb}" for verb in ("open", "key_of", "close", "close_all")),
-    *(f"calendars.{verb}" for verb in ("insert", "update", "renew", "left", "note", "settle", "attach")),
+    *(
+        f"calendars.{verb}"
+        for verb in ("insert", "update", "renew", "schedules_to_recompute", "note", "settle", "attach")
+    ),
     # A token names its feed, whoever's it is.
     *("calendar_feeds.insert", "calendar_feeds.find"),
     # A kill switch's target, and a blackout's, names its tenant.
@@ -390,7 +394,7 @@ ACROSS_TENANTS = {
     *("blackouts.everybodys", "blackouts.corrupt", "blacked_out.skip", "blacked_out.postpone"),
     *("kill_switches.everybodys", "kill_switches.corrupt", "kill_switches.judged_by"),
     *("calendars.changed", "calendars.with_older_holiday_data"),
-    *("owed_notifications.oldest", "owed_notifications.made"),
+    *("owed_notifications.oldest", "owed_notifications.remove_marks"),
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
     *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "move", "sent", "put_back")),
     "outbox.put_back_abandoned",

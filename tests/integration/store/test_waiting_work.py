@@ -7,10 +7,10 @@ import pytest
 from pymongo.errors import AutoReconnect, OperationFailure
 
 from scheduler_app.beat.duties import WaitingWorkView
-from scheduler_app.domain.event import State
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.schedule import Pause, ScheduleState
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.waiting_work import Work
 from scheduler_app.usecases.duties.pauses import Resumption

@@ -11,10 +11,10 @@ import pytest
 from scheduler_app.domain import backfill as bounds
 from scheduler_app.domain.backfill import MAX_OCCURRENCES, MAX_RUNNING, BackfillOverlap, BackfillState
 from scheduler_app.domain.errors import Conflict, InvalidField
-from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.ids import TENANT, is_backfill, schedule_of
 from scheduler_app.domain.queues import Lane
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.states import Kind, State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outbox import DueEvent
 from scheduler_app.store.events.outcomes import OutcomeRecord

@@ -16,10 +16,10 @@ from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import Conflict
-from scheduler_app.domain.event import FINAL, State
 from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.states import FINAL, State
 from scheduler_app.health.processes import check_fleet, check_settings
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord

@@ -13,7 +13,8 @@ from structlog.testing import capture_logs
 
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain import event as events
-from scheduler_app.domain.schedule import DEFAULT_TIMEOUT_SECONDS, Schedule, ScheduleState
+from scheduler_app.domain.deliverable import DEFAULT_TIMEOUT_SECONDS
+from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.outcomes import OutcomeRecord

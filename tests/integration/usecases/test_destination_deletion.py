@@ -13,7 +13,8 @@ from scheduler_app.domain.action import Action
 from scheduler_app.domain.destination import Destination, DestinationDraft
 from scheduler_app.domain.errors import Conflict, InvalidField, StaleVersion
 from scheduler_app.domain.ids import TENANT, WholeId
-from scheduler_app.domain.message import MessageDraft, Timing
+from scheduler_app.domain.message import Timing
+from scheduler_app.domain.message_draft import MessageDraft
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft

@@ -11,7 +11,8 @@ from scheduler_app.domain.action import Action
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import TENANT, WholeId
-from scheduler_app.domain.message import MessageDraft, Timing
+from scheduler_app.domain.message import Timing
+from scheduler_app.domain.message_draft import MessageDraft
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.queues import CALLBACKS, QueueLengths
 from scheduler_app.domain.schedule_draft import ScheduleDraft

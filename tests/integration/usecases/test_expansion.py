@@ -16,10 +16,11 @@ from pymongo.errors import AutoReconnect, OperationFailure
 from scheduler_app.config import Settings
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.errors import Conflict
-from scheduler_app.domain.event import Event, State
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.http_action import MAX_BODY_BYTES, BodyKind, RequestBody, http_action
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import BeforeCut, Schedule, ScheduleState
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.store.paging import PageRequest
@@ -294,10 +295,10 @@ def test_what_the_old_rule_owes_beyond_what_an_edit_makes_is_left_to_beats_as_a_
     store.schedules.insert(made)
     until = now + OCCURRENCES_AN_EDIT * SECOND
     whole = expansion.expand_up_to(made, until)
-    assert (len(whole.events), whole.left) == (OCCURRENCES_AN_EDIT, None)
+    assert (len(whole.events), whole.left_to_beats) == (OCCURRENCES_AN_EDIT, None)
     assert len(times(store)) == OCCURRENCES_AN_EDIT
     store.mongo.collection("events").delete_many({})
-    left = expansion.expand_up_to(made, until + SECOND).left
+    left = expansion.expand_up_to(made, until + SECOND).left_to_beats
     assert left is not None
     assert (left.revision, left.next_run_at, left.until) == (1, now + SECOND, until + SECOND)
     assert times(store) == []
@@ -452,7 +453,7 @@ def test_what_the_old_rule_owes_is_made_before_an_edit_when_beats_are_away(
     made = schedule(now, rrule="FREQ=SECONDLY;INTERVAL=10")
     store.schedules.insert(made)
     for _ in range(2):
-        assert expansion.expand_up_to(made, now + 31 * SECOND).left is None
+        assert expansion.expand_up_to(made, now + 31 * SECOND).left_to_beats is None
         assert times(store) == [now + (1 + 10 * i) * SECOND for i in range(4)]
 
 

@@ -13,9 +13,9 @@ from scheduler_app.broker.app import make_app
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.event import State
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.schedule import PAUSED_BY_FAILURES, Pause, Schedule, ScheduleState
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.telemetry import metrics

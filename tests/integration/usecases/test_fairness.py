@@ -16,8 +16,9 @@ from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.broker.queues import PRIORITIES, QUEUE
 from scheduler_app.config import Settings
-from scheduler_app.domain.event import SUSPECT_AFTER, Event, manual
+from scheduler_app.domain.event import Event, manual
 from scheduler_app.domain.queues import CALLBACKS, Lane, QueueLengths
+from scheduler_app.domain.states import SUSPECT_AFTER
 from scheduler_app.store import Store
 from scheduler_app.usecases.duties.dispatch import Dispatch
 from scheduler_app.usecases.duties.dispatch_selection import (

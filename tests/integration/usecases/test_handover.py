@@ -10,8 +10,8 @@ from pymongo.errors import AutoReconnect
 from structlog.testing import capture_logs
 
 from scheduler_app.clock import clock, monotonic
-from scheduler_app.domain.event import SUSPECT_AFTER
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.states import SUSPECT_AFTER
 from scheduler_app.store import Store
 from scheduler_app.worker import Pipeline, batch, claim
 from scheduler_app.worker.batch import StoreRetry, is_withdrawn

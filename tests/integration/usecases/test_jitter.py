@@ -71,7 +71,7 @@ def test_what_an_edit_leaves_to_beats_keeps_the_jitter_that_it_had(
     before = schedule(NOON, rrule="FREQ=SECONDLY", jitter_seconds=600.0)
     store.schedules.insert(before)
     cut = NOON + 300 * SECOND
-    left = expansion.expand_up_to(before, cut).left
+    left = expansion.expand_up_to(before, cut).left_to_beats
     assert left is not None
     edited = ScheduleDraft(jitter_seconds=0.0).edit(before, cut)
     assert store.schedules.revise(edited, version=1, owed=left)

@@ -8,11 +8,11 @@ import pytest
 from prometheus_client import REGISTRY
 
 from scheduler_app.domain.calendars import Calendar, NamedCalendar, NamedDate
-from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.instants import whole_milliseconds
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.states import Kind, State
 from scheduler_app.store import Store
 from scheduler_app.store.paging import PageRequest
 from tests.acceptance.journal import Journal

@@ -12,7 +12,8 @@ from scheduler_app.domain.action import Action
 from scheduler_app.domain.errors import Conflict, QuotaExceeded
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import TENANT
-from scheduler_app.domain.message import MessageDraft, Timing
+from scheduler_app.domain.message import Timing
+from scheduler_app.domain.message_draft import MessageDraft
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
 from scheduler_app.usecases.deeds.messages import (

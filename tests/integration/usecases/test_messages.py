@@ -14,11 +14,13 @@ from scheduler_app.clock import clock
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import Conflict
-from scheduler_app.domain.event import FINAL, Event, State
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.http_action import BodyKind, RequestBody
 from scheduler_app.domain.ids import TENANT, WholeId
-from scheduler_app.domain.message import MessageDraft, Timing
+from scheduler_app.domain.message import Timing
+from scheduler_app.domain.message_draft import MessageDraft
 from scheduler_app.domain.schedule_draft import ScheduleDraft
+from scheduler_app.domain.states import FINAL, State
 from scheduler_app.store import Store
 from scheduler_app.usecases.deeds.messages import MessageQuota, MessageService
 from scheduler_app.worker import Pipeline

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.domain.event import State, due
+from scheduler_app.domain.event import due
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.missed import MAX_SINGLES, OCCURRENCES_A_STEP, MissedStep
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.missed import MissedOccurrences, MoveCursor
 from scheduler_app.usecases.duties.expansion import OCCURRENCES_A_PAGE, Expansion, OwedExpansion
@@ -324,9 +325,9 @@ def test_an_edit_leaves_a_backlog_to_the_policy(world: World, journal: Journal, 
     paused_at = back - HOUR
     made = stored(store, name)
     before = Expansion(store, timeframe_seconds=TIMEFRAME).expand_up_to(made, paused_at)
-    assert before.left is not None
+    assert before.left_to_beats is not None
     store.schedules.revise(
-        made.revise(paused_at, state=ScheduleState.PAUSED), version=made.version, owed=before.left
+        made.revise(paused_at, state=ScheduleState.PAUSED), version=made.version, owed=before.left_to_beats
     )
     owed = OwedExpansion(store)
     pages = 0

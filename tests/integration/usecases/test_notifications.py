@@ -183,7 +183,7 @@ def test_a_mark_that_cannot_be_removed_keeps_no_other(
     refused = {"$or": [{"_id": {"$ne": first.event.id}}, {"notify": {"$exists": True}}]}
     store.mongo.command("collMod", "events", validator=refused)
     with pytest.raises(BulkWriteError, match="failed validation"):
-        store.owed_notifications.made([first, *others])
+        store.owed_notifications.remove_marks([first, *others])
     assert [each.event.id for each in store.owed_notifications.oldest(limit=10)[0]] == [first.event.id]
 
 
@@ -207,7 +207,7 @@ def test_a_mark_of_a_later_end_stays(store: Store, pipeline: Pipeline, journal: 
     deliver(pipeline, failed)
     found, _ = store.owed_notifications.oldest(limit=10)
     store.mongo.collection("events").update_one({"_id": failed[0]}, {"$set": {"notify.since": clock.now()}})
-    store.owed_notifications.made(found)
+    store.owed_notifications.remove_marks(found)
     assert marked(store) == 1
 
 

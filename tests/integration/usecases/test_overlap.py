@@ -13,8 +13,9 @@ import pytest
 from prometheus_client import REGISTRY
 
 from scheduler_app.clock import clock
-from scheduler_app.domain.event import Event, Kind, manual
+from scheduler_app.domain.event import Event, manual
 from scheduler_app.domain.ids import backfill_event_id
+from scheduler_app.domain.states import Kind
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.store.events.overlaps import UnfinishedEvent, UnsentOutcome

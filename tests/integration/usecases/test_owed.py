@@ -10,8 +10,9 @@ import pytest
 
 from scheduler_app.actions.http import new_secret
 from scheduler_app.domain.errors import Conflict
-from scheduler_app.domain.event import State, from_id
+from scheduler_app.domain.event import from_id
 from scheduler_app.domain.schedule import MAX_OWED, Schedule, ScheduleState
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.usecases.deeds.schedules import ScheduleService
 from scheduler_app.usecases.duties.expansion import (
@@ -38,7 +39,7 @@ def expansion(store: Store) -> Expansion:
 def manager(store: Store, expansion: Expansion) -> ScheduleService:
     return ScheduleService(
         store=store,
-        expand_until=lambda schedule, until: expansion.expand_up_to(schedule, until).left,
+        expand_until=lambda schedule, until: expansion.expand_up_to(schedule, until).left_to_beats,
         expand_and_dispatch=lambda schedules, now: None,
         dispatch=lambda events, now: None,
         check_action=lambda action: None,

@@ -56,7 +56,7 @@ def stored(store: Store, schedule_id: str = "s1") -> Schedule:
 
 def shown(calendars: CalendarService) -> tuple[int, int, int]:
     named = calendars.get(ZURICH)
-    return named.remade.moved, named.remade.unchanged, calendars.store.calendars.left(named)
+    return named.remade.moved, named.remade.unchanged, calendars.store.calendars.schedules_to_recompute(named)
 
 
 def test_a_future_that_moves_is_made_anew(
@@ -220,7 +220,7 @@ def test_what_an_edit_leaves_to_beats_observes_the_calendar(
     )
     store.schedules.insert(asked.schedule("s1", friday - HOUR, max_retries=3))
     sunday = friday + 2 * DAY
-    left = expansion.expand_up_to(stored(store), sunday).left
+    left = expansion.expand_up_to(stored(store), sunday).left_to_beats
     assert left is not None
     before = stored(store)
     assert store.schedules.revise(before.revise(sunday), version=1, owed=left)

@@ -10,8 +10,8 @@ from pymongo.errors import AutoReconnect
 from structlog.testing import capture_logs
 
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.event import State
 from scheduler_app.domain.lateness import Expiry, ExpiryPolicy
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.outcomes import OutcomeRecord

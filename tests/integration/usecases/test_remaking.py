@@ -108,7 +108,7 @@ def test_a_beat_that_dies_after_the_cut_leaves_the_rest_to_the_next_expansion(
     with pytest.raises(SystemExit):
         Recalendaring(store).remake_page(LATER)
     assert living(store, 1) == 2
-    assert all(stored(store, each).voids(1, NIGHT + timedelta(hours=8)) for each in "ab")
+    assert all(stored(store, each).is_cancelled_by_edit(1, NIGHT + timedelta(hours=8)) for each in "ab")
     expand(store, NIGHT + timedelta(days=1))
     assert (living(store, 1), living(store, 2)) == (0, 2)
 

@@ -6,9 +6,9 @@ import pytest
 
 from scheduler_app.actions.http import new_secret
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
-from scheduler_app.domain.event import LIVING, State
 from scheduler_app.domain.ids import TENANT, name_of, whole_id
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.states import LIVING, State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.store.paging import PageRequest
@@ -36,7 +36,7 @@ def creation(store: Store) -> Creation:
 def manager(store: Store, expansion: Expansion) -> ScheduleService:
     return ScheduleService(
         store=store,
-        expand_until=lambda schedule, until: expansion.expand_up_to(schedule, until).left,
+        expand_until=lambda schedule, until: expansion.expand_up_to(schedule, until).left_to_beats,
         expand_and_dispatch=lambda schedules, now: None,
         dispatch=lambda events, now: None,
         check_action=lambda action: None,

@@ -10,7 +10,8 @@ from scheduler_app.broker.app import make_app
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.ids import TENANT
-from scheduler_app.domain.message import MessageDraft, Timing
+from scheduler_app.domain.message import Timing
+from scheduler_app.domain.message_draft import MessageDraft
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
 from scheduler_app.store.paging import PageRequest

@@ -10,7 +10,7 @@ from scheduler_app.cli.celery_beat.triggers import crontab_trigger
 from scheduler_app.cli.entry_import import NotImportable
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.triggers.cron.translation import cron_reading
-from scheduler_app.domain.triggers.kind import TriggerContext
+from scheduler_app.domain.triggers.translation import TriggerContext
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 DAYS = 430

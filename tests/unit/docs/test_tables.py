@@ -27,11 +27,12 @@ from scheduler_app.config.settings import names
 from scheduler_app.domain import blackout
 from scheduler_app.domain.celery_task_action import AllowedTasks, CeleryTaskAction
 from scheduler_app.domain.command_action import AllowedCommands, CommandAction
-from scheduler_app.domain.event import State, scheduled
+from scheduler_app.domain.event import scheduled
 from scheduler_app.domain.lateness import CatchUp, Lateness
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.retry import RETRY_CODES
 from scheduler_app.domain.schedule import DEFAULT_QUEUE_LIMIT, RunOverlap
+from scheduler_app.domain.states import State
 from scheduler_app.domain.triggers import TriggerContext, new_trigger
 from tests.acceptance.chaos.faults import FAULTS
 from tests.bench import pages as pages_bench

@@ -8,13 +8,13 @@ from scheduler_app.domain.event import (
     AwaitedEvent,
     CompletionReport,
     CompletionToken,
-    State,
     is_known_token,
     new_completion_token,
     token_digest,
     why_report_is_too_late,
 )
 from scheduler_app.domain.schedule import next_look
+from scheduler_app.domain.states import State
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 FAILED, TIMED_OUT, COMPLETED = (

@@ -166,17 +166,19 @@ def test_secrets_are_in_no_representation() -> None:
 
 def test_a_revision_owns_the_time_after_its_cut() -> None:
     made = schedule(NOON).revise(NOON + SECOND)
-    assert not made.voids(1, NOON + SECOND)
-    assert made.voids(1, NOON + 2 * SECOND)
-    assert not made.voids(2, NOON + 2 * SECOND)
+    assert not made.is_cancelled_by_edit(1, NOON + SECOND)
+    assert made.is_cancelled_by_edit(1, NOON + 2 * SECOND)
+    assert not made.is_cancelled_by_edit(2, NOON + 2 * SECOND)
 
 
 def test_an_event_of_before_a_pause_does_not_come_back_with_the_resume() -> None:
     paused = schedule(NOON).revise(NOON + SECOND, state=ScheduleState.PAUSED)
     resumed = paused.revise(NOON + 5 * SECOND, state=ScheduleState.ACTIVE)
-    assert not resumed.voids(1, NOON + SECOND)
-    assert resumed.voids(1, NOON + 3 * SECOND), "it was withdrawn by the pause, whoever cancels it"
-    assert not resumed.voids(2, NOON + 5 * SECOND)
+    assert not resumed.is_cancelled_by_edit(1, NOON + SECOND)
+    assert resumed.is_cancelled_by_edit(1, NOON + 3 * SECOND), (
+        "it was withdrawn by the pause, whoever cancels it"
+    )
+    assert not resumed.is_cancelled_by_edit(2, NOON + 5 * SECOND)
 
 
 def test_a_schedule_remembers_a_bounded_number_of_cuts() -> None:
@@ -184,8 +186,8 @@ def test_a_schedule_remembers_a_bounded_number_of_cuts() -> None:
     for number in range(2 * KEPT_CUTS):
         made = made.revise(NOON + (number + 1) * SECOND)
     assert len(made.cuts) == KEPT_CUTS
-    assert made.voids(1, NOON + timedelta(days=1))
-    assert not made.voids(made.revision, NOON + timedelta(days=1))
+    assert made.is_cancelled_by_edit(1, NOON + timedelta(days=1))
+    assert not made.is_cancelled_by_edit(made.revision, NOON + timedelta(days=1))
 
 
 def test_a_body_without_a_method_is_posted_and_no_body_is_a_get() -> None:
@@ -237,9 +239,9 @@ def test_a_successor_goes_on_after_the_deleted_schedule_s_revisions() -> None:
     assert (made.revision, made.version, made.first_revision) == (5, 10, 5)
     assert made.revised_at > deleted.revised_at
     for run_time in (NOON - SECOND, NOON, NOON + timedelta(days=1)):
-        assert made.voids(4, run_time), "every event of the deleted one, late retries too"
-        assert not made.voids(5, run_time)
-    assert made.revise(LATER, state=ScheduleState.ACTIVE).voids(4, NOON - SECOND)
+        assert made.is_cancelled_by_edit(4, run_time), "every event of the deleted one, late retries too"
+        assert not made.is_cancelled_by_edit(5, run_time)
+    assert made.revise(LATER, state=ScheduleState.ACTIVE).is_cancelled_by_edit(4, NOON - SECOND)
 
 
 def test_one_delay_given_does_not_contradict_the_default_of_the_other() -> None:

@@ -5,16 +5,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from scheduler_app.domain.event import (
-    FINAL,
-    STATE_DESCRIPTIONS,
-    TRANSITIONS,
-    State,
-    from_id,
-    manual,
-    scheduled,
-)
+from scheduler_app.domain.event import from_id, manual, scheduled
 from scheduler_app.domain.ids import backfill_event_id, event_id, is_backfill, manual_event_id
+from scheduler_app.domain.states import FINAL, STATE_DESCRIPTIONS, TRANSITIONS, State
 
 
 @pytest.mark.parametrize(

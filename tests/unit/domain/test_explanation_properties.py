@@ -13,11 +13,11 @@ import pytest
 
 from scheduler_app.domain.calendars import Calendar, NamedCalendar, NamedDate
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.event import State
 from scheduler_app.domain.explanation import EventFacts, explain
 from scheduler_app.domain.recurrence import InvalidRecurrence, Recurrence
 from scheduler_app.domain.recurrence.why.set_reasons import ExplainedRecurrence, WholeBudget, verdict
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.states import State
 from tests.builders import draft
 from tests.unit.recurrence.everyday_sets import everyday_set
 from tests.unit.recurrence.random_sets import FIRST

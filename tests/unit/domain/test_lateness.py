@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scheduler_app.domain.event import Event, Kind, scheduled
+from scheduler_app.domain.event import Event, scheduled
 from scheduler_app.domain.lateness import CatchUp, ExpiryPolicy, Lateness
+from scheduler_app.domain.states import Kind
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

@@ -19,7 +19,8 @@ from scheduler_app.domain.ids import (
     tenant_of,
 )
 from scheduler_app.domain.masking import MASK
-from scheduler_app.domain.message import Message, MessageDraft, Timing
+from scheduler_app.domain.message import Message, Timing
+from scheduler_app.domain.message_draft import MessageDraft
 from scheduler_app.domain.retry import RetryPolicy
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 

@@ -118,4 +118,4 @@ def test_a_count_asked_for_at_the_end_of_time_costs_steps_and_not_the_length_of_
         found = Recurrence.parse(f"{zurich}{rule};COUNT=100000", created_at=CREATED)
         steps = StepBudget()
         next(found._set.instants(9998 * 146_097 // 400 * 86_400, steps), None)
-        assert steps.limit - steps.left < 20_000
+        assert steps.limit - steps.steps_left < 20_000

@@ -179,7 +179,7 @@ class Spent(StepBudget):
     def spend(self, count: int = 1) -> None:
         super().spend(count)
         if not self.parsing:
-            Spent.most = max(Spent.most, self.limit - self.left)
+            Spent.most = max(Spent.most, self.limit - self.steps_left)
 
 
 def check_that_none_raises(seed: int, number: int, monkeypatch: pytest.MonkeyPatch) -> str:

@@ -354,7 +354,7 @@ def test_no_text_raises_anything_else_or_takes_more_than_its_steps(text: str) ->
             assert found.description
         except InvalidRecurrence:
             pass
-    assert all(budget.left >= -1 for budget in budgets)
+    assert all(budget.steps_left >= -1 for budget in budgets)
     assert not budgets or budgets[0].limit == PARSE_LIMIT
 
 

@@ -117,7 +117,7 @@ def test_a_rule_of_1970_costs_the_steps_of_one_of_yesterday() -> None:
         )
         steps = StepBudget()
         next(found._set.instants(739_940 * 86_400, steps))
-        return steps.limit - steps.left
+        return steps.limit - steps.steps_left
 
     assert spent("19700131") == spent("20260131")
 

@@ -164,7 +164,7 @@ def test_warnings_never_refuse_a_rule_and_take_bounded_steps(monkeypatch: pytest
     assert found.after(CREATED)
     assert not budgets  # nobody has asked for warnings: most who read a rule do not
     assert found.warnings is found.warnings
-    assert all(budget.left >= -1 and budget.limit == PARSE_LIMIT for budget in budgets)
+    assert all(budget.steps_left >= -1 and budget.limit == PARSE_LIMIT for budget in budgets)
 
 
 @pytest.mark.parametrize(("count", "warned"), [(501, False), (1000, False), (500, True)])

@@ -193,13 +193,13 @@ def test_a_rule_from_1970_costs_what_one_from_yesterday_costs() -> None:
     old = parsed("DTSTART:19700101T000000\nRRULE:FREQ=SECONDLY;INTERVAL=7;BYMONTH=2;BYDAY=MO")
     steps = WholeBudget()
     verdict(ExplainedRecurrence(old._set, old._set, old._start), at("2027-06-15T12:00"), steps)
-    assert LIMIT - steps.left < 500
+    assert LIMIT - steps.steps_left < 500
 
 
 def test_a_search_for_the_previous_occurrence_is_given_up_within_the_budget() -> None:
     rare = parsed("DTSTART:20000101T000000\nRRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO")
     steps = WholeBudget()
-    steps.left = 150
+    steps.steps_left = 150
     found = verdict(ExplainedRecurrence(rare._set, rare._set, rare._start), at("2044-11-05T19:04"), steps)
     assert not found.previous_searched
     assert found.previous is None

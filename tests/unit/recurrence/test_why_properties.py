@@ -102,7 +102,7 @@ def check(recurrence: Recurrence, instant: datetime) -> str:
     fires = recurrence.between(instant, instant + SECOND, 1) == [instant]
     assert found.fires == fires == (not found.reasons)
     assert found.following == recurrence.after(instant)
-    assert LIMIT - steps.left <= LIMIT or not found.previous_searched
+    assert LIMIT - steps.steps_left <= LIMIT or not found.previous_searched
     if found.previous is not None:
         assert found.previous < instant
         assert recurrence.after(found.previous, inclusive=True) == found.previous

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from scheduler_app.domain.event import State
+from scheduler_app.domain.states import State
 from scheduler_app.store.events.figures import EventSummary
 from scheduler_app.usecases.questions.figures import figures_of
 

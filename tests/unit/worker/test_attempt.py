@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from scheduler_app.actions.kind import Outcome, Verdict
-from scheduler_app.domain.event import State
 from scheduler_app.domain.lateness import Lateness
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.notification import Notifying
 from scheduler_app.domain.retry import RetryPolicy
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.states import State
 from scheduler_app.worker.attempt import COMPLETED, Attempt, owed_by, set_aside_record
 from tests.builders import event, message, schedule
 

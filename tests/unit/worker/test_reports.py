@@ -10,7 +10,7 @@ from pymongo.errors import AutoReconnect
 from structlog.testing import capture_logs
 
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.event import State
+from scheduler_app.domain.states import State
 from scheduler_app.store.events.outcomes import OutcomeRecord, RunResult
 from scheduler_app.telemetry import metrics
 from scheduler_app.telemetry.logs import UnexpectedErrors

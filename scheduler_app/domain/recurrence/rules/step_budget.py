@@ -19,22 +19,22 @@ LISTING_LIMIT: Final = 2_000_000
 class StepBudget:
     """The steps that are left for finding the next occurrence, or, when `parsing`, for reading the text."""
 
-    __slots__ = ("left", "limit", "parsing")
+    __slots__ = ("limit", "parsing", "steps_left")
 
     def __init__(self, *, parsing: bool = False) -> None:
         self.limit = PARSE_LIMIT if parsing else LIMIT
-        self.left = self.limit
+        self.steps_left = self.limit
         self.parsing = parsing
 
     def allow(self, rules: int) -> None:
         """Each rule of a set has the whole budget; all the rules of a text that is parsed share one."""
         if not self.parsing and rules > 1:
-            self.limit = self.left = LIMIT * rules
+            self.limit = self.steps_left = LIMIT * rules
 
     def spend(self, count: int = 1) -> None:
         """Count steps; InvalidRecurrence when the budget is used up."""
-        self.left -= count
-        if self.left < 0:
+        self.steps_left -= count
+        if self.steps_left < 0:
             raise OutOfSteps(self.limit)
 
     def found(self) -> None:
@@ -42,7 +42,7 @@ class StepBudget:
         if self.parsing:
             self.spend()
         else:
-            self.left = self.limit
+            self.steps_left = self.limit
 
 
 class ListingBudget(StepBudget):
@@ -55,7 +55,7 @@ class ListingBudget(StepBudget):
         self.together = LISTING_LIMIT
 
     def found(self) -> None:
-        self.together -= self.limit - self.left
+        self.together -= self.limit - self.steps_left
         if self.together < 0:
             raise InvalidRecurrence(
                 "limit",

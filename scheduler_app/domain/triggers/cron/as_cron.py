@@ -27,7 +27,7 @@ from scheduler_app.domain.triggers.cron.expression import (
     FieldSpec,
 )
 from scheduler_app.domain.triggers.cron.translation import FRIDAY, MONDAY, WORKING, cron_reading, days_of_rank
-from scheduler_app.domain.triggers.kind import TriggerContext
+from scheduler_app.domain.triggers.translation import TriggerContext
 
 _EVERY: Final = frozenset(range(1, 32))
 _LONGEST: Final = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)

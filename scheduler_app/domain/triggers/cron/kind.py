@@ -3,21 +3,18 @@ surprises people about cron's own rules.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
-from scheduler_app.domain.triggers.cron.expression import Expression
-from scheduler_app.domain.triggers.kind import (
+from scheduler_app.domain.triggers.cron.expression import Expression, SecondsAt
+from scheduler_app.domain.triggers.translation import (
     FieldType,
     Translation,
     TriggerContext,
     TriggerField,
-    TriggerKind,
     Value,
     written_value,
 )
-
-if TYPE_CHECKING:
-    from scheduler_app.domain.triggers.cron.expression import SecondsAt
+from scheduler_app.domain.triggers.trigger import TriggerKind
 
 #: Longer than the longest that has a use: every field with all its numbers listed.
 MAX_CHARACTERS: Final = 500
@@ -51,7 +48,7 @@ class Cron(TriggerKind):
         """RRULE lines without a DTSTART: cron has no start of its own."""
         from scheduler_app.domain.triggers.cron.translation import cron_reading, lost_time_warning
 
-        seconds_at = cast("SecondsAt", written["cron_seconds"]) if "cron_seconds" in written else None
+        seconds_at = cast(SecondsAt, written["cron_seconds"]) if "cron_seconds" in written else None
         reading = cron_reading(written_value(written, "cron", str), seconds_at, context)
         warnings = list(cron_warnings(reading.expression))
         if (lost := lost_time_warning(reading.expression, context)) is not None:

@@ -32,7 +32,7 @@ from scheduler_app.domain.triggers.cron.expression import (
     read_expression,
     split_fields,
 )
-from scheduler_app.domain.triggers.kind import NotUnderstood, Translation, TriggerContext
+from scheduler_app.domain.triggers.translation import NotUnderstood, Translation, TriggerContext
 
 MONDAY: Final = 0
 FRIDAY: Final = 4

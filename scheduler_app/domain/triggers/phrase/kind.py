@@ -3,24 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.triggers.kind import (
+from scheduler_app.domain.triggers.run_at import at_local_time
+from scheduler_app.domain.triggers.translation import (
     FieldType,
     NotUnderstood,
     Translation,
     TriggerContext,
     TriggerField,
-    TriggerKind,
     Value,
     written_value,
 )
-from scheduler_app.domain.triggers.run_at import at_local_time
-
-if TYPE_CHECKING:
-    from scheduler_app.domain.triggers.trigger import Trigger
+from scheduler_app.domain.triggers.trigger import Trigger, TriggerKind
 
 MAX_CHARACTERS: Final = 300
 _PHRASE: Final = TriggerField(
@@ -54,7 +51,7 @@ class Phrase(TriggerKind):
 
         return uses_timezone(written_value(written, "phrase", str))
 
-    def reread(self, trigger: "Trigger", context: TriggerContext, created_at: datetime) -> Translation:
+    def reread(self, trigger: Trigger, context: TriggerContext, created_at: datetime) -> Translation:
         """The dates and times that it was pinned to: said again, "tomorrow" would be another day."""
         from scheduler_app.domain.recurrence.kept_start import without_zone
 
@@ -81,7 +78,7 @@ class Phrase(TriggerKind):
         except InvalidField:
             return None
 
-    def portable(self, trigger: "Trigger", created_at: datetime) -> Mapping[str, Value]:
+    def portable(self, trigger: Trigger, created_at: datetime) -> Mapping[str, Value]:
         """The phrase where it means the same at any time; else the instant or the recurrence it became."""
         if trigger.instant is not None:
             return {"run_at": trigger.instant}
@@ -92,7 +89,7 @@ class Phrase(TriggerKind):
             return trigger.written
         return {"rrule": trigger.recurrence_text(created_at) or ""}
 
-    def _timeless(self, trigger: "Trigger", created_at: datetime) -> bool:
+    def _timeless(self, trigger: Trigger, created_at: datetime) -> bool:
         """Whether the recurrence names no day that depends on when the phrase is said."""
         # What is said of holidays can be read with a calendar, and perhaps only with one.
         context = TriggerContext(

@@ -5,7 +5,6 @@ from datetime import date, datetime, timedelta
 from typing import NoReturn
 
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.triggers.kind import Translation
 from scheduler_app.domain.triggers.phrase.clause_bag import (
     AmbiguousPhrase,
     ClauseBag,
@@ -52,6 +51,7 @@ from scheduler_app.domain.triggers.phrase.dates import (
 from scheduler_app.domain.triggers.phrase.rules import dates_text
 from scheduler_app.domain.triggers.phrase.words import SECONDS_OF
 from scheduler_app.domain.triggers.run_at import at_local_time
+from scheduler_app.domain.triggers.translation import Translation
 
 _MAX_DATES = 100
 _PAST = "this lies in the past; say when it is to happen"

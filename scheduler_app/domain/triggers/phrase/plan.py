@@ -6,7 +6,6 @@ What "except" takes away is taken from the lists of a rule where that is exact, 
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
-from scheduler_app.domain.triggers.kind import Translation
 from scheduler_app.domain.triggers.phrase.clause_bag import ClauseBag, PhraseContext, PhraseRefused
 from scheduler_app.domain.triggers.phrase.clauses import (
     EasterDay,
@@ -48,6 +47,7 @@ from scheduler_app.domain.triggers.phrase.rules import (
     yearly,
 )
 from scheduler_app.domain.triggers.phrase.words import SECONDS_OF
+from scheduler_app.domain.triggers.translation import Translation
 
 
 @dataclass

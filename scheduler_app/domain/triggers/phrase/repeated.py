@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Final
 
 from scheduler_app.domain.recurrence.timeline import DAY
-from scheduler_app.domain.triggers.kind import Translation
 from scheduler_app.domain.triggers.phrase.clause_bag import (
     AmbiguousPhrase,
     ClauseBag,
@@ -57,6 +56,7 @@ from scheduler_app.domain.triggers.phrase.plan import Steps, end_of, finished_pl
 from scheduler_app.domain.triggers.phrase.repeated_days import named_days
 from scheduler_app.domain.triggers.phrase.rules import Plan, numbers, text_of
 from scheduler_app.domain.triggers.phrase.words import SECONDS_OF
+from scheduler_app.domain.triggers.translation import Translation
 
 _ALL_DAY = (0, DAY - 1)
 _WORKING = WeekdaysClause((0, 1, 2, 3, 4))

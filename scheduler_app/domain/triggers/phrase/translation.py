@@ -9,7 +9,6 @@ from itertools import zip_longest
 from typing import Final
 
 from scheduler_app.domain.recurrence.zones import UnknownZone, better_zone, find_zone
-from scheduler_app.domain.triggers.kind import NotUnderstood, Translation, TriggerContext
 from scheduler_app.domain.triggers.phrase.clause_bag import (
     AmbiguousPhrase,
     ClauseBag,
@@ -39,12 +38,12 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     YearlyDatesClause,
 )
 from scheduler_app.domain.triggers.phrase.grammar_days import yearly_dates
-from scheduler_app.domain.triggers.phrase.kind import MAX_CHARACTERS
 from scheduler_app.domain.triggers.phrase.once import single_time
 from scheduler_app.domain.triggers.phrase.parser import ReadClause, read_clauses
 from scheduler_app.domain.triggers.phrase.repeated import has_repetition, repeated_times
 from scheduler_app.domain.triggers.phrase.tokens import MAX_TOKENS, tokens_of
 from scheduler_app.domain.triggers.phrase.words import SECONDS_OF
+from scheduler_app.domain.triggers.translation import NotUnderstood, Translation, TriggerContext
 
 MAX_SEGMENTS = 4
 _DAYS = (
@@ -175,8 +174,6 @@ def translate(phrase: str, context: TriggerContext) -> Translation:
     With a calendar in the context business days are the calendar's, and the result says how the rule rolls.
     Raises NotUnderstood.
     """
-    if len(phrase) > MAX_CHARACTERS:
-        raise _refusal(f"has more than {MAX_CHARACTERS} characters; say it in fewer words")
     tokens = tokens_of(phrase)
     if not tokens:
         raise _refusal("is empty; say for example “every Tuesday at 9:34”")

@@ -39,7 +39,7 @@ class CountedSteps(StepBudget):
 
     def spend(self, count: int = 1) -> None:
         super().spend(count)
-        self.most = max(self.most, self.limit - self.left)
+        self.most = max(self.most, self.limit - self.steps_left)
 
 
 def recurrence_of(cron: str, seconds: str | None, zone: str) -> Recurrence | None:

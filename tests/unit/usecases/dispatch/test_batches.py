@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from scheduler_app.domain.event import SUSPECT_AFTER
 from scheduler_app.domain.queues import FRESH_FOR, Lane
+from scheduler_app.domain.states import SUSPECT_AFTER
 from scheduler_app.store.events.outbox import DueEvent
 from scheduler_app.usecases.duties.dispatch_selection import (
     CLAIM_AHEAD,

@@ -30,7 +30,7 @@ def test_the_late_lane_is_filled_again_when_a_good_part_of_it_is_free() -> None:
 
 
 def test_what_is_published_takes_its_room() -> None:
-    assert Room(2, 2, 2).without([Lane.FRESH, Lane.LATE, Lane.LATE, Lane.LATE]) == Room(2, 1, 0)
+    assert Room(2, 2, 2).after_publishing([Lane.FRESH, Lane.LATE, Lane.LATE, Lane.LATE]) == Room(2, 1, 0)
 
 
 class Queue:

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scheduler_app.domain.event import SUSPECT_AFTER
 from scheduler_app.domain.queues import FRESH_FOR
+from scheduler_app.domain.states import SUSPECT_AFTER
 from scheduler_app.store.events.outbox import DueEvent
 from scheduler_app.usecases.duties import dispatch_selection
 from scheduler_app.usecases.duties.dispatch_selection import (

@@ -1,12 +1,12 @@
-"""What a trigger kind is: one file of this package, and a row in `registry`; and what is shown of the
-readings of a text that a kind found ambiguous.
+"""The fields in which a trigger is written, what they are translated to, and what is shown of the readings
+of a text that is ambiguous.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.instants import OUTSIDE_OF_STORED_YEARS, is_storable
@@ -19,9 +19,6 @@ from scheduler_app.domain.recurrence import (
     Overlap,
     Recurrence,
 )
-
-if TYPE_CHECKING:
-    from scheduler_app.domain.triggers.trigger import Trigger
 
 #: The value of one wire field as a person wrote it. A naive datetime is a local time in the schedule's zone.
 Value = str | int | bool | datetime
@@ -159,51 +156,6 @@ class NotUnderstood(InvalidField):
         """What it may mean, where that is known: the person gives one of them instead."""
         self.context: TriggerContext | None = None
         """What the readings are read in; set where the trigger is made of its kind."""
-
-
-class TriggerKind(Protocol):
-    """One way to write when a schedule fires. Kinds subclass this explicitly and inherit the defaults."""
-
-    @property
-    def fields(self) -> tuple[TriggerField, ...]:
-        """The wire fields; the first one is the main one, whose name is the kind's name."""
-
-    @property
-    def name(self) -> str:
-        """The wire name of the main field: `rrule`, `run_at`, …"""
-        return self.fields[0].name
-
-    def translate(self, written: Mapping[str, Value], context: TriggerContext) -> Translation:
-        """What `written` (the fields that were given, the main one among them, types and bounds checked)
-        means. Pure: the same arguments give the same result. Raises InvalidField, or InvalidRecurrence."""
-
-    def uses_timezone(self, written: Mapping[str, Value]) -> bool:
-        """Whether timezone, gap and overlap change the meaning; if not, an edit of them keeps the old one."""
-        return True
-
-    def reread(self, trigger: "Trigger", context: TriggerContext, created_at: datetime) -> Translation:
-        """What `trigger` of this kind, which was pinned to a recurrence, means in `context`, where its
-        timezone, gap or overlap alone are changed: intervals and counts that began with it go on. Raises as
-        `translate` does."""
-        return self.translate(trigger.written, context)
-
-    def uses_calendar(self, written: Mapping[str, Value], context: TriggerContext) -> bool:
-        """Whether `written` means something else in `context` with a calendar than without one."""
-        return False
-
-    def names_start(self, written: Mapping[str, Value]) -> bool:
-        """Whether the person wrote a DTSTART, so that warnings may speak of it."""
-        return False
-
-    def portable(self, trigger: "Trigger", created_at: datetime) -> Mapping[str, Value]:
-        """The wire fields with which a new schedule, made at any time, fires at the same instants as
-        `trigger` of this kind. They may be another kind's: a delay is exported as the instant it became."""
-        return trigger.written
-
-    def restates(self, written: Mapping[str, Value], trigger: "Trigger", created_at: datetime) -> bool:
-        """Whether `written` (of this kind) says again what `trigger` (of any kind) says already, as it was
-        written or as it is exported, so that an edit with it changes nothing."""
-        return dict(written) in (dict(trigger.written), dict(trigger.portable(created_at)))
 
 
 #: How many occurrences tell readings apart.

@@ -16,12 +16,13 @@ from pymongo import UpdateOne
 from pymongo.errors import BulkWriteError
 
 from scheduler_app.actions.registry import kind_of
-from scheduler_app.domain.event import Event, Kind, State
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.http_action import http_action
 from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.message import Message, Timing, UnreadableMessage
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.domain.states import Kind, State
 from scheduler_app.domain.stored_fields import Corrupt, Newer, fields, instant, number, optional, text, whole
 from scheduler_app.store.bulk_writes import GroupCommit
 from scheduler_app.store.delivery_fields import (
@@ -363,7 +364,7 @@ class OwedNotifications:
                 self._discard(row, error)
         return found, len(rows)
 
-    def made(self, those: Sequence[EventOwingNotification]) -> None:
+    def remove_marks(self, those: Sequence[EventOwingNotification]) -> None:
         """Removes their marks: their notifications are made. A mark of a later end stays."""
         if those:
             self._events.bulk_write(
