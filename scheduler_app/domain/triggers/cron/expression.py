@@ -202,8 +202,9 @@ def read_month_days(text: str) -> MonthDayField:
         elif match := _NEAREST.fullmatch(item):
             nearest.add(read_number(match[1], MONTH_DAYS))
         elif upper.endswith("W") or upper.startswith("L"):
-            letters = "L is the last day, L-3 three days before it, 15W the weekday nearest to the 15th, LW the last"
-            problem = f"is not understood; {letters} weekday; list several with commas"
+            last = "L is the last day, L-3 three days before it"
+            weekday = "15W the weekday nearest to the 15th, LW the last weekday"
+            problem = f"is not understood; {last}, {weekday}; list several with commas"
             raise _field_error(item, MONTH_DAYS.name, problem)
         else:
             numbers.update(read_item(item, MONTH_DAYS))
