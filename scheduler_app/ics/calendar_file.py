@@ -184,7 +184,8 @@ def read_calendars(text: str, *, max_items: int) -> list[Component]:
             if not _NAME.fullmatch(name):
                 raise InvalidField("ics", f"has a BEGIN without a proper name: {_shown(line)}")
             if (len(open_) == 1) is not (name == "VCALENDAR"):
-                raise InvalidField("ics", f"has BEGIN:{name} where {_expected(len(open_))} is expected")
+                expected = "BEGIN:VCALENDAR" if len(open_) == 1 else "an event, a to-do or a time zone"
+                raise InvalidField("ics", f"has BEGIN:{name} where {expected} is expected")
             items += len(open_) == 2 and name != "VTIMEZONE"
             if items > max_items:
                 raise TooLarge(
@@ -222,10 +223,6 @@ def check_time(is_out_of_time: Callable[[], bool], read: int) -> None:
             f"takes too long to read, after {read:,} items: its rules are hard to evaluate; split it into"
             " several files",
         )
-
-
-def _expected(depth: int) -> str:
-    return "BEGIN:VCALENDAR" if depth == 1 else "an event, a to-do or a time zone"
 
 
 def _shown(line: str) -> str:

@@ -13,7 +13,7 @@ from scheduler_app.domain.local_time import instant_at
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.recurrence.rule_text import read_rule, read_time, write_time
 from scheduler_app.domain.recurrence.rules.rule import Rule
-from scheduler_app.domain.recurrence.timeline import floor_second, local_datetime
+from scheduler_app.domain.recurrence.timeline import floor_second, local_datetime, local_second
 from scheduler_app.domain.recurrence.zones import UnknownZone, better_zone, find_zone
 from scheduler_app.ics.calendar_file import Component, Property, windows_zones
 
@@ -141,7 +141,11 @@ def _offsets(definition: Component, now: datetime) -> dict[int, int]:
         return {}
     asked = {first + _MONTH * number for number in range((last - first) // _MONTH)}
     asked |= {at for at, _ in changes if first < at < last}
-    return {floor_second(at): _offset_at(changes, at) for at in asked}
+    # Before the first change, its offset is in force.
+    return {
+        floor_second(at): next((offset for since, offset in reversed(changes) if since <= at), changes[0][1])
+        for at in asked
+    }
 
 
 def _zone_with(wanted: Mapping[int, int], tzid: str) -> str | None:
@@ -160,11 +164,6 @@ def _has_offsets(name: str, wanted: Mapping[int, int]) -> bool:
 
 def _names_city(tzid: str, zone: str) -> bool:
     return zone.rpartition("/")[2].replace("_", " ").lower() in tzid.lower()
-
-
-def _offset_at(changes: list[tuple[datetime, int]], at: datetime) -> int:
-    """The offset in force; before the first change, that one's."""
-    return next((offset for since, offset in reversed(changes) if since <= at), changes[0][1])
 
 
 def _changes(definition: Component, first: datetime, last: datetime) -> list[tuple[datetime, int]]:
@@ -245,8 +244,7 @@ class CalendarTime:
 
     def written(self) -> str:
         """The DATE-TIME value."""
-        year = f"{self.local.year:04d}"
-        return f"{year}{self.local:%m%dT%H%M%S}{'Z' if self.zone == 'UTC' else ''}"
+        return write_time(local_second(self.local), self.zone == "UTC")
 
 
 def read_times(

@@ -12,9 +12,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.recurrence.rule_text import write_time
 from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES
 from scheduler_app.domain.recurrence.standard_rule import StandardRule
-from scheduler_app.domain.recurrence.timeline import floor_second, local_datetime
+from scheduler_app.domain.recurrence.timeline import floor_second, local_datetime, local_second
 from scheduler_app.domain.recurrence.zones import Zone, find_zone
 from scheduler_app.ics.calendar_file import Line, escaped, written
 
@@ -186,20 +187,15 @@ def _entry_lines(entry: CalendarEntry) -> Iterator[Line]:
 
 
 def _rule_lines(when: StandardRule) -> Iterator[Line]:
-    start = f"{when.start.year:04d}{when.start:%m%dT%H%M%S}"
-    if when.timezone == "UTC":
-        yield "DTSTART", f"{start}Z", {}
-    else:
-        yield "DTSTART", start, {"TZID": when.timezone}
+    utc, zone = when.timezone == "UTC", find_zone(when.timezone).info
+    parameters = {} if utc else {"TZID": when.timezone}
+    yield "DTSTART", write_time(local_second(when.start), utc), parameters
     yield "RRULE", when.rule, {}
+    # Some readers match exceptions only in the zone of the start.
     for name, times in (("RDATE", when.dates), ("EXDATE", when.exceptions)):
-        if times and when.timezone == "UTC":
-            yield name, ",".join(map(_stamp, times)), {}
-        elif times:
-            # Some readers match exceptions only in the zone of the start.
-            zone = find_zone(when.timezone).info
-            local = ",".join(f"{each.astimezone(zone):%Y%m%dT%H%M%S}" for each in times)
-            yield name, local, {"TZID": when.timezone}
+        if times:
+            local = (local_second(each.astimezone(zone)) for each in times)
+            yield name, ",".join(write_time(each, utc) for each in local), parameters
 
 
 def _stamp(instant: datetime) -> str:

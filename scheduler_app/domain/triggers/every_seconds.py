@@ -6,7 +6,8 @@ from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.recurrence.timeline import floor_second
+from scheduler_app.domain.recurrence.rule_text import write_time
+from scheduler_app.domain.recurrence.timeline import DAY, ceil_second, floor_second, local_second, to_datetime
 from scheduler_app.domain.recurrence.zones import find_zone
 from scheduler_app.domain.triggers.translation import (
     FieldType,
@@ -20,8 +21,6 @@ from scheduler_app.domain.triggers.trigger import Trigger, TriggerKind
 
 #: The largest INTERVAL of a rule, some 31 years.
 MAX_SECONDS: Final = 1_000_000_000
-_DAY: Final = 86_400
-_SECOND: Final = timedelta(seconds=1)
 _EVERY_SECONDS: Final = TriggerField(
     "every_seconds",
     FieldType.WHOLE,
@@ -51,10 +50,11 @@ class EverySeconds(TriggerKind):
             if start.microsecond:
                 raise InvalidField("start_at", "has a fraction of a second; give whole seconds")
         else:
-            whole = context.at.replace(microsecond=0)
-            given_at = whole if whole == context.at else whole + _SECOND
-            start = given_at + timedelta(seconds=seconds)
-        text = f"{_dtstart(start)}\nRRULE:FREQ=SECONDLY;INTERVAL={seconds}"
+            start = to_datetime(ceil_second(context.at)) + timedelta(seconds=seconds)
+        # A local time is a floating one, which has no Z.
+        utc = start.tzinfo is not None
+        dtstart = write_time(local_second(start.astimezone(UTC) if utc else start), utc)
+        text = f"DTSTART:{dtstart}\nRRULE:FREQ=SECONDLY;INTERVAL={seconds}"
         return Translation(recurrence=text, warnings=_clock_changes(seconds, context))
 
     def uses_timezone(self, written: Mapping[str, Value]) -> bool:
@@ -74,22 +74,10 @@ def _clock_changes(seconds: int, context: TriggerContext) -> tuple[str, ...]:
     """A warning where whole days of elapsed time do not keep the time of day of the schedule's zone, whose
     clocks change within a year."""
     now = floor_second(context.at)
-    if seconds % _DAY or find_zone(context.timezone).segment(now)[1] > now + 366 * _DAY:
+    if seconds % DAY or find_zone(context.timezone).segment(now)[1] > now + 366 * DAY:
         return ()
-    days = seconds // _DAY
+    days = seconds // DAY
     every = "" if days == 1 else f";INTERVAL={days}"
     elapsed = f"These are {seconds} seconds of elapsed time, and clocks change in {context.timezone}"
     same = f"for the same time of day give the rrule FREQ=DAILY{every}"
     return (f"{elapsed}: the time of day moves with them; {same}.",)
-
-
-def _dtstart(start: datetime) -> str:
-    """The content line; a local time is a floating one."""
-    if start.tzinfo is None:
-        return f"DTSTART:{_basic(start)}"
-    return f"DTSTART:{_basic(start.astimezone(UTC).replace(tzinfo=None))}Z"
-
-
-def _basic(naive: datetime) -> str:
-    """The time as RFC 5545 writes it: 20300105T120000."""
-    return naive.isoformat(timespec="seconds").replace("-", "").replace(":", "")

@@ -510,7 +510,8 @@ def test_what_is_written_in_cron_fires_as_its_meaning_says() -> None:
 
 
 def codes_of_reasons() -> set[str]:
-    """The first argument of each `Reason(…)` in the sources that say why an instant does not fire."""
+    """The first argument of each `Reason(…)`, or of `_reason(…)` for a rule, in the sources that say why an
+    instant does not fire."""
     found: set[str] = set()
     files = [
         *(ROOT / "scheduler_app" / "domain").rglob("*.py"),
@@ -526,7 +527,7 @@ def codes_of_reasons() -> set[str]:
             for node in ast.walk(function)
         }
         for node in set(ast.walk(tree)) - causes:
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Reason":
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Reason", "_reason"):
                 first = node.args[0]
                 if isinstance(first, ast.Constant):
                     found.add(str(first.value))

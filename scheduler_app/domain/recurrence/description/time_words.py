@@ -261,20 +261,16 @@ def position_words(rule: Rule, of: DayFilter, days: tuple[int, ...]) -> DayWords
         moved = moved_words(rule, of)
         return None if moved is None else day_words(of, moved)
     of = simplified_filter(of)
-    month, months = _period(rule, of)
+    # What the positions count in: named months, which need not be said again, or else the year.
+    months = bool(of.by_month) and (rule.freq == Frequency.MONTHLY or len(of.by_month) == 1)
+    period = say.months(of.by_month) if months else "the year"
     pool = _pool(replace(of, by_month=()) if months else of)
     if rule.freq not in (Frequency.MONTHLY, Frequency.YEARLY) or pool is None:
         return None
     text = f"the {say.ranks(days)} {pool}"
     if rule.freq == Frequency.MONTHLY and not months:
         return monthly(text)
-    return replace(yearly(f"{text} of {month}"), in_month=text)
-
-
-def _period(rule: Rule, of: DayFilter) -> tuple[str, bool]:
-    """What the positions count in, and whether that says BYMONTH already."""
-    in_months = bool(of.by_month) and (rule.freq == Frequency.MONTHLY or len(of.by_month) == 1)
-    return (say.months(of.by_month), True) if in_months else ("the year", False)
+    return replace(yearly(f"{text} of {period}"), in_month=text)
 
 
 def _pool(of: DayFilter) -> str | None:

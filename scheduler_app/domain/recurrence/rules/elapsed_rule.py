@@ -41,18 +41,13 @@ class TimeTest(NamedTuple):
     unit: int
 
 
-def time_table(test: TimeTest, step: int, start: int) -> bytes:
-    """One byte for each period of a cycle, 1 where it can pass.
+@lru_cache(maxsize=64)
+def _daily(test: TimeTest, step: int, start: int) -> bytes:
+    """One byte for each period of a cycle, 1 where it can pass, weekdays aside.
 
     `step` is the seconds from period to period, `start` the local second of the first. A period that
     straddles two units of the clock (after a shift of half an hour, say) can pass when either does.
     """
-    table = _daily(test._replace(weekdays=()), step % DAY, start % DAY)
-    return _on_weekdays(table, test, step % _WEEK, start % _WEEK) if test.weekdays else table
-
-
-@lru_cache(maxsize=64)
-def _daily(test: TimeTest, step: int, start: int) -> bytes:
     unit = test.unit
     allowed = _allowed(test)
     first, straddles = divmod(start, unit)
@@ -233,11 +228,13 @@ class ElapsedRule:
         table = self._tables.get(offset)
         if table is None:
             table = b"\x01"
-            if self._test is not None:
+            if (test := self._test) is not None:
                 local = self.first + offset
                 # What fires at one second lies in one unit of the clock, wherever its period begins.
                 start = local if self.width > 1 else local - local % self._unit
-                table = time_table(self._test, self.step, start)
+                table = _daily(test._replace(weekdays=()), self.step % DAY, start % DAY)
+                if test.weekdays:
+                    table = _on_weekdays(table, test, self.step % _WEEK, start % _WEEK)
             self._tables[offset] = table
         return table
 

@@ -52,8 +52,8 @@ class Frequency(IntEnum):
 
     @property
     def seconds(self) -> int:
-        """The length of its unit, where that is elapsed time."""
-        return {Frequency.HOURLY: 3600, Frequency.MINUTELY: 60, Frequency.SECONDLY: 1}[self]
+        """The length of its unit, where that is elapsed time; else 0."""
+        return (0, 0, 0, 0, 3600, 60, 1)[self]
 
 
 class Skip(StrEnum):

@@ -37,7 +37,7 @@ def rule_text(bound: BoundRule) -> str:
     return bound.rule.text(until)
 
 
-def _reason(bound: BoundRule, code: str, message: str) -> Reason:
+def _reason(code: str, message: str, bound: BoundRule) -> Reason:
     """A reason that is about the rule."""
     return Reason(code, message, rule_text(bound))
 
@@ -160,10 +160,10 @@ def interval_reason(bound: BoundRule, local: int) -> Reason:
     unit, interval = bound.rule.freq.unit, bound.rule.interval
     period = f"the {unit} of {day_in_words(local)}" if unit in ("week", "month", "year") else f"this {unit}"
     return _reason(
-        bound,
         "INTERVAL",
         f"INTERVAL={interval} takes one {unit} in {interval}, counted from that of DTSTART, and {period} is"
         " not one of them.",
+        bound,
     )
 
 
@@ -182,15 +182,15 @@ def day_reason(bound: BoundRule, day: int) -> Reason | None:
             continue
         written = part_text(bound, part)
         if written is not None:
-            return _reason(bound, part, f"{written} does not name {day_in_words(day * DAY)}.")
+            return _reason(part, f"{written} does not name {day_in_words(day * DAY)}.", bound)
         implied = f"{part}={_listed(days.filter, name)}, which does not name {day_in_words(day * DAY)}"
-        return _reason(bound, part, f"The rule has no {part}, so DTSTART implies {implied}.")
+        return _reason(part, f"The rule has no {part}, so DTSTART implies {implied}.", bound)
     if isinstance(days, OpenDays) and days.is_closed(day):
         closed = closed_on(days.observed, day * DAY)
         return _reason(
-            bound,
             "holiday",
             f"{closed[0].upper()}{closed[1:]}, and on_holiday=uncounted does not count that day.",
+            bound,
         )
     return None
 
@@ -204,10 +204,10 @@ def time_reason(bound: BoundRule, local: int, implied: dict[str, int]) -> Reason
         value = local // seconds % size
         if given[part]:
             if value not in given[part]:
-                return _reason(bound, part, f"{part_text(bound, part)} does not name the {unit} {value}.")
+                return _reason(part, f"{part_text(bound, part)} does not name the {unit} {value}.", bound)
         elif part in implied and value != implied[part]:
             why = f"DTSTART implies {part}={implied[part]}, and not the {unit} {value}"
-            return _reason(bound, part, f"The rule has no {part}, so {why}.")
+            return _reason(part, f"The rule has no {part}, so {why}.", bound)
     return None
 
 
@@ -217,10 +217,10 @@ def position_reason(bound: BoundRule) -> Reason:
     if isinstance(days, OpenDays):
         of_open = f", of those on which the calendar {days.observed.name} is open"
     return _reason(
-        bound,
         "BYSETPOS",
         f"The other parts name it, but {part_text(bound, 'BYSETPOS')} picks other times of the "
         f"{bound.rule.freq.unit}{of_open}.",
+        bound,
     )
 
 
@@ -251,8 +251,8 @@ def rule_reason(rule: RuleOfSet, second: int, steps: StepBudget) -> Reason | Non
             return _calendar_reason(bound, endless, second)
         return _elapsed_reason(bound, endless, second)
     if bound.until is not None and second > bound.until:
-        return _reason(bound, "UNTIL", f"The rule ends with {part_text(bound, 'UNTIL')}.")
-    return _reason(bound, "COUNT", f"The rule has ended: {part_text(bound, 'COUNT')} came before it.")
+        return _reason("UNTIL", f"The rule ends with {part_text(bound, 'UNTIL')}.", bound)
+    return _reason("COUNT", f"The rule has ended: {part_text(bound, 'COUNT')} came before it.", bound)
 
 
 def _calendar_reason(bound: BoundRule, rule: CalendarRule, second: int) -> Reason:
@@ -261,18 +261,18 @@ def _calendar_reason(bound: BoundRule, rule: CalendarRule, second: int) -> Reaso
     missing = _in_gap(rule, second)
     if missing is not None and rule.skip_gap and not rule.rule.by_set_pos and rule.has_reading(missing):
         return _reason(
-            bound,
             "gap",
             f"{on_the_clock(missing)} does not exist in {zone.name}, where clocks are put forward then, and"
             " gap=skip leaves it out.",
+            bound,
         )
     if zone.read(local).kind == "overlap" and _parts_allow(rule, local):
         chosen = "last" if rule.last_in_overlap else "first"
         return _reason(
-            bound,
             "overlap",
             f"{on_the_clock(local)} comes twice in {zone.name}, where clocks are put back then, and"
             f" overlap={chosen} takes the {chosen} time.",
+            bound,
         )
     if local < rule.start:
         return _before_start(bound, rule.start)
@@ -337,4 +337,4 @@ def _implied(rule: ElapsedRule, period: int, local: int, into: int) -> Iterator[
 
 
 def _before_start(bound: BoundRule, start: int) -> Reason:
-    return _reason(bound, "DTSTART", f"It comes before DTSTART, {on_the_clock(start)}.")
+    return _reason("DTSTART", f"It comes before DTSTART, {on_the_clock(start)}.", bound)

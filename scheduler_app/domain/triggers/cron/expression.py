@@ -25,6 +25,11 @@ _ITEM: Final = re.compile(r"(\*|[0-9]+|[a-z]+)(?:-([0-9]+|[a-z]+))?(?:/([0-9]+))
 _DIGITS: Final = 4  # longer numbers are wrong in every field, and never reach int()
 
 
+def _field_error(written: str, field: str, problem: str) -> InvalidField:
+    """The error about a piece of one of the fields."""
+    return cron_error(f"{quoted(written)} in the {field} {problem}")
+
+
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
     """The numbers that a field may hold, both ends included, and the names of the first of them."""
@@ -76,13 +81,11 @@ def read_field(text: str, spec: FieldSpec) -> FieldValues:
 def read_item(item: str, spec: FieldSpec) -> range:
     """The numbers of one item of a list: `5`, `1-5`, `*/2`, `5/15`, `mon-fri`."""
     if "?" in item:
-        raise cron_error(
-            f"{quoted(item)} in the {spec.name} is not understood; a question mark stands alone in one of "
-            "the two day fields, for *"
-        )
+        problem = "is not understood; a question mark stands alone in one of the two day fields, for *"
+        raise _field_error(item, spec.name, problem)
     match = _ITEM.fullmatch(item)
     if match is None or (match[1] == "*" and match[2]):
-        raise cron_error(f"{quoted(item)} in the {spec.name} is not understood; {spec.expected}")
+        raise _field_error(item, spec.name, f"is not understood; {spec.expected}")
     step = _step(match[3], spec)
     if match[1] == "*":
         return range(spec.low, spec.high + 1, step)
@@ -90,10 +93,8 @@ def read_item(item: str, spec: FieldSpec) -> range:
     alone = spec.high if match[3] else low
     high = read_number(match[2], spec) if match[2] else alone
     if high < low:
-        raise cron_error(
-            f"{quoted(item)} in the {spec.name} runs backwards; "
-            f"write {_forwards(match, low, high, step, spec)}"
-        )
+        forwards = _forwards(match, low, high, step, spec)
+        raise _field_error(item, spec.name, f"runs backwards; write {forwards}")
     return range(low, high + 1, step)
 
 
@@ -103,7 +104,7 @@ def read_number(text: str, spec: FieldSpec) -> int:
         return _named(text, spec)
     number = int(text) if len(text) <= _DIGITS else -1
     if not spec.low <= number <= spec.high:
-        raise cron_error(f"{quoted(text)} in the {spec.name} is out of range; {spec.expected}")
+        raise _field_error(text, spec.name, f"is out of range; {spec.expected}")
     return number
 
 
@@ -112,13 +113,13 @@ def _named(text: str, spec: FieldSpec) -> int:
     if name in spec.names:
         return spec.low + spec.names.index(name)
     if name in ("h", "r"):
-        raise cron_error(
-            f"{quoted(text)} in the {spec.name} stands for a number that Jenkins or croniter chooses; write "
+        instead = (
             f"one from {spec.low} to {spec.high}, and a different one for each schedule to spread the load"
         )
-    if name[:3] in spec.names:
-        raise cron_error(f"{quoted(text)} in the {spec.name} is not understood; write {name[:3]}")
-    raise cron_error(f"{quoted(text)} in the {spec.name} is not understood; {spec.expected}")
+        problem = f"stands for a number that Jenkins or croniter chooses; write {instead}"
+        raise _field_error(text, spec.name, problem)
+    expected = f"write {name[:3]}" if name[:3] in spec.names else spec.expected
+    raise _field_error(text, spec.name, f"is not understood; {expected}")
 
 
 def _step(text: str | None, spec: FieldSpec) -> int:
@@ -201,11 +202,10 @@ def read_month_days(text: str) -> MonthDayField:
         elif match := _NEAREST.fullmatch(item):
             nearest.add(read_number(match[1], MONTH_DAYS))
         elif upper.endswith("W") or upper.startswith("L"):
-            raise cron_error(
-                f"{quoted(item)} in the days of the month is not understood; L is the last day, L-3 three "
-                "days before it, 15W the weekday nearest to the 15th, LW the last weekday; list several with "
-                "commas"
-            )
+            last = "L is the last day, L-3 three days before it"
+            weekday = "15W the weekday nearest to the 15th, LW the last weekday"
+            problem = f"is not understood; {last}, {weekday}; list several with commas"
+            raise _field_error(item, MONTH_DAYS.name, problem)
         else:
             numbers.update(read_item(item, MONTH_DAYS))
     return MonthDayField(
@@ -230,10 +230,8 @@ def read_weekdays(text: str) -> WeekdayField:
                 "Friday of the month"
             )
         elif "#" in item:
-            raise cron_error(
-                f"{quoted(item)} in the weekdays is not understood; 1#2 is the second Monday of the month, "
-                "1L the last one"
-            )
+            problem = "is not understood; 1#2 is the second Monday of the month, 1L the last one"
+            raise _field_error(item, WEEKDAYS.name, problem)
         else:
             days.update(_from_monday(number) for number in read_item(item, WEEKDAYS))
     ranked = {(rank, day) for rank, day in ranked if day not in days}
@@ -248,20 +246,16 @@ def _from_monday(number: int) -> int:
 def _days_before_last(match: re.Match[str]) -> int:
     number = int(match[1])
     if not 1 <= number <= _MOST_BEFORE_LAST:
-        raise cron_error(
-            f"{quoted(match[0])} in the days of the month is out of range; use L-1 to L-{_MOST_BEFORE_LAST}, "
-            "or L for the last day"
-        )
+        problem = f"is out of range; use L-1 to L-{_MOST_BEFORE_LAST}, or L for the last day"
+        raise _field_error(match[0], MONTH_DAYS.name, problem)
     return number
 
 
 def _rank(match: re.Match[str]) -> int:
     number = int(match[2]) if len(match[2]) == 1 else 0
     if not 1 <= number <= _MOST_OF_A_WEEKDAY:
-        raise cron_error(
-            f"{quoted(match[0])} in the weekdays is out of range; use #1 to #{_MOST_OF_A_WEEKDAY}, or "
-            f"{match[1]}L for the last one of the month"
-        )
+        problem = f"use #1 to #{_MOST_OF_A_WEEKDAY}, or {match[1]}L for the last one of the month"
+        raise _field_error(match[0], WEEKDAYS.name, f"is out of range; {problem}")
     return number
 
 

@@ -124,16 +124,14 @@ Day = DaysAway | NamedDay | Date | NumericDate | DayNumber | MonthOfYear | EndOf
 DAY, BUSINESS_DAY, WEEKDAY = "day", "business day", "weekday"
 
 
+@dataclass(frozen=True, slots=True)
 class Clause:
     """What one group of words says. The kinds subclass it."""
 
-    __slots__ = ()
 
-
+@dataclass(frozen=True, slots=True)
 class ExceptedClause(Clause):
     """A clause that may stand behind "except"."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

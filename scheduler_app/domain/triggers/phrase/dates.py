@@ -43,7 +43,8 @@ def is_fixed_day(day: date) -> Date:
 
 
 def date_of(bag: ClauseBag, clause: Clause, day: Day, today: date) -> date:
-    """The date that `day` of `clause` means. Raises AmbiguousPhrase, with the clause replaced, if two do."""
+    """The date that `day` of `clause` means. Raises AmbiguousPhrase, with the clause replaced, if there are
+    two such dates."""
     try:
         choices = dates_of(day, today)
     except PhraseRefused as wrong:

@@ -354,7 +354,8 @@ def quarters(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         return None
     if (found := several(tokens, position + 1, _quarter)) is None:
         return None
-    months = tuple(month for number in dict.fromkeys(found[0]) for month in _months_of_quarter(number))
+    firsts = (3 * number - 2 for number in dict.fromkeys(found[0]))
+    months = tuple(month for first in firsts for month in range(first, first + 3))
     return (MonthsClause(months, quarters=True),), found[1]
 
 
@@ -381,7 +382,3 @@ def weeks(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     if found is None or not all(1 <= week <= 53 for week in found[0]):
         return None
     return (WeeksClause(tuple(dict.fromkeys(found[0]))),), found[1]
-
-
-def _months_of_quarter(number: int) -> range:
-    return range(3 * number - 2, 3 * number + 1)

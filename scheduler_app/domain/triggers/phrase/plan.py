@@ -78,12 +78,11 @@ def is_within(second: int, first: int, last: int) -> bool:
     return first <= second <= last if first < last else second >= first or second <= last
 
 
-def take_left_out(bag: ClauseBag, moment: PhraseContext) -> LeftOut | None:
-    """Everything that one "except" names; None if nothing is left out."""
-    asked = bag.take(ExceptClause)
+def take_left_out(bag: ClauseBag, moment: PhraseContext) -> LeftOut:
+    """Everything that one "except" names."""
+    asked, found = bag.take(ExceptClause), LeftOut()
     if asked is None:
-        return None
-    found = LeftOut()
+        return found
     scope = next((one for one in asked.what if isinstance(one, PeriodClause)), None)
     for one in asked.what:
         if isinstance(one, WeekdaysClause):
@@ -107,21 +106,17 @@ def take_left_out(bag: ClauseBag, moment: PhraseContext) -> LeftOut | None:
         elif isinstance(one, OnClause):
             for day in one.days:
                 if isinstance(day, EasterDay) and day.year is None:
-                    raise PhraseRefused(
-                        "Easter comes on another date each year: give its date, or a calendar"
-                    )
+                    why = "Easter comes on another date each year: give its date, or a calendar"
+                    raise PhraseRefused(why)
                 choices = dates_of(day, moment.today)
                 if len(choices) > 1:
                     raise PhraseRefused("the day that is left out can be read in two ways; give its date")
                 found.days.append(choices[0])
         elif isinstance(one, HolidaysClause):
+            if not moment.calendar:
+                why = "only a calendar knows the holidays: give the schedule one, or leave these words out"
+                raise PhraseRefused(why, ("holidays",))
             found.holidays = True
-            if moment.calendar:
-                continue
-            raise PhraseRefused(
-                "only a calendar knows the holidays: give the schedule one, or leave these words out",
-                ("holidays",),
-            )
     if scope is not None and scope.step != 1:
         raise PhraseRefused("what is left out can only be of every month, quarter or year")
     return found
@@ -216,7 +211,7 @@ def finished_plan(
     named: NamedDays,
     step: RepeatClause | None,
     seconds: list[int],
-    left_out: LeftOut | None,
+    left_out: LeftOut,
     span: tuple[StartClause | None, UntilClause | None],
     moment: PhraseContext,
     warnings: tuple[str, ...] = (),
@@ -229,12 +224,9 @@ def finished_plan(
     bag.check_empty()
     if not seconds:
         raise PhraseRefused("everything is left out; nothing remains")
-    rules = named.rules
-    excluded: list[DayRule] = []
-    if left_out is not None:
-        rules, excluded = rules_without(rules, interval, left_out)
+    rules, excluded = rules_without(named.rules, interval, left_out)
     on_holiday = named.on_holiday
-    if left_out is not None and left_out.holidays:
+    if left_out.holidays:
         if on_holiday in ("next", "previous"):
             raise PhraseRefused("a day is moved off holidays or left out on them; say one of the two")
         on_holiday = on_holiday or "skip"
@@ -253,7 +245,7 @@ def finished_plan(
         rule_bodies,
         interval,
         bodies(excluded, seconds) if excluded else (),
-        tuple(sorted(left_out.days)) if left_out is not None else (),
+        tuple(sorted(left_out.days)),
         first=first,
         until=end,
         total=total,

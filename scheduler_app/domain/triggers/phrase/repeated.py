@@ -92,16 +92,15 @@ def within_the_day(
         raise PhraseRefused(
             "so many hours apart, the hours between which it is meant do not say which; name them"
         )
-    free = not chosen and window is None and left_out is None and not by_the_clock
+    free = not (chosen or window is not None or bag.mentions(ExceptClause) or by_the_clock)
     if free and steps.long in (None, RepeatClause(1, "day")):
         return _elapsed(bag, steps.short, past, (start, until), moment)
     if start is not None and (start.time or start.at):
         raise PhraseRefused(
             "a time of the beginning does not go together with days or hours; say “between … and …”"
         )
-    seconds = _clock_steps(bag, steps.short, past, window)
-    if left_out is not None:
-        seconds = [second for second in seconds if left_out.keeps(second)]
+    every = _clock_steps(bag, steps.short, past, window)
+    seconds = [second for second in every if left_out.keeps(second)]
     if chosen and window is not None and any(later < earlier for earlier, later in pairwise(seconds)):
         raise PhraseRefused(
             "hours over midnight on chosen days: it is not clear to which day those after midnight belong"
@@ -370,7 +369,7 @@ def _daily(bag: ClauseBag, steps: Steps, moment: PhraseContext) -> Translation:
     times = _times_of_days(bag, start, until)
     seconds = [time.seconds for time in times] or [0]
     named = named_days(bag, steps.long, moment, start)
-    if left_out is not None and left_out.of_the_day:
+    if left_out.of_the_day:
         kept = [second for second in seconds if left_out.keeps(second)]
         if kept == seconds:
             raise PhraseRefused("the time that is left out is none of the times that are given")

@@ -135,13 +135,8 @@ def single_days(clauses: tuple[ReadClause, ...]) -> list[tuple[Clause, ...]] | N
     return whole
 
 
-def repeated_each_time(parts: list[tuple[Clause, ...]]) -> list[tuple[Clause, ...]] | None:
-    """The same days from now on: every week, month or year; None if one of them comes only once."""
-    again = [tuple(_again(one) for one in part) for part in parts]
-    return again if all(has_repetition(part) for part in again) else None
-
-
 def _again(clause: Clause) -> Clause:
+    """The same days from now on, every week, month or year, where there is a clause that says so."""
     if isinstance(clause, MonthDaysClause):
         return replace(clause, every=True)
     if isinstance(clause, OnClause) and len(clause.days) == 1:
@@ -298,8 +293,8 @@ def _on_single_days(parts: list[tuple[Clause, ...]], moment: PhraseContext) -> T
     """Several days with times of their own: each once, unless every part may be meant to repeat."""
     ways, reason = _ways(parts, moment)
     readings = [_dates(way) for way in ways]
-    again = repeated_each_time(parts)
-    if again is None:
+    again = [tuple(_again(one) for one in part) for part in parts]
+    if not all(has_repetition(part) for part in again):
         return _one_of(readings, reason)
     repeating = [_together(way) for way in _ways(again, moment)[0]]
     either = [one for pair in zip_longest(repeating, readings) for one in pair if one is not None]
