@@ -393,7 +393,7 @@ def _use_calendars(store: Any, now: datetime) -> None:
     assert others[0].calendar is not None
     store.calendars.attached_use(others[0].calendar, "default")
     assert store.calendars.delete("c1", now, version=None)
-    assert store.calendars.deleted_before(now + SECOND, limit=10) == [("default", "c1")]
+    assert store.calendars.deleted_before(now + SECOND, limit=10) == ["c1"]
     assert store.calendars.insert(made)
     assert store.calendars.delete("c1", now, version=None)
     store.calendars.restore("c1")
@@ -435,12 +435,12 @@ def _use_lists(lists: Any, now: datetime) -> None:
     narrowings = (EventListFilter(error="no", tag="few"), EventListFilter(status=Codes(("5xx",)), tag="a"))
     for schedule_id in (None, "s1"):
         for states in (None, LIVING, FINAL, {State.ERROR}, {State.CANCELLED}):
-            which = {"tenant": "default", "schedule_id": schedule_id, "states": states}
+            which = {"schedule_id": schedule_id, "states": states}
             for window in windows:
-                lists.page(window, **which)
+                lists.page(TENANT, window, **which)
             for narrowing in narrowings:
                 for soonest_first in (False, True):
-                    lists.page(windows[3], **which, narrowing=narrowing, soonest_first=soonest_first)
+                    lists.page(TENANT, windows[3], **which, narrowing=narrowing, soonest_first=soonest_first)
 
 
 def _use_figures(figures: Any, now: datetime) -> None:
