@@ -61,7 +61,7 @@ class WaitReason(StrEnum):
 
 
 class FlowGrant(NamedTuple):
-    """The answer to an `Ask`."""
+    """The answer to a `FlowRequest`."""
 
     granted: int
     """How many of `wanted` may start now."""

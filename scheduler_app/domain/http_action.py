@@ -92,7 +92,7 @@ class HttpAction:
         return None
 
     def unmasked(self, old: "Action | None") -> "HttpAction":
-        """The action itself: a draft gives a request field by field, and `kept_secrets.resolved` reads its
+        """The action itself: a draft gives a request field by field, and `with_kept_secrets` reads its
         masks."""
         return self
 

@@ -185,7 +185,7 @@ class LastRun:
 class CarriedOver:
     """The fields that a request gives and a schedule keeps as they are, under the same names in both.
 
-    `Draft` inherits them. A field that depends on others, or on what the schedule was before, is the
+    `ScheduleDraft` inherits them. A field that depends on others, or on what the schedule was before, is the
     draft's own.
     """
 

@@ -126,7 +126,7 @@ _AS_READ = ("v", "action", "signing", "sealed")
 
 
 class MessageResealing:
-    """As `Resealing` for schedules: a run may be ended and begun again, and two may run at once."""
+    """As `ScheduleResealing`: a run may be ended and begun again, and two may run at once."""
 
     def __init__(self, mongo: Mongo, secret_box: SecretBox) -> None:
         """`secret_box` must have a key."""
