@@ -235,7 +235,7 @@ def _declared(view: ViewFunction) -> tuple[tuple[Location, Schema], ...]:
 
 
 class Parser(FlaskParser):
-    """Reads a body by `read_json`. `declared_parameters` has refused unknown query parameters before."""
+    """Reads a body by `read_json`. `_check_declared` has refused unknown query parameters before."""
 
     def load_json(self, req: Request, schema: Any) -> Any:
         raw = req.get_data(cache=True)

@@ -169,8 +169,8 @@ _INPUT = ScheduleInput()
 
 def revert(schedule_id: WholeId, edit_id: str, version: int | None = None) -> Schedule:
     """Raises NotFound, Conflict, InvalidField, StaleVersion, and Problem where a value is no longer valid."""
-    made = services()
-    edit = made.edits.get(edit_id, schedule_id)
+    assembly = services()
+    edit = assembly.edits.get(edit_id, schedule_id)
     if edit is None:
         raise NotFound(f"there is no edit {edit_id[:64]} of {name_of(schedule_id)}")
     if not edit.before and not edit.after:
@@ -182,8 +182,8 @@ def revert(schedule_id: WholeId, edit_id: str, version: int | None = None) -> Sc
     except ValidationError as error:
         raise of_validation(error) from None
     g.edit_note = g.get("edit_note") or f"Reverts the edit of {edit.at:%Y-%m-%d %H:%M:%S} UTC"
-    return made.manager.edit(
-        schedule_id, draft, made.now(), version=version, hops=request_limits.request_hops()
+    return assembly.manager.edit(
+        schedule_id, draft, assembly.now(), version=version, hops=request_limits.request_hops()
     )
 
 

@@ -58,8 +58,8 @@ def register_calendar(blueprint: Blueprint) -> None:
 
 @takes_query(CalendarViewQuery)
 def calendar_page(query: Loaded) -> str:
-    made, zone, view = services(), query["timezone"], query["view"]
-    now = made.now()
+    assembly, zone, view = services(), query["timezone"], query["view"]
+    now = assembly.now()
     today = local_in(now, zone).date()
     on: date = query.get("on") or today
     first, last = _span(view, on)
@@ -80,10 +80,10 @@ def calendar_page(query: Loaded) -> str:
             **frame,
             days=[first + timedelta(days=number) for number in range(7)],
             next_day=timedelta(days=1),
-            heat=heat_map(made.store, viewed, now),
+            heat=heat_map(assembly.store, viewed, now),
             shades=SHADES,
         )
-    found = calendar_view(made.store, viewed, now)
+    found = calendar_view(assembly.store, viewed, now)
     days = [first + timedelta(days=number) for number in range((last - first).days)]
     shown = {outcome.schedule_id for day in found.days.values() for outcome in day.past[:AGENDA_ROWS]}
     return render_template(
@@ -175,7 +175,7 @@ class _Kept:
     """The newest forecast of each length with the moment up to which it is shown; one is made at a time."""
 
     lock: Lock = field(default_factory=Lock)
-    made: dict[tuple[str, str], tuple[float, View]] = field(default_factory=dict)
+    forecasts: dict[tuple[str, str], tuple[float, View]] = field(default_factory=dict)
 
 
 def register_forecast(blueprint: Blueprint) -> None:
@@ -199,7 +199,7 @@ def _forecast(hours: str) -> View:
     """A forecast, from the cache while that is fresh. Raises Problem while another request computes the first
     one: a request that waited for it would block a thread of the server."""
     key, kept = (tenant(), hours), _kept()
-    until, found = kept.made.get(key, (0.0, {}))
+    until, found = kept.forecasts.get(key, (0.0, {}))
     if found and monotonic() < until:
         return found
     if not kept.lock.acquire(blocking=False):
@@ -211,11 +211,11 @@ def _forecast(hours: str) -> View:
             headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
         )
     try:
-        made, now, began = services(), services().now(), monotonic()
+        assembly, now, began = services(), services().now(), monotonic()
         buckets = buckets_of({"start": now, "end": now + timedelta(hours=int(hours))}, now)
-        found = forecast_shown(made.forecasts.forecast(tenant(), buckets, now))
+        found = forecast_shown(assembly.forecasts.forecast(tenant(), buckets, now))
         ended = monotonic()
-        kept.made[key] = (ended + min(KEPT_TIMES * (ended - began), KEPT_SECONDS), found)
+        kept.forecasts[key] = (ended + min(KEPT_TIMES * (ended - began), KEPT_SECONDS), found)
     finally:
         kept.lock.release()
     return found

@@ -93,8 +93,8 @@ def refused_filter(problem: HttpProblem) -> str:
 
 @takes_query(DeadLettersQuery, otherwise=refused_filter)
 def dead_letters(query: Loaded) -> str:
-    made = services()
-    found = made.event_lists.dead_letter_causes(
+    assembly = services()
+    found = assembly.event_lists.dead_letter_causes(
         tenant(),
         most=MOST_READ,
         since=query.get("since"),
@@ -138,9 +138,9 @@ def _filters(given: Loaded) -> dict[str, Any]:
 
 @takes_form(CauseForm)
 def send_cause_again(form: Loaded) -> AnyResponse | str:
-    made, now = services(), services().now()
+    assembly, now = services(), services().now()
     start: datetime | None = form.get("start")
-    page = made.events.redrive_page(
+    page = assembly.events.redrive_page(
         tenant(),
         _window(form, form.get("cursor")),
         now,

@@ -68,16 +68,16 @@ def register_destinations(blueprint: Blueprint) -> None:
 
 @takes_query(DestinationsQuery)
 def destinations(query: Loaded) -> str:
-    made = services()
-    found = made.destinations.page(tenant(), PageRequest(limit=ROWS, after=query.get("cursor")))
+    assembly = services()
+    found = assembly.destinations.page(tenant(), PageRequest(limit=ROWS, after=query.get("cursor")))
     rows: list[View] = []
     for each in found.rows:
         view = destination_shown(each)
         if isinstance(each, Destination):
-            flow = made.destinations.flow(each)
-            waiting = made.destinations.waiting(each, flow)
+            flow = assembly.destinations.flow(each)
+            waiting = assembly.destinations.waiting(each, flow)
             view["waiting"] = waiting
-            view["flow"] = flow_shown(flow, waiting, made.now()) if flow else None
+            view["flow"] = flow_shown(flow, waiting, assembly.now()) if flow else None
         rows.append(view)
     return render_template(
         "destinations.html", rows=rows, onward=next_page_query(found.next), done=query.get("done")
@@ -86,8 +86,10 @@ def destinations(query: Loaded) -> str:
 
 @takes_form(ChangeForm)
 def change_destination(form: Loaded) -> Response:
-    made, paused = services(), form["verb"] == "pause"
-    made.destinations.edit(whole_id(tenant(), form["name"]), DestinationDraft(paused=paused), made.now())
+    assembly, paused = services(), form["verb"] == "pause"
+    assembly.destinations.edit(
+        whole_id(tenant(), form["name"]), DestinationDraft(paused=paused), assembly.now()
+    )
     done = "paused" if paused else "resumed"
     return redirect(url_for(f"{PAGES}.destinations", done=done), 303)
 
@@ -240,12 +242,12 @@ def new_destination(_: Loaded) -> str:
 
 @takes_form(DestinationForm)
 def save_destination(form: Loaded) -> Response | str | tuple[str, int]:
-    made = services()
+    assembly = services()
     try:
         name = _named(form)
         draft = _NEW.load(request_of({key: text for key, text in form.items() if key != "name"}))
         absent = Preconditions(absent=True)
-        saved, _ = made.destinations.put(name, draft, made.now(), conditions=absent)
+        saved, _ = assembly.destinations.put(name, draft, assembly.now(), conditions=absent)
     except (ValidationError, InvalidField) as error:
         return _form(form, problem_of(error)), 422
     except StaleVersion as error:
@@ -263,11 +265,13 @@ def edit_destination(_: Loaded, name: WholeId) -> str:
 
 @takes_form(DestinationForm)
 def save_destination_edit(form: Loaded, name: WholeId) -> Response | str | tuple[str, int]:
-    made = services()
-    before = made.destinations.get(name)
+    assembly = services()
+    before = assembly.destinations.get(name)
     try:
         draft = _CHANGE.load(changes_of(form, destination_shown(before)))
-        saved = made.destinations.edit(name, draft, made.now(), version=form.get("version", before.version))
+        saved = assembly.destinations.edit(
+            name, draft, assembly.now(), version=form.get("version", before.version)
+        )
     except (ValidationError, InvalidField) as error:
         return _form(form, problem_of(error), editing=name_of(name)), 422
     except StaleVersion:

@@ -60,13 +60,13 @@ def new_schedule(_: Loaded) -> str:
 
 @takes_form(ScheduleForm)
 def save_schedule(form: Loaded) -> Response | tuple[str, int]:
-    made = services()
+    assembly = services()
     try:
         _, draft = _NEW_SCHEDULE.load(request_of(form))
-        schedule = made.creation.create(
+        schedule = assembly.creation.create(
             tenant(),
             draft,
-            made.now(),
+            assembly.now(),
             request_seed=seed_of(form),
             hops=request_limits.request_hops(),
         )
@@ -119,12 +119,12 @@ def pick(form: Loaded) -> str:
 
 @takes_form(ScheduleForm)
 def test_new(form: Loaded) -> str:
-    made = services()
+    assembly = services()
     wanted = {"name": "test", "when": "on demand", **{name: form[name] for name in form if name != "when"}}
     try:
         _, draft = _NEW_SCHEDULE.load(request_of(wanted))
-        dry = made.dry_run()
-        schedule = dry.creation.create(tenant(), draft, made.now(), hops=request_limits.request_hops())
+        dry = assembly.dry_run()
+        schedule = dry.creation.create(tenant(), draft, assembly.now(), hops=request_limits.request_hops())
     except (ValidationError, InvalidField) as error:
         problem = problem_of(error)
         return render_template("tested.html", refusal=problem.detail)
@@ -204,14 +204,14 @@ def edit_schedule(_: Loaded, schedule_id: WholeId) -> str:
 @takes_form(ScheduleForm)
 def save_edit(form: Loaded, schedule_id: WholeId) -> Response | tuple[str, int]:
     """Saves an edit whose effect was looked at; shows the effect of one that moves occurrences first."""
-    made = services()
-    found, now = made.manager.get(schedule_id), made.now()
+    assembly = services()
+    found, now = assembly.manager.get(schedule_id), assembly.now()
     try:
         draft, effect = _draft(form, found), _effect(form, found)
         if effect["moves"] and form.get("reviewed") != effect["reviewed"]:
             return _edit_form(found, form, effect=effect), 200
         g.edit_note = form.get("edit_note", "")
-        made.manager.edit(
+        assembly.manager.edit(
             schedule_id,
             draft,
             now,

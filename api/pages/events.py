@@ -79,9 +79,9 @@ def events(query: Loaded) -> str:
 
 @takes_query(ActionResultQuery)
 def event(query: Loaded, event_id: WholeId) -> str:
-    made = services()
-    found = made.events.get(event_id)
-    schedule = made.schedules.even_deleted([found.schedule_id]).get(found.schedule_id)
+    assembly = services()
+    found = assembly.events.get(event_id)
+    schedule = assembly.schedules.even_deleted([found.schedule_id]).get(found.schedule_id)
     return render_template(
         "event.html",
         event=found,
@@ -98,15 +98,15 @@ def event(query: Loaded, event_id: WholeId) -> str:
 
 @takes_form(NoFields)
 def send_again(_: Loaded, event_id: WholeId) -> Response:
-    made = services()
-    made.events.redrive(event_id, made.now())
+    assembly = services()
+    assembly.events.redrive(event_id, assembly.now())
     return redirect(url_for(f"{PAGES}.event", event_id=event_id, done="sent again"), 303)
 
 
 @takes_form(NoFields)
 def cancel(_: Loaded, event_id: WholeId) -> Response:
-    made = services()
-    made.events.cancel(event_id, made.now())
+    assembly = services()
+    assembly.events.cancel(event_id, assembly.now())
     return redirect(url_for(f"{PAGES}.event", event_id=event_id, done="cancelled"), 303)
 
 

@@ -27,11 +27,11 @@ def register_overview(blueprint: Blueprint) -> None:
 
 @takes_query(NoFields)
 def overview(_: Loaded) -> str:
-    made = services()
-    now = made.now()
-    figures = made.recent_figures.get(tenant(), now)
+    assembly = services()
+    now = assembly.now()
+    figures = assembly.recent_figures.get(tenant(), now)
     columns = [(minute(each.begin), each.counts) for each in figures.minutes]
-    whole = look_over(tenant(), made.store, made.publisher, now, coming=ROWS)
+    whole = look_over(tenant(), assembly.store, assembly.publisher, now, coming=ROWS)
     return render_template(
         "overview.html",
         checks=whole.checks,

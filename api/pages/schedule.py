@@ -44,14 +44,14 @@ LONGEST_HISTORY = timedelta(days=36_500)
 def history(schedule_id: WholeId, query: Loaded, now: datetime) -> View:
     """What `history.html` shows of a schedule, within `since` and `until` of the query where they are given;
     a time without an offset is one of UTC."""
-    made, since, until = services(), _in_utc(query.get("since")), _in_utc(query.get("until"))
-    outcomes = made.event_figures.of_schedule(
+    assembly, since, until = services(), _in_utc(query.get("since")), _in_utc(query.get("until"))
+    outcomes = assembly.event_figures.of_schedule(
         schedule_id, since or now - LONGEST_HISTORY, until or now, most=DOTS
     )
     newest, oldest = (outcomes[0].run_time, outcomes[-1].run_time) if outcomes else (now, now)
     begin, end = since or oldest, until or newest
     window = PageRequest(limit=ROWS, after=query.get("cursor"), since=since, until=until)
-    found = made.event_lists.page(tenant(), window, schedule_id=schedule_id, states=FINAL)
+    found = assembly.event_lists.page(tenant(), window, schedule_id=schedule_id, states=FINAL)
     chosen = {
         name: _written(moment) for name, moment in (("from", since), ("to", until)) if moment is not None
     }
@@ -119,9 +119,9 @@ def register(blueprint: Blueprint) -> None:
 
 @takes_query(ScheduleQuery)
 def schedule(query: Loaded, schedule_id: WholeId) -> str:
-    made = services()
-    now, lists = made.now(), made.event_lists
-    found = made.manager.get(schedule_id)
+    assembly = services()
+    now, lists = assembly.now(), assembly.event_lists
+    found = assembly.manager.get(schedule_id)
     view = schedule_shown(found, now)
     pending = lists.page(
         tenant(),
@@ -135,7 +135,7 @@ def schedule(query: Loaded, schedule_id: WholeId) -> str:
         jitter = Jitter(found.jitter_seconds, found.id)
         preview = preview_shown(found.trigger, found.calendar, found.recurrence(), now, asked, jitter)
         note_blackouts(
-            cast("list[dict[str, Any]]", preview["occurrences"]), found, made.blackouts.everybodys(now)
+            cast("list[dict[str, Any]]", preview["occurrences"]), found, assembly.blackouts.everybodys(now)
         )
     except InvalidRecurrence:
         preview = {"occurrences": []}  # the reason is among the warnings of the view
@@ -148,7 +148,7 @@ def schedule(query: Loaded, schedule_id: WholeId) -> str:
         curl=curl(view),
         done=query.get("done"),
         **history(schedule_id, query, now),
-        edits=made.edits.page(PageRequest(limit=EDITS), schedule_id).rows,
+        edits=assembly.edits.page(PageRequest(limit=EDITS), schedule_id).rows,
         display_timezone=query.get("display_timezone", ""),
         wrong_zone=wrong_zone,
         asked=query.get("why", ""),

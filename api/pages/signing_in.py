@@ -43,14 +43,14 @@ def sign_in(query: Loaded) -> Response | str:
 
 @takes_form(SignInForm)
 def begin_session(form: Loaded) -> Response | tuple[str, int]:
-    made = real_services()
-    key = matching(form["key"].strip().encode(), made.settings.keys)
+    assembly = real_services()
+    key = matching(form["key"].strip().encode(), assembly.settings.keys)
     if key is None:
         refuse_beyond_limit("sign_in.refused")
         page = render_template("sign_in.html", next=form.get("next", ""), refused=True)
         return page, 401
     # The token is new, whatever cookie the browser sent: a session fixed by an attacker is never used.
-    token = made.sessions.open(key.digest)
+    token = assembly.sessions.open(key.digest)
     log.info("sign_in.done", message="A person signed in", address=request.remote_addr or "")
     return keep_session(redirect(_own_path(form.get("next", "")), 303), token)
 

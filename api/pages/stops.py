@@ -86,12 +86,12 @@ def stops(query: Loaded) -> str:
 
 @takes_form(SwitchForm)
 def turn_on(form: Loaded) -> Response | tuple[str, int]:
-    made = services()
+    assembly = services()
     try:
         given = _SWITCH.load(_target(form) | ({"note": form["note"]} if "note" in form else {}))
         target, by = target_of(given, tenant()), g.get("key_name") or None
-        made.kill_switches.turn_on(target, made.now(), note=given.get("note"), by=by)
-        made.kill_switch_notice.look()
+        assembly.kill_switches.turn_on(target, assembly.now(), note=given.get("note"), by=by)
+        assembly.kill_switch_notice.look()
     except (ValidationError, InvalidField) as error:
         return _page({"timezone": "UTC"}, switch_problem=problem_of(error), switch_values=form), 422
     except Conflict as error:
@@ -104,15 +104,15 @@ def turn_on(form: Loaded) -> Response | tuple[str, int]:
 
 @takes_form(SwitchOffForm)
 def turn_off(form: Loaded) -> Response:
-    made = services()
-    made.kill_switches.turn_off(target_of(_target(form), tenant()))
-    made.kill_switch_notice.look()
+    assembly = services()
+    assembly.kill_switches.turn_off(target_of(_target(form), tenant()))
+    assembly.kill_switch_notice.look()
     return redirect(url_for(f"{PAGES}.stops", done="released"), 303)
 
 
 @takes_form(BlackoutForm)
 def save_blackout(form: Loaded) -> Response | tuple[str, int]:
-    made, now = services(), services().now()
+    assembly, now = services(), services().now()
     given: View = {name: form[name] for name in ("timezone", "policy", "note") if name in form}
     if "when" in form:
         given |= trigger_fields(form["when"])
@@ -121,7 +121,7 @@ def save_blackout(form: Loaded) -> Response | tuple[str, int]:
         given["duration_seconds"] = minutes * 60 if isinstance(minutes, int | float) else minutes
     try:
         loaded = _BLACKOUT.load(given | _target(form))
-        made.blackouts.put(blackout_of(whole_id(tenant(), form.get("name", "")), loaded, now), now)
+        assembly.blackouts.put(blackout_of(whole_id(tenant(), form.get("name", "")), loaded, now), now)
     except (ValidationError, InvalidField) as error:
         return _page(form, problem_of(error)), 422
     except Conflict as error:
@@ -149,12 +149,12 @@ def _page(
     done: str | None = None,
     stopped: KillSwitchEffect | None = None,
 ) -> str:
-    made, now = services(), services().now()
+    assembly, now = services(), services().now()
     errors = errors_by_field(problem, _FORM_NAMES)
     return render_template(
         "stops.html",
-        switches=made.kill_switches.that_are_on(tenant()),
-        blackouts=[blackout_shown(each, now) for each in made.blackouts.of(tenant(), now)],
+        switches=assembly.kill_switches.that_are_on(tenant()),
+        blackouts=[blackout_shown(each, now) for each in assembly.blackouts.of(tenant(), now)],
         values=values,
         errors=errors,
         others=[text for name in sorted(errors.keys() - _SHOWN) for text in errors[name]],

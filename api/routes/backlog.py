@@ -27,8 +27,8 @@ backlog_blueprint = ApiBlueprint(
 @backlog_blueprint.response(200, BacklogOutput)
 def get_backlog() -> View:
     """Show what was due before now and waits, by schedule, receiver and policy, and how long it takes"""
-    made = services()
-    return backlog_shown(made.backlog.backlog(tenant(), made.now()))
+    assembly = services()
+    return backlog_shown(assembly.backlog.backlog(tenant(), assembly.now()))
 
 
 @backlog_blueprint.route("/expire", methods=["POST"])
@@ -38,12 +38,12 @@ def expire_backlog(given: Loaded) -> View:
     """Give up the late events that match a filter, some in each call; they are `expired` and never sent"""
     if given["dry_run"]:
         make_dry_run()
-    made = services()
-    now = made.now()
+    assembly = services()
+    now = assembly.now()
     which = backlog_selection(given, now)
     if is_dry_run():
-        return {"expired": made.backlog.count(tenant(), which), "more": False}
-    count, more = made.backlog.expire(tenant(), which, now, limit=given["limit"])
+        return {"expired": assembly.backlog.count(tenant(), which), "more": False}
+    count, more = assembly.backlog.expire(tenant(), which, now, limit=given["limit"])
     return {"expired": count, "more": more}
 
 
@@ -63,9 +63,9 @@ def start_backfill(given: Loaded, schedule_id: WholeId) -> View:
     """
     if given["dry_run"]:
         make_dry_run()
-    made = services()
-    now = made.now()
-    schedule = made.manager.get(schedule_id)
+    assembly = services()
+    now = assembly.now()
+    schedule = assembly.manager.get(schedule_id)
     asked = BackfillRequest(
         given["since"],
         given.get("until", now),
@@ -74,9 +74,9 @@ def start_backfill(given: Loaded, schedule_id: WholeId) -> View:
         given["only_missing"],
     )
     if is_dry_run():
-        return backfill_shown(made.backfills.plan(schedule, asked, now))
+        return backfill_shown(assembly.backfills.plan(schedule, asked, now))
     seed = idempotency.request_seed()
-    return backfill_shown(made.backfills.start(schedule, asked, now, request_seed=seed))
+    return backfill_shown(assembly.backfills.start(schedule, asked, now, request_seed=seed))
 
 
 @backfills_blueprint.route("/<schedule:schedule_id>/backfill", methods=["GET"])
@@ -90,5 +90,5 @@ def get_backfill(schedule_id: WholeId) -> View:
 @backfills_blueprint.response(200, BackfillOutput)
 def cancel_backfill(schedule_id: WholeId) -> View:
     """Cancel a schedule's backfill and withdraw what waits of it"""
-    made = services()
-    return backfill_shown(made.backfills.cancel(schedule_id, made.now()))
+    assembly = services()
+    return backfill_shown(assembly.backfills.cancel(schedule_id, assembly.now()))

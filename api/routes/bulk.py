@@ -140,12 +140,12 @@ def delete_schedules(given: Loaded) -> View:
 def _edited(verb: BulkAction, done: str, given: Loaded) -> View:
     if given["dry_run"]:
         make_dry_run()
-    made, window = services(), PageRequest(limit=given["limit"], after=given.get("cursor"))
+    assembly, window = services(), PageRequest(limit=given["limit"], after=given.get("cursor"))
     which = {name: given[name] for name in EditFilter.FILTERS if name in given}
-    found = made.schedules.page(tenant(), window, **which)
+    found = assembly.schedules.page(tenant(), window, **which)
     hops = request_limits.request_hops()
     pause: Loaded = {name: given[name] for name in ("note", "until") if name in given}
-    page = edit_page(made.manager, verb, found, made.now(), hops=hops, pause=pause)
+    page = edit_page(assembly.manager, verb, found, assembly.now(), hops=hops, pause=pause)
     view: View = {
         done: page.count,
         "skipped": [{"id": name_of(each), "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],

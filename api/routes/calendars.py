@@ -265,5 +265,5 @@ def check_tzdata(query: Loaded) -> View:
 
     Nothing is changed.
     """
-    made = services()
-    return zone_check_shown(check_zones(made.store, tenant(), window(query), made.now()))
+    assembly = services()
+    return zone_check_shown(check_zones(assembly.store, tenant(), window(query), assembly.now()))

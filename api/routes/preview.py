@@ -32,8 +32,8 @@ preview_blueprint = ApiBlueprint(
 @preview_blueprint.response(200, PreviewOutput)
 def preview_rule(given: Loaded) -> View:
     """Show the next occurrences of a trigger that is not saved"""
-    made = services()
-    return unsaved_preview_shown(tenant(), given, made.calendars, made.now())
+    assembly = services()
+    return unsaved_preview_shown(tenant(), given, assembly.calendars, assembly.now())
 
 
 @preview_blueprint.route("/<schedule:schedule_id>/preview", methods=["GET"])
@@ -62,8 +62,8 @@ explanation_blueprint = ApiBlueprint(
 @explanation_blueprint.response(200, WhyOutput)
 def explain_schedule_at(query: Loaded, schedule_id: WholeId) -> View:
     """Explain why a schedule fires at an instant, past or future, or why it does not; also a deleted one"""
-    made = services()
-    schedule, explanation, event = explain_schedule(made.store, schedule_id, query["at"], made.now())
+    assembly = services()
+    schedule, explanation, event = explain_schedule(assembly.store, schedule_id, query["at"], assembly.now())
     jitter = Jitter(schedule.jitter_seconds, schedule.id)
     return explanation_shown(explanation, event, zone_of(schedule), jitter)
 
@@ -87,8 +87,8 @@ def forecast(query: Loaded) -> View:
     schedules are evaluated in 8 seconds at most; where there are more, some by chance stand for all, and the
     answer says so. Each process makes one forecast at a time; another is refused with 503 meanwhile.
     """
-    made = services()
-    now = made.now()
+    assembly = services()
+    now = assembly.now()
     buckets = buckets_of(query, now)
     if not _one_at_a_time.acquire(blocking=False):
         raise HttpProblem(
@@ -97,6 +97,6 @@ def forecast(query: Loaded) -> View:
             headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
         )
     try:
-        return forecast_shown(made.forecasts.forecast(tenant(), buckets, now))
+        return forecast_shown(assembly.forecasts.forecast(tenant(), buckets, now))
     finally:
         _one_at_a_time.release()

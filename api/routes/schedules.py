@@ -53,9 +53,9 @@ Tagged = tuple[View, Headers]
 @schedules_blueprint.response(201, Created)
 def create_schedule(given: tuple[WholeId | None, ScheduleDraft]) -> Tagged:
     """Create a schedule"""
-    made, now = services(), services().now()
+    assembly, now = services(), services().now()
     schedule_id, draft = given
-    schedule = made.creation.create(
+    schedule = assembly.creation.create(
         tenant(),
         draft,
         now,
@@ -102,11 +102,11 @@ def update_schedule(
     """
     body_id, draft = given
     check_same_id(body_id, schedule_id)
-    now, made = services().now(), services()
+    now, assembly = services().now(), services()
     conditions = put_conditions(schedule_id)
     schedule, created = put_schedule(
-        made.creation,
-        made.manager,
+        assembly.creation,
+        assembly.manager,
         schedule_id,
         draft,
         now,
@@ -196,8 +196,8 @@ def _events(
     narrowing: EventListFilter = NO_FILTER,
     soonest_first: bool = False,
 ) -> View:
-    made, asked = services(), window(query)
-    found = made.event_lists.page(
+    assembly, asked = services(), window(query)
+    found = assembly.event_lists.page(
         tenant(),
         asked,
         schedule_id=schedule_id,
@@ -206,7 +206,7 @@ def _events(
         soonest_first=soonest_first,
     )
     if not found.rows:
-        made.schedules.check_known(schedule_id)
+        assembly.schedules.check_known(schedule_id)
     return listed("events", map(event_shown, found.rows), asked, found)
 
 
@@ -220,10 +220,10 @@ edits_blueprint = ApiBlueprint(
 @edits_blueprint.response(200, EditPage)
 def list_edits(query: Loaded, schedule_id: WholeId) -> View:
     """List who edited a schedule, when, and what; also a deleted one"""
-    made, asked = services(), window(query)
-    found = made.edits.page(asked, schedule_id)
+    assembly, asked = services(), window(query)
+    found = assembly.edits.page(asked, schedule_id)
     if not found.rows:
-        made.schedules.check_known(schedule_id)
+        assembly.schedules.check_known(schedule_id)
     edits = list(map(edit_shown, found.rows))
     return listed("edits", edits, asked, found)
 

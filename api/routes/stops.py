@@ -48,9 +48,11 @@ def turn_kill_switch_on(given: Loaded) -> View:
     flight are not cut off. What one pauses by hand meanwhile, or has paused before, stays paused.
     """
     target = target_of(given, tenant())
-    made = services()
+    assembly = services()
     by = g.get("key_name") or None
-    return turned_on_shown(made.kill_switches.turn_on(target, made.now(), note=given.get("note"), by=by))
+    return turned_on_shown(
+        assembly.kill_switches.turn_on(target, assembly.now(), note=given.get("note"), by=by)
+    )
 
 
 @kill_switch_blueprint.route("", methods=["DELETE"], query=KillSwitchQuery)
@@ -94,8 +96,8 @@ def put_blackout(given: Loaded, name: WholeId) -> tuple[View, int]:
     One that is given in the same words stays as it is. One that would always be on, alone or with others of
     the same target, is refused.
     """
-    made, now = services(), services().now()
-    blackout, done = made.blackouts.put(blackout_of(name, given, now), now)
+    assembly, now = services(), services().now()
+    blackout, done = assembly.blackouts.put(blackout_of(name, given, now), now)
     return blackout_shown(blackout, now) | {"result": done}, 201 if done == "created" else 200
 
 

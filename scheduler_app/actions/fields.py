@@ -23,7 +23,7 @@ class ActionFields(Generic[A]):
     input: Mapping[str, Field[Any]]
     """None of them is `required`, because actions of other kinds do without."""
     required: tuple[str, ...]
-    """The names without which there is no such action."""
+    """The names that such an action must have."""
     output: Mapping[str, Field[Any]]
     read: Callable[[dict[str, Any]], A]
     """Makes the action of what `input` has read. Raises ValidationError, whose messages are those of the

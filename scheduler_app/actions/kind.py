@@ -129,7 +129,7 @@ class ActionKind(ABC, Generic[A]):
     @abstractmethod
     def split(self, document: Document) -> tuple[Document, Document]:
         """Returns a stored action without its secret parts, and these by name; both can be encoded as BSON.
-        `signing` is no name of theirs."""
+        None of them is called `signing`."""
 
     @abstractmethod
     def join(self, document: Document, secrets: Mapping[str, Any]) -> Document:

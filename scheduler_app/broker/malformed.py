@@ -31,7 +31,7 @@ LINES_A_MINUTE = 20
 _MISSING = type(None)
 _NUMBERS = frozenset((int, float, _MISSING))
 #: What Celery takes for granted of headers, some of it in a pool's thread, where an exception is lost and the
-#: message with it never acknowledged. Exact types: True is no number of retries.
+#: message with it never acknowledged. Exact types: True is not a number of retries.
 _HEADERS: tuple[tuple[str, tuple[type, ...]], ...] = (
     *((name, (str,)) for name in ("task", "id")),
     *((name, (int, _MISSING)) for name in ("retries", "replaced_task_nesting")),

@@ -42,7 +42,7 @@ def chosen_profile(name: str | None) -> Profile | None:
 
 
 def read_profiles() -> dict[str, Profile]:
-    """All profiles by their names; none where there is no file. Raises click.ClickException."""
+    """All profiles by their names; none without a file. Raises click.ClickException."""
     path = profiles_path()
     try:
         with path.open("rb") as file:

@@ -54,8 +54,8 @@ def origin_of(url: str) -> str:
     """`https://example.com:443` of `HTTPS://Example.com/hook?a=1`: lower case, with the port, at most
     MAX_ORIGIN characters.
 
-    It never raises: UNKNOWN_ORIGIN of anything that is no http or https URL with a host, even of what is no
-    text (a damaged document).
+    It never raises: anything but an http or https URL with a host has UNKNOWN_ORIGIN, even what is not text
+    (a damaged document).
     """
     beginning = _BEGINNING.match(url) if isinstance(url, str) else None
     return _origin_of_beginning(beginning[1]) if beginning else UNKNOWN_ORIGIN

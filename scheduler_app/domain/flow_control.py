@@ -22,7 +22,7 @@ class ReceiverAnswer(StrEnum):
 
 
 class FinishedRequest(NamedTuple):
-    """A request that is no longer in flight."""
+    """A request that has ended."""
 
     event_id: str
     answer: ReceiverAnswer
@@ -44,7 +44,7 @@ class FlowRequest(NamedTuple):
     """Events of this worker that are in flight: their slots are renewed."""
     ended: Sequence[FinishedRequest] = ()
     reserve: int = 0
-    """So many places in the line are taken; below 0, so many are given back that nobody uses."""
+    """How many places in the line to take; below 0, how many unused ones to give back."""
     slot_seconds: float = SLOT_GRACE_SECONDS
 
 
@@ -61,7 +61,7 @@ class WaitReason(StrEnum):
 
 
 class FlowGrant(NamedTuple):
-    """The answer to an `Ask`."""
+    """The answer to a `FlowRequest`."""
 
     granted: int
     """How many of `wanted` may start now."""

@@ -11,7 +11,7 @@ from scheduler_app.domain.event import due, jitter_of
 from scheduler_app.domain.schedule import Schedule
 
 MAX_BUCKETS = 500
-#: Of one schedule so many occurrences are counted one by one. Beyond them, each bucket is judged by so many.
+#: How many occurrences of one schedule are counted one by one; beyond them, how many stand for each bucket.
 COUNTED_ONE_BY_ONE = 1_000
 JUDGED_BY = 100
 #: Where there are blackouts, each part of such a bucket is judged by itself.
@@ -104,7 +104,7 @@ class Counts:
             self.withheld[Withheld.SKIPPED if sent_at is None else Withheld.POSTPONED] += 1
 
     def estimate(self, number: float, since: datetime, until: datetime, shift: timedelta) -> None:
-        """Counts so many that run from `since` to `until`, and fall due `shift` later."""
+        """Counts `number` occurrences that run from `since` to `until`, and fall due `shift` later."""
         parts = 1 if self.outlook is None else PARTS_JUDGED
         some = Counts(self.buckets, self.outlook)
         for part in range(parts):
@@ -122,7 +122,7 @@ def occurrences_by_bucket(
     outlook: BlackoutOutlook | None = None,
     since: datetime | None = None,
 ) -> Counts:
-    """How many callbacks of an active schedule, which are no events yet, are sent in each bucket. What falls
+    """How many callbacks of an active schedule that are not events yet are sent in each bucket. What falls
     due from `since` on, which is before the buckets, may be postponed into them. Raises InvalidRecurrence."""
     counts = Counts(buckets, outlook)
     if schedule.next_run_at is None:

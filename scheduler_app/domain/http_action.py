@@ -55,7 +55,7 @@ class RequestBody:
         return cls(BodyKind.JSON, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
     def shown(self) -> Any:
-        """Returns the value as it was given. Raises ValueError for bytes that are no such value."""
+        """Returns the value as it was given. Raises ValueError for bytes that are not such a value."""
         if self.kind is BodyKind.JSON:
             return json.loads(self.data)
         return b64encode(self.data).decode() if self.kind is BodyKind.BASE64 else self.data.decode()
@@ -92,7 +92,7 @@ class HttpAction:
         return None
 
     def unmasked(self, old: "Action | None") -> "HttpAction":
-        """The action itself: a draft gives a request field by field, and `kept_secrets.resolved` reads its
+        """The action itself: a draft gives a request field by field, and `with_kept_secrets` reads its
         masks."""
         return self
 

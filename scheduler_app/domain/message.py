@@ -75,7 +75,7 @@ class Message:
     on_failure: str | None = None
     """The same for when it was not."""
     wiped: bool = False
-    """It was cancelled: what may be secret of it is no longer stored."""
+    """It was cancelled: its possible secrets are not stored any more."""
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:

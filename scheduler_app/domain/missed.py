@@ -18,7 +18,7 @@ from scheduler_app.domain.recurrence import AnyRecurrence
 
 #: The newest missed occurrences of a schedule that become events; older ones are counted in a record.
 MAX_SINGLES: Final = 1_000
-#: A step looks at no more occurrences, and asks between so many of them whether it has had its time.
+#: The most occurrences that a step looks at, and after how many of them it checks whether its time is over.
 OCCURRENCES_A_STEP: Final = 50_000
 OCCURRENCES_A_LOOK: Final = 2_000
 

@@ -56,7 +56,7 @@ _PAUSED: Final = "paused"
 
 #: A person or a program asked for it.
 PAUSED_BY_REQUEST: Final = "by request"
-#: So many events in a row ended in `error` as `pause_after_failures` says.
+#: As many events in a row ended in `error` as `pause_after_failures` says.
 PAUSED_BY_FAILURES: Final = "failures"
 MAX_NOTE: Final = 500
 #: How many failures in a row `pause_after_failures` may ask for.
@@ -185,7 +185,7 @@ class LastRun:
 class CarriedOver:
     """The fields that a request gives and a schedule keeps as they are, under the same names in both.
 
-    `Draft` inherits them. A field that depends on others, or on what the schedule was before, is the
+    `ScheduleDraft` inherits them. A field that depends on others, or on what the schedule was before, is the
     draft's own.
     """
 

@@ -29,7 +29,7 @@ from scheduler_app.domain.triggers import Given, Trigger, TriggerContext, edited
 
 @dataclass(frozen=True, slots=True)
 class ActionDraft(CarriedOver):
-    """The part of a `Draft` that says what is sent, and how."""
+    """The part of a `ScheduleDraft` that says what is sent, and how."""
 
     url: str | NotGiven = field(default=NOT_GIVEN, repr=False)
     destination: str | NotGiven | None = NOT_GIVEN

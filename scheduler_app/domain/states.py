@@ -146,6 +146,6 @@ TRANSITIONS: dict[str, Transition] = {
 
 #: An event that lost this many leases may be what its workers died of: from then on it is tried alone.
 SUSPECT_AFTER = 2
-#: So many leases lost while its own request was being made, alone, and an event is set aside. Leases that it
-#: lost in company never set it aside: its workers may have died of anything.
+#: An event that lost this many leases while its own request was being made, alone, is set aside. Leases lost
+#: beside other events never set it aside: its workers may have died of anything.
 MAX_ISOLATED_LOSSES = 3

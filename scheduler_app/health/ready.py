@@ -25,7 +25,7 @@ class Broker(Protocol):
     """What to do where it does not answer."""
 
     def ask_queue_length(self) -> Callable[[float], int]:
-        """Sends the question; returns a function that waits for the answer, at most so many seconds."""
+        """Sends the question; returns a function that waits the given seconds for the answer."""
         ...
 
 

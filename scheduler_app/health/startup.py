@@ -69,8 +69,9 @@ def serve_metrics_of(settings: Settings, trouble: Callable[[], str | None], role
 
 
 def check_replica_set(store: Store) -> None:
-    """Raises InvalidSetting for a mongod that is no replica set, or that is none. One that does not answer
-    yet, or not in time, or that does not let this process in, is no error: the process waits for it."""
+    """Raises InvalidSetting for a mongod without a replica set, or a server that is not a mongod. A server
+    that does not answer yet, or not in time, or does not let this process in, is waited for.
+    """
     try:
         with within(HELLO_SECONDS):
             hello = store.mongo.hello()

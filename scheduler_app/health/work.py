@@ -86,7 +86,7 @@ def check_queues(nodes: Sequence[ProcessRecord] | None, named: Sequence[str] = (
     )
 
 
-#: One failed attempt is no news: most of them succeed at the second.
+#: One failed attempt is not worth a note: most of them succeed at the second.
 FAILED_ATTEMPTS = 2
 
 

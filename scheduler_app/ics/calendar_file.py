@@ -171,7 +171,7 @@ class _Open:
 
 def read_calendars(text: str, *, max_items: int) -> list[Component]:
     """The VCALENDARs of a file. Raises InvalidField("ics"), and TooLarge beyond a bound; `max_items` bounds
-    the components of all calendars that are no time zones."""
+    the components of all calendars, time zones aside."""
     _check_size(text)
     root, read = _Open(""), line_reader()
     open_, items = [root], 0

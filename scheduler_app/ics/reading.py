@@ -54,7 +54,7 @@ class CalendarItem:
     """More than one where the series was changed from some occurrence on. Those without a coming occurrence
     are left out, unless the outcome is "over"."""
     reason: str | None = None
-    """Why there is no series."""
+    """Why it makes no series."""
     ignored: tuple[str, ...] = ()
     """The names of properties and components that an import has no use for."""
     notes: tuple[str, ...] = ()

@@ -29,8 +29,8 @@ from scheduler_app.store.mongo import Document
 #: The shortest timeout, whatever a schedule asks for.
 LEAST_TIMEOUT_SECONDS = 0.001
 
-#: Most documents have the same fields: so many different ones are kept as they were read, none that are
-#: longer than so many characters.
+#: Most documents have the same fields: how many different ones are kept as they were read, and the most
+#: characters of one that is kept.
 MOST_READ, LONGEST_READ = 256, 2_000
 _read: dict[str, "DeliveryFields"] = {}
 

@@ -309,8 +309,9 @@ class Destinations:
 
     def waiting(self, destination_id: str, *, in_flight: int | None) -> int:
         """Returns how many events wait for the destination, at most `MAX_COUNTED`: in MongoDB, in the broker,
-        and in workers, of whose events so many are `in_flight`; None: that is not known, and what workers
-        hold does not count. An event counts for the destination that its schedule named when it was made."""
+        and in workers. `in_flight` is how many requests are under way; None: that is not known, and what
+        workers hold does not count. An event counts for the destination that its schedule named when it was
+        made."""
         living: Document = {"origin": destination_key(destination_id), "due_at": {"$exists": True}}
         unclaimed = living | {"state": {"$in": [state.value for state in sorted(UNCLAIMED)]}}
         waiting = self._events.count_documents(unclaimed, hint=OF_DESTINATION, limit=MAX_COUNTED)

@@ -112,7 +112,7 @@ WIPE: list[Document] = [
 
 
 def action_kind(action: Mapping[str, Any]) -> ActionKind[Any]:
-    """Returns the kind of a stored action. Raises Corrupt where `type` is no text, and Newer for a name that
+    """Returns the kind of a stored action. Raises Corrupt where `type` is not text, and Newer for a name that
     is not in this release's registry: another release may know it."""
     name = text(action.get("type"), "action.type")
     kind = KINDS.get(name)

@@ -97,7 +97,7 @@ def raise_classified(error: OperationFailure) -> NoReturn:
 
 @contextmanager
 def raising_store_faults() -> Iterator[None]:
-    """Raises transient errors as STORE_FAULTS, around commands that are no verb of a collection."""
+    """Raises transient errors as STORE_FAULTS, around commands that are not verbs of a collection."""
     try:
         yield
     except OperationFailure as error:

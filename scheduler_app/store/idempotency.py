@@ -17,7 +17,7 @@ KEPT_SECONDS = 86_400
 #: Limits of the answers kept for each owner, and of their bytes: beyond them, the oldest are removed early.
 MAX_ANSWERS = 100_000
 MAX_BYTES = 64 * 1024 * 1024
-#: An owner's answers are counted when this process has kept so many more of them, or so many bytes.
+#: After how many new answers of an owner, or bytes of them, this process counts all of the owner's answers.
 ANSWERS_BETWEEN_COUNTS = 1_000
 BYTES_BETWEEN_COUNTS = 8 * 1024 * 1024
 #: Longer than any request of ours takes. A process that died in the middle holds its key no longer.

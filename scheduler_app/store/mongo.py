@@ -291,7 +291,7 @@ def lease(seconds: float) -> dict[str, Any]:
 def lease_over(field: str, jumped_ahead_seconds: float = 0.0) -> Document:
     """The condition of a lease that is over.
 
-    A lease that is no date counts as over, and so does one that ends later than any that is ever given: it
+    A lease that is not a date counts as over, and so does one that ends later than any that is ever given: it
     would hold its document for ever. `jumped_ahead_seconds` is by how much mongod's clock has jumped ahead
     since the lease was written: the lease holds so much longer.
     """

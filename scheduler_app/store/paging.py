@@ -20,8 +20,8 @@ from scheduler_app.store.mongo import Document
 
 Row = TypeVar("Row")
 
-#: A call looks at so many rows for a filter that no index answers. Its page is short then, and `Page.next`
-#: goes on from there. That takes less than a second, unless documents are large.
+#: The most rows that a call looks at for a filter that no index answers. Its page is short then, and
+#: `Page.next` goes on from there. That takes less than a second, unless documents are large.
 MAX_EXAMINED = 100_000
 #: A call looks for so long, unless its window says another time.
 MAX_SECONDS = 3.0
@@ -77,8 +77,8 @@ class RowFilter:
 @dataclass(frozen=True, slots=True)
 class PagedQuery:
     """A list: the rows of a collection that match `which`, in the order of an index that ends in (`moment`,
-    `_id`), both descending; `ascending` reads it from its other end. A document whose `moment` is no date is
-    in no list."""
+    `_id`), both descending; `ascending` reads it from its other end. A document whose `moment` is not a
+    date is in no list."""
 
     collection: MongoCollection[Document]
     moment: str
@@ -150,7 +150,7 @@ class PagedQuery:
         return [(self.moment, direction), ("_id", direction)]
 
     def _query(self, window: PageRequest) -> Document:
-        # A row whose moment is no date has no place in the list: it would be lost between two pages, or
+        # A row whose moment is not a date has no place in the list: it would be lost between two pages, or
         # come twice.
         since: Document = {"$gte": window.since or EARLIEST}
         until: Document = {"$lt": window.until or LATEST}
@@ -184,7 +184,7 @@ class PagedQuery:
 
 class PagedByName(PagedQuery):
     """The same in the order of names, of which several may be alike: of an index that ends in (`name`
-    ascending, `moment` and `_id` descending). A row whose name is no text is in no such list; it has no
+    ascending, `moment` and `_id` descending). A row whose name is not text is in no such list; it has no
     window of time."""
 
     __slots__ = ()

@@ -149,7 +149,7 @@ class Recoveries:
 
 
 def _readable_date(path: str) -> Document:
-    """The date at `path`; nothing for one that cannot be read, and for what is no date."""
+    """The date at `path`; nothing for one that cannot be read, and for what is not a date."""
     is_readable = {"$and": [{"$gte": [path, EARLIEST]}, {"$lt": [path, LATEST]}]}
     return {"$cond": [is_readable, path, "$$REMOVE"]}
 
@@ -175,7 +175,7 @@ def _was_sent_late() -> Document:
 
 
 _LIVING = {"$in": sorted(LIVING)}
-#: The values that are no date of ours, as conditions that an index answers by ranges. An `$exists` with a
+#: The values that are not dates of ours, as conditions that an index answers by ranges. An `$exists` with a
 #: `$not` is one range, of all values: each event that waits was examined for it.
 _NO_DATES: tuple[Document, ...] = (
     {"$lt": EARLIEST},
@@ -200,7 +200,7 @@ class Inspections:
         self._secret_box = secret_box
 
     def misplaced_events(self, *, limit: int) -> int:
-        """Sets events aside that wait for a time which is no date, or in a state that there is not. By index:
+        """Sets events aside that wait for a time that is not a date, or are in an unknown state. By index:
         only such events are read. Returns how many were found."""
         no_dates: list[Document] = [{"state": _LIVING, "due_at": each} for each in _NO_DATES]
         no_state: Document = {"state": {"$nin": sorted(State)}, "due_at": {"$exists": True}}
@@ -252,7 +252,7 @@ class Inspections:
         return len(found)
 
     def misplaced_schedules(self, *, limit: int) -> int:
-        """Sets active schedules aside whose next occurrence, or last one, is no date. By index, as above."""
+        """Sets active schedules aside whose next or last occurrence is not a date. By index, as above."""
         found = []
         for field, index in (("next_run_at", BY_NEXT_RUN), ("finishes_at", "finish_v1")):
             for no_date in _NO_DATES:

@@ -18,8 +18,8 @@ from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.schedules.documents import CorruptSchedule, read_schedule, to_schedule_document
 
 SCHEDULES_A_PAGE = 100
-#: A schedule that somebody edits between its reading and its writing is read again, so many times; the edit
-#: has sealed it with that process's newest key.
+#: A schedule that somebody edits between its reading and its writing is read again, up to this many times;
+#: the edit has sealed it with that process's newest key.
 TRIES = 3
 #: The parts of a document that sealing rewrites.
 _PARTS = ("v", "action", "signing", "sealed")
@@ -126,7 +126,7 @@ _AS_READ = ("v", "action", "signing", "sealed")
 
 
 class MessageResealing:
-    """As `Resealing` for schedules: a run may be ended and begun again, and two may run at once."""
+    """As `ScheduleResealing`: a run may be ended and begun again, and two may run at once."""
 
     def __init__(self, mongo: Mongo, secret_box: SecretBox) -> None:
         """`secret_box` must have a key."""

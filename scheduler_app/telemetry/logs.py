@@ -91,7 +91,7 @@ def bind_log_fields(**fields: object) -> None:
 
 
 def unbind_log_fields(*names: str) -> None:
-    """Undoes `bind_log_fields`; what is not bound is no error."""
+    """Undoes `bind_log_fields`; fields that are not bound are ignored."""
     structlog.contextvars.unbind_contextvars(*names)
 
 

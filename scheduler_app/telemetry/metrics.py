@@ -233,7 +233,7 @@ class _MetricsServer(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
 
-class _Server6(_MetricsServer):
+class _MetricsServer6(_MetricsServer):
     address_family = socket.AF_INET6
 
 
@@ -262,6 +262,6 @@ def serve_metrics(port: int, host: str, trouble: Callable[[], str | None], role:
         start_response("503 Service Unavailable" if hangs else "200 OK", [_TEXT])
         return [f"{hangs or 'ok'}\n".encode()]
 
-    kind = _Server6 if ":" in host else _MetricsServer
+    kind = _MetricsServer6 if ":" in host else _MetricsServer
     server = make_server(host, port, answer, kind, _Silent)
     threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()

@@ -138,7 +138,7 @@ class Presence(threading.Thread):
             self._ended.wait(REPORT_SECONDS)
 
     def trouble(self) -> str | None:
-        """Says what hangs in this process; None if nothing does. A MongoDB that is away is no reason to
+        """Says what hangs in this process; None if nothing does. A MongoDB that is away is not a reason to
         restart it."""
         age = monotonic() - self._turned_at
         return f"the process has not reported for {age:.0f} s" if age > TURN_SECONDS else None

@@ -47,7 +47,7 @@ class _Adjustments(adjustments.Adjustments):  # type: ignore[misc]
     connection_limit = channel_timeout = _NEVER  # `WaitressWorker` closes connections
     outbuf_high_watermark = limits.PENDING_ANSWER_BYTES
     recv_bytes = 16 * 1024
-    clear_untrusted_proxy_headers = False  # `api.forwarded` judges what proxies say
+    clear_untrusted_proxy_headers = False  # `api.auth` judges what proxies say
     log_socket_errors = False
     ident = None
 

@@ -31,7 +31,7 @@ IDLE_SECONDS = 60.0
 UNBLOCK_SECONDS = 0.01
 REVIEW_SECONDS = 0.5
 SHOWN_ORIGINS = 20
-#: After starting so many requests the courier looks for answers and for what has fallen due, and goes on:
+#: After starting this many requests the courier looks for answers and for what has fallen due, and goes on:
 #: while one origin has hundreds to start, what comes for another waits for as long as a few take.
 STARTS_AT_ONCE = 12
 

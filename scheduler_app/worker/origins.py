@@ -12,7 +12,7 @@ from scheduler_app.worker.origin import Load, Origin, Postponed
 
 #: Requests in flight in a worker, of all origins together.
 MAX_IN_FLIGHT = 2_000
-#: An origin has at most one of so many shares of what is left of them (a dynamic threshold, Choudhury and
+#: An origin has at most one of this many shares of what is left of them (a dynamic threshold, Choudhury and
 #: Hahne, 1998): however many origins hang, there is room for the next one.
 SHARES_OF_THE_REST = 8
 #: A schedule leaves one of this many shares of its origin to the others.

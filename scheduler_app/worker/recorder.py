@@ -125,7 +125,7 @@ class Recorder(EssentialThread):
         self._queue.put(results)
 
     def hurry(self) -> None:
-        """An unreachable MongoDB is no longer waited for."""
+        """From now on an unreachable MongoDB is not waited for."""
         self._ended.set()
 
     def stop(self) -> None:

@@ -62,7 +62,7 @@ def headers_for(asked: TaskRequest) -> Mapping[str, Any]:
     """The message's headers: `self.request.headers` in the task."""
     told = {f"scheduler_{name}": value for name, value in _event_facts(asked.event).items()}
     if asked.event.completion_token is not None:
-        # A plain text: what a broker serialises is no class of ours.
+        # A plain text: brokers do not serialise classes of ours.
         told["scheduler_completion_token"] = str(asked.event.completion_token)
     return dict(asked.action.headers) | told
 

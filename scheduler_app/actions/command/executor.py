@@ -150,7 +150,7 @@ def _status_of(told: Mapping[str, Any]) -> int | None:
 
 
 def _error_of(running: Running, told: Mapping[str, Any]) -> str | None:
-    """Why there is no exit status that says it all."""
+    """Why the exit status does not say it all."""
     if running.timed_out:
         return f"the command took longer than {running.timeout_seconds:g} s and was ended"
     if "error" in told:

@@ -81,7 +81,7 @@ def limits_of(settings: Settings) -> Limits:
 
 #: Kept of the beginning, and as much of the end.
 KEPT_BYTES = 64 * 1024
-#: Shorter values are no secrets: they stand in any text.
+#: Shorter values do not count as secrets: they stand in any text.
 MIN_SECRET = 4
 
 
@@ -142,7 +142,7 @@ def _without_part(data: bytes, values: list[bytes], *, at_end: bool) -> bytes:
 
 
 def _fitting(data: bytes, *, from_end: bool = False) -> str:
-    """The text, escaped, of which no more is kept than its share: what is no text takes several times its
+    """The text, escaped, of which no more is kept than its share: what is not text takes several times its
     bytes, and all attempts of an event have to fit into one document."""
     shown = visible(data.decode("utf-8", "replace")).encode("utf-8", "replace")
     if len(shown) > KEPT_BYTES:

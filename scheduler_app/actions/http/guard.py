@@ -87,7 +87,7 @@ class Guard:
     address that a socket is about to be opened to, never a name or a spelling: a DNS answer that changes
     between check and use ("rebinding") and an address in octal are both plain numbers by then.
 
-    `allowed_networks` are exceptions that an administrator makes to the table in `special_networks`.
+    `allowed_networks` are exceptions that an administrator makes to `NOT_PUBLIC_V4` and `NOT_PUBLIC_V6`.
     `denied_ports` are refused at every address.
     """
 

@@ -168,7 +168,7 @@ def _check(action: HttpAction, guard: Guard) -> None:
 
 
 def check_ca_bundle(path: str) -> None:
-    """Raises InvalidSetting if CALLBACK_CA_BUNDLE is set and is no file of certificates."""
+    """Raises InvalidSetting if CALLBACK_CA_BUNDLE is set and is not a file of certificates."""
     if not path:
         return
     try:

@@ -80,7 +80,7 @@ def parse_retry_after(value: str, now: datetime) -> float | None:
     return max(0.0, (date - now).total_seconds())
 
 
-#: Shorter values are no secrets: they stand in any text.
+#: Shorter values do not count as secrets: they stand in any text.
 MIN_CHARACTERS = 4
 MIN_BODY_CHARACTERS = 6
 #: The most values of a body that are masked.

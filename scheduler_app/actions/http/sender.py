@@ -234,7 +234,7 @@ class Sender:
     nothing meanwhile: libcurl is told of each socket that is ready, and of nothing else.
 
     `max_connections` is how many idle connections are kept for reuse, and as many again of requests that have
-    credentials, which share none with others (see `connection_pools`). A receiver may close an idle
+    credentials, which share none with others (see `ConnectionPools`). A receiver may close an idle
     connection at the very moment that the next request is written to it; libcurl then sends it again on a new
     connection, whatever its method, if not a byte of an answer had come (`Curl_retry_request`). So a POST
     can reach a receiver twice within one attempt, with the same `Idempotency-Key`, when it read a request on

@@ -3,9 +3,9 @@ confirms.
 
 Above it all is as with any broker: Celery and kombu know the names that `broker.queues` gives.
 
-A quorum queue has no priorities before RabbitMQ 4, and two that are no strict order since. Each lane is a
-queue of its own, therefore. What is due later is in one more: a worker fetches many of these and holds
-them until they are due, while of the others it fetches no more than it can start.
+A quorum queue has no priorities before RabbitMQ 4, and since then two, which are not a strict order. Each
+lane is a queue of its own, therefore. What is due later is in one more: a worker fetches many of these and
+holds them until they are due, while of the others it fetches no more than it can start.
 
 Publishing waits until RabbitMQ has a message safe, and never for long. py-amqp waits for any confirm, for
 ever if need be, and takes it for that of the last message. A server with an alarm (its memory or disk is

@@ -140,7 +140,7 @@ class ResilientChannel(redis.Channel):
     _shared: Any = None
 
     def _brpop_read(self, **options: Any) -> bool:
-        """kombu's own, but that an item which is no message is dropped, and what follows it is read."""
+        """As kombu's own, but an item that is not a message is dropped, and what follows it is read."""
         client = self.client
         try:
             try:

@@ -99,7 +99,7 @@ def _rule(values: Mapping[str, _Values]) -> str:
 
 
 def _numbers(values: _Values) -> tuple[int, ...]:
-    """None if it is no limit."""
+    """The numbers that a field allows; empty where it allows all."""
     return () if values.everything else values.numbers
 
 

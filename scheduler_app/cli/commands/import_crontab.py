@@ -33,7 +33,7 @@ from scheduler_app.domain.command_action import is_own_variable
 #: Beyond these characters a shell may do more than split words.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9 \t._+=@%:,/'\"-]+")
 _SHELLS: Final = frozenset(("/bin/sh", "/usr/bin/sh", "sh"))
-#: First words that are no program's name: what POSIX builds into a shell, and its reserved words.
+#: First words that are not the name of a program: what POSIX builds into a shell, and its reserved words.
 _SHELL_WORDS: Final = (
     *(":", ".", "alias", "bg", "break", "case", "cd", "command", "continue", "do", "done", "elif", "else"),
     *("esac", "eval", "exec", "exit", "export", "fc", "fg", "fi", "for", "getopts", "hash", "if", "in"),

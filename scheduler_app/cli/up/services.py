@@ -149,7 +149,7 @@ UP_DEFAULTS = {
 
 
 def up_defaults(settings: Settings) -> dict[str, str]:
-    """Returns the `DEFAULTS` that nothing overrides. An empty environment variable overrides them, too."""
+    """Returns the `UP_DEFAULTS` that nothing overrides. An empty environment variable overrides them, too."""
     # The services write to a pipe, so they cannot see that their lines end up on a terminal.
     values = UP_DEFAULTS | ({"LOG_FORMAT": "text"} if sys.stdout.isatty() else {})
     return {

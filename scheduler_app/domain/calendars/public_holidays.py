@@ -18,7 +18,7 @@ from scheduler_app.domain.errors import InvalidField
 FIRST_YEAR: Final = 1970
 LAST_YEAR: Final = 2100
 _SHOWN: Final = 12
-#: The library's category of working days, which are no holidays.
+#: The library's category of working days, which are not holidays.
 _WORKDAYS: Final = "workday"
 _YEARS_KEPT: Final = 4_096
 

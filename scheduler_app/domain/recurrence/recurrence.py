@@ -154,7 +154,7 @@ class Recurrence:
 
     @property
     def description(self) -> str:
-        """The recurrence in plain English; a rule that there are no words for is quoted."""
+        """The recurrence in plain English; a rule without words for it is quoted."""
         from scheduler_app.domain.recurrence.description.sentences import describe
 
         # A DTSTART that was not given is the second after the creation.

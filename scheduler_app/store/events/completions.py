@@ -122,7 +122,7 @@ class Completions:
             return None
 
     def tell(self, awaited: AwaitedEvent, ended: CompletionOutcome) -> bool:
-        """Writes what was said of an event; False where it is no longer as it was read."""
+        """Writes what was said of an event; False where it has changed since it was read."""
         now = ended.report.at
         which: Document = {
             "_id": awaited.event_id,

@@ -175,7 +175,7 @@ class Events:
         """The ids and states of the schedule's last events that ended in success or in error, newest first by
         their run times, within `after` (exclusive) and `until`. Raises a STORE_FAULT, also where it takes
         too long to find them behind what is unfinished."""
-        # A list matches for one of its items, and is no state.
+        # A list matches for one of its items, and is not a state.
         ended = {"$in": [State.COMPLETED.value, State.ERROR.value], "$not": {"$type": "array"}}
         times = {"$lte": until} | ({} if after is None else {"$gt": after})
         rows = self._events.find(

@@ -125,7 +125,7 @@ def read_owed_notification(value: Any, name: str) -> OwedNotification:
 
 
 def owed_notification_document(owed: OwedNotification) -> dict[str, Any]:
-    """What `read_owed` reads."""
+    """What `read_owed_notification` reads."""
     document = {
         "when": owed.when.value,
         "since": owed.since,

@@ -207,7 +207,7 @@ class Outbox:
     def _readable(self, rows: Iterable[Document]) -> list[DueEvent]:
         found = []
         for row in rows:
-            # The other fields are checked where they are needed. An id that is no text fits into no
+            # The other fields are checked where they are needed. An id that is not text fits into no
             # message; a list of dates is found like a date, and has no place in the order.
             if not isinstance(row["_id"], str):
                 set_event_aside(self._events, row["_id"], Corrupt("_id is no text"))

@@ -221,7 +221,7 @@ WITHOUT_REQUEST = {
 
 
 def without_request(row: Document) -> Document:
-    """Returns a row that was fetched without `UNREAD` so that it can be read as a schedule."""
+    """Returns a row that was fetched by `WITHOUT_REQUEST` so that it can be read as a schedule."""
     action = row.get("action")
     if not isinstance(action, dict) or type(action.get("type")) is not str:
         return row

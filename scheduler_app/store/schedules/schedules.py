@@ -261,7 +261,7 @@ class Schedules:
             raised = [*change, {"$set": {"version": RAISED}}]
             row = self._schedules.find_one_and_update(which, raised, left)
         except REJECTED:
-            # A version that is no number cannot rise. The schedule is deleted, whatever else is wrong with
+            # A version that is not a number cannot rise. The schedule is deleted, whatever else is wrong with
             # it.
             row = self._schedules.find_one_and_update(which, change, left)
         return _last_revision(row) if row else None

@@ -182,7 +182,7 @@ def read_jitter(row: Mapping[str, Any]) -> float:
 
 
 def calendar_use_document(use: CalendarUse | None) -> Document:
-    """The fields that `read_use` reads; None if no calendar is observed."""
+    """The fields that `read_calendar_use` reads; None if no calendar is observed."""
     return {
         "calendar": use and use.name,
         "on_holiday": use and use.on_holiday,

@@ -36,7 +36,8 @@ from scheduler_app.usecases.deeds.named_destinations import (
     destination_deleted_error,
 )
 
-#: A count is used for so long, and for so many times the time that it took: counting takes 2 % of a thread.
+#: How long a count is used: at least this, and this many times as long as counting took, which is then 2 %
+#: of a thread.
 COUNT_LEAST_SECONDS = 1.0
 COUNT_TIMES_ITS_COST = 50
 #: Tenants whose counts are kept; with more of them all counts are dropped.
@@ -359,7 +360,7 @@ class MessageService:
             schedule_id="",
             revision=1,
             run_time=instant,
-            # A time that has passed is no lateness of ours.
+            # A time that had passed already does not count as late.
             due_at=max(instant, now),
             due_since=now if message.lateness.judges and instant < now else None,
             kind=Kind.MESSAGE,

@@ -292,7 +292,7 @@ class Dispatch:
         """Dispatches those of the given events that are due within the horizon, before the next tick.
 
         `urgent`: a person asked for them this moment; more than a batch of them is bulk, and waits its turn.
-        Returns how many went out: what there is no room for is left to beat. Raises as `dispatch_page`.
+        Returns how many went out: those without room are left to beat. Raises as `dispatch_page`.
         """
         until = now + self._horizon
         by_queue: dict[str, list[DueEvent]] = {}

@@ -165,7 +165,7 @@ def _spans(events: Sequence[DueEvent], now: datetime) -> Iterator[list[DueEvent]
 
 def _shared_and_busy(span: list[DueEvent]) -> tuple[list[DueEvent], list[list[DueEvent]]]:
     """The events that share batches, and those of each busy origin: how long a worker needs for its events,
-    and whether their claim succeeds, is no matter of the others."""
+    and whether their claim succeeds, does not concern the others."""
     if len(span) < EVENTS_OF_A_BUSY_ORIGIN:
         return span, []
     by_origin: dict[str, list[DueEvent]] = {}
@@ -241,7 +241,7 @@ def select(waiting: WaitingEvents, now: datetime, until: datetime, room: Room) -
     Raises a STORE_FAULT.
     """
     stale = now - FRESH_FOR
-    # A backlog that there is no room for is not even read.
+    # A backlog without room for it is not even read.
     found = waiting(until, limit=CANDIDATES, after=None if room.late else stale)
     full = len(found) == CANDIDATES
     if full:

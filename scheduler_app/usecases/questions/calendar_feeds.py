@@ -26,7 +26,7 @@ log = get_logger(__name__)
 MAX_SCHEDULES: Final = 500
 MAX_PAST: Final = 500
 MAX_PAST_OF_ONE: Final = 100
-#: Where no rule says it, a schedule's occurrences of the next year are written one by one, so many at most.
+#: Where no rule says it, a schedule's occurrences of the next year are written one by one, up to a number.
 AHEAD: Final = timedelta(days=366)
 MAX_INSTANTS: Final = 100
 MAX_INSTANTS_OF_ONE: Final = 1_000
@@ -72,7 +72,7 @@ class CalendarFeedService:
         log.info("calendar_feed.deleted", message="A calendar feed was deleted", feed_id=feed_id)
 
     def opened(self, token: str) -> CalendarFeed | None:
-        """The feed whose token that is; None if it is no feed's."""
+        """The feed whose token that is; None if no feed has it."""
         feed = self.store.calendar_feeds.find(feed_of(token))
         return feed if feed is not None and feed.opened_by(token) else None
 

@@ -37,7 +37,7 @@ class ScheduleQuestions:
         return self.store.schedules.count(tenant, most=most, **choice)
 
     def check_known(self, schedule_id: WholeId) -> None:
-        """Raises NotFound where there is no such schedule, and was none."""
+        """Raises NotFound for a schedule that does not exist and never did."""
         if not self.store.schedules.exists(schedule_id):
             raise NotFound(f"there is no schedule {name_of(schedule_id)}")
 

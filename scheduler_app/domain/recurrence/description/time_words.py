@@ -37,7 +37,7 @@ class TimesOfDay:
 
     @classmethod
     def of(cls, times: Collection[int]) -> "TimesOfDay | None":
-        """Those that are exactly these seconds of the day; None if they are no such product."""
+        """Those that are exactly these seconds of the day; None if they are not such a product."""
         hours = tuple(sorted({time // 3600 for time in times}))
         minutes = tuple(sorted({time // 60 % 60 for time in times}))
         found = cls(hours, minutes, tuple(sorted({time % 60 for time in times})))
@@ -210,7 +210,7 @@ class PickedPositions(NamedTuple):
 
 
 def picked_positions(rule: Rule, times: TimesOfDay) -> PickedPositions | None:
-    """The positions of a calendar rule as days and times; None if they are no product of the two."""
+    """The positions of a calendar rule as days and times; None if they are not a product of the two."""
     positions = rule.by_set_pos
     if not positions:
         return PickedPositions((), times)

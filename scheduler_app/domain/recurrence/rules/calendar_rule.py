@@ -134,7 +134,7 @@ class CalendarRule:
         if min(map(abs, self.rule.by_set_pos)) > total:
             return []
         days = members(chosen, base)
-        # Where gaps are skipped, readings in them are no members of the set and hold no position.
+        # Where gaps are skipped, readings in them are not members of the set and hold no position.
         missing = self._in_gaps(days) if self.skip_gap and not self.zone.fixed else []
         total -= sum(end - start for start, end in missing)
         found = set()

@@ -201,7 +201,7 @@ def month_days(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     position = tokens.skip(position + every, "the")
     if tokens.text(position) in ("day", "days"):
         if every:
-            return None  # "every day 9" is no day of the month
+            return None  # "every day 9" is not a day of the month
         numbers = several(tokens, position + 1, number)
         if numbers is None or not all(1 <= day <= 31 for day in numbers[0]):
             return None

@@ -233,7 +233,7 @@ def repeated_times(bag: ClauseBag, moment: PhraseContext) -> Translation:
 
 
 def _hours(past: PastHourClause, step: RepeatClause) -> RepeatClause:
-    """So many hours; every 3 hours at :20 goes by the clock, from 0:20 on."""
+    """A step of whole hours; every 3 hours at :20 goes by the clock, from 0:20 on."""
     hours, rest = divmod(step.count * SECONDS_OF[step.unit], 3_600)
     if rest or (hours > 1 and past.of_every_hour and not past.of_the_hour):
         raise PhraseRefused("minutes past the hour need “every hour”")
