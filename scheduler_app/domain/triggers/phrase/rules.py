@@ -326,11 +326,11 @@ def ordinal(found: NthClause, unit: str, months: tuple[int, ...], moment: Phrase
                 raise PhraseRefused(f"a year has no day {number}")
             rules.append(DayRule("YEARLY", (("BYYEARDAY", str(number)),)))
             continue
-        # What some month has, and what every month has.
-        most, surely = (31, 28) if what == DAY else (23, 20) if isinstance(what, str) else (5, 4)
+        # What a month has at most, and at least.
+        most, least = (31, 28) if what == DAY else (23, 20) if isinstance(what, str) else (5, 4)
         if abs(number) > most:
             raise PhraseRefused(f"no month has so many of them ({number})")
-        if unit in ("quarter", "year") and not months and abs(number) > surely:
+        if unit in ("quarter", "year") and not months and abs(number) > least:
             raise PhraseRefused(
                 "so far from the edge of a quarter or a year nothing can be counted; name the month"
             )
