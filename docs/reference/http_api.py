@@ -11,8 +11,8 @@ from typing import Any
 
 from scheduler_app.api.factory import specification
 from scheduler_app.api.routes.documentation import apply_schema
-from scheduler_app.api.wire.schedule_fields import SCHEDULE_FIELDS
 from scheduler_app.config import Settings
+from scheduler_app.domain.resources.schedule import SCHEDULE as SCHEDULE_TABLE
 
 Node = dict[str, Any]
 
@@ -61,12 +61,12 @@ def _schedule_fields() -> Iterator[str]:
     yield "## Fields of a schedule\n"
     yield from _table(
         ("field", "default", "meaning"),
-        [(f"`{row.name}`", row.default or "", row.meaning) for row in SCHEDULE_FIELDS if row.input],
+        [(f"`{row.name}`", row.default or "", row.meaning) for row in SCHEDULE_TABLE if row.given],
     )
     yield "Answers show the fields above but `sealed`, with secrets masked, and besides:\n"
     yield from _table(
         ("field", "meaning"),
-        [(f"`{row.name}`", row.meaning) for row in SCHEDULE_FIELDS if row.input is None],
+        [(f"`{row.name}`", row.meaning) for row in SCHEDULE_TABLE if not row.given],
     )
 
 
