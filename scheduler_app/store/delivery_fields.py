@@ -44,7 +44,7 @@ class DeliveryFields(NamedTuple):
 def delivery_document(retry: RetryPolicy, timeout_seconds: float, success: Codes) -> Document:
     """The fields that `read_delivery` reads. Documents share them, and they are never changed."""
     return {
-        "retry": _RETRY.document(retry),
+        "retry": _without_none(_RETRY.document(retry)),
         "timeout_seconds": timeout_seconds,
         "success": list(success.written),
     }
@@ -97,7 +97,11 @@ def lateness_document(lateness: Lateness) -> Document | None:
     """What `read_lateness` reads; None for what a document without the field means."""
     if lateness == _NEVER_LATE:
         return None
-    return {key: value for key, value in _LATENESS.document(lateness).items() if value is not None}
+    return _without_none(_LATENESS.document(lateness))
+
+
+def _without_none(document: Document) -> Document:
+    return {key: value for key, value in document.items() if value is not None}
 
 
 def read_lateness(value: Any) -> Lateness:
