@@ -88,8 +88,8 @@ def read_pause(value: Any) -> Pause | None:
     )
 
 
-#: The fields that most schedules have not.
-_SPARSE = RowCodec(Schedule, (row for row in SCHEDULE if row.sparse))
+#: The fields that most schedules have not, but for those of their policies for retries and late events.
+_SPARSE = RowCodec(Schedule, (row for row in SCHEDULE if row.sparse and row.path == row.key))
 
 #: Of a document without sealed parts and without a destination; `DESTINATION_VERSION` is the newest that is
 #: read.
