@@ -66,7 +66,6 @@ class DestinationFields(TypedDict, total=False):
         "sent for `open_seconds`; then one probe at a time",
     ]
     paused: Annotated[bool, "Nothing is sent; what is due waits until it is resumed"]
-    note: Annotated[str | None, "What people should know of it, in up to 500 characters"]
     queue: Annotated[
         str | None, "Which workers send what comes here, where the schedule or message names no queue"
     ]
@@ -120,8 +119,6 @@ class DestinationValues(Record):
     breaker: Mapping[str, float] | None = None
     #: Nothing is sent; what is due waits until it is resumed
     paused: bool | None = None
-    #: What people should know of it, in up to 500 characters
-    note: str | None = None
     #: Which workers send what comes here, where the schedule or message names no queue
     queue: str | None = None
     #: How many times it was edited, from 1

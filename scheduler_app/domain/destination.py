@@ -95,8 +95,6 @@ class Destination(RetryOverride):
     concurrency: int | None = None
     breaker: Breaker | None = None
     paused: bool = False
-    note: str | None = None
-    """What people should know of it."""
     queue: str | None = None
     """Which workers send what comes here, where the schedule or message names no queue of its own."""
     deleting: bool = False
@@ -201,7 +199,6 @@ class DestinationDraft(RetryDraft):
     concurrency: int | NotGiven | None = NOT_GIVEN
     breaker: Breaker | NotGiven | None = NOT_GIVEN
     paused: bool | NotGiven = NOT_GIVEN
-    note: str | NotGiven | None = NOT_GIVEN
     queue: str | NotGiven | None = NOT_GIVEN
 
     def destination(

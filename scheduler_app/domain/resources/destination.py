@@ -111,12 +111,6 @@ LIMITS = (
         name="paused", type=Flag(), meaning="Nothing is sent; what is due waits until it is resumed"
     ),
     ResourceField(
-        name="note",
-        type=Text(1, 500, visible=True),
-        meaning="What people should know of it, in up to 500 characters",
-        null=Null.ALWAYS,
-    ),
-    ResourceField(
         name="queue",
         type=Name("queue"),
         meaning="Which workers send what comes here, where the schedule or message names no queue",
