@@ -48,9 +48,6 @@ class DestinationFields(TypedDict, total=False):
         'For all that come here: the statuses after which an attempt is retried: numbers, `"5xx"`, '
         '`"500-504"`',
     ]
-    retry_backoff_factor: Annotated[
-        float | None, "For all that come here: by what each delay is longer than the one before, 1 to 10"
-    ]
     success_codes: Annotated[
         Sequence[int | str] | None,
         "For all that come here: the statuses that complete an event, given as `retry_codes` are",
@@ -107,8 +104,6 @@ class DestinationValues(Record):
     #: For all that come here: the statuses after which an attempt is retried: numbers, `"5xx"`,
     #: `"500-504"`
     retry_codes: tuple[int | str, ...] | None = None
-    #: For all that come here: by what each delay is longer than the one before, 1 to 10
-    retry_backoff_factor: float | None = None
     #: For all that come here: the statuses that complete an event, given as `retry_codes` are
     success_codes: tuple[int | str, ...] | None = None
     #: For all that come here: how long the whole answer may take, up to 300 seconds

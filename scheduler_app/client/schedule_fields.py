@@ -126,7 +126,6 @@ class NewScheduleFields(TriggerFields, total=False):
     retry_codes: Annotated[
         Sequence[int | str], 'The statuses after which an attempt is retried: numbers, `"5xx"`, `"500-504"`'
     ]
-    retry_backoff_factor: Annotated[float, "By what each delay is longer than the one before, 1 to 10"]
     timeout_seconds: Annotated[float, "How long the whole answer may take, up to 300 seconds"]
     success_codes: Annotated[
         Sequence[int | str], "The statuses that complete an event, given as `retry_codes` are"
@@ -299,8 +298,6 @@ class ScheduleValues(Record):
     retry_backoff_max_seconds: float | None = None
     #: The statuses after which an attempt is retried: numbers, `"5xx"`, `"500-504"`
     retry_codes: tuple[int | str, ...] | None = None
-    #: By what each delay is longer than the one before, 1 to 10
-    retry_backoff_factor: float | None = None
     #: How long the whole answer may take, up to 300 seconds
     timeout_seconds: float | None = None
     #: The statuses that complete an event, given as `retry_codes` are

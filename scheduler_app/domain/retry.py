@@ -67,8 +67,6 @@ class RetryPolicy:
     backoff_seconds: float = DEFAULT_BACKOFF_SECONDS
     backoff_max_seconds: float = DEFAULT_BACKOFF_MAX_SECONDS
     codes: Codes = RETRY_CODES
-    backoff_factor: float = 2.0
-    """By what each delay is longer than the one before."""
 
     def changed_by(self, said: "RetryDraft | RetryOverride") -> "RetryPolicy":
         """The policy with what `said` says of it."""
@@ -78,8 +76,7 @@ class RetryPolicy:
 
     def ceiling(self, attempt: int) -> float:
         """The longest delay after attempt number `attempt` (from 1): exponential, capped."""
-        growth = self.backoff_factor ** min(attempt - 1, 64)
-        return min(self.backoff_seconds * growth, self.backoff_max_seconds)
+        return min(self.backoff_seconds * 2.0 ** min(attempt - 1, 64), self.backoff_max_seconds)
 
     def delay(
         self,
@@ -116,7 +113,6 @@ class RetryOverride:
     backoff_seconds: float | None = None
     backoff_max_seconds: float | None = None
     retry_codes: Codes | None = None
-    backoff_factor: float | None = None
 
     def overridden(self, policy: RetryPolicy) -> RetryPolicy:
         """The policy that holds for what has `policy` itself."""
@@ -133,7 +129,6 @@ class RetryDraft:
     backoff_seconds: float | NotGiven | None = NOT_GIVEN
     backoff_max_seconds: float | NotGiven | None = NOT_GIVEN
     retry_codes: Codes | NotGiven | None = NOT_GIVEN
-    backoff_factor: float | NotGiven | None = NOT_GIVEN
 
     def new_retry(self, max_retries: int) -> RetryPolicy:
         """The policy of something new; `max_retries` is for a draft that names none. Of the two delays, the

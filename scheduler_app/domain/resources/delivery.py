@@ -145,16 +145,6 @@ RETRY = (
         default='`[408, 425, 429, "5xx"]`',
         at="retry.codes",
     ),
-    ResourceField(
-        name="retry_backoff_factor",
-        type=Number(1, 10),
-        meaning="By what each delay is longer than the one before, 1 to 10",
-        default="2",
-        draft="backoff_factor",
-        at="retry.backoff_factor",
-        sparse=True,
-        quiet=True,
-    ),
 )
 
 TIMEOUT = ResourceField(

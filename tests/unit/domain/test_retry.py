@@ -14,11 +14,6 @@ def test_delays_double_up_to_their_cap_and_are_drawn_from_the_upper_half() -> No
     assert highest == [1, 2, 4, 8, 10, 10]
 
 
-def test_delays_grow_by_the_factor_of_their_policy() -> None:
-    policy = RetryPolicy(backoff_seconds=1, backoff_max_seconds=100, backoff_factor=3)
-    assert [policy.delay(attempt, draw=lambda: 1.0) for attempt in range(1, 5)] == [1, 3, 9, 27]
-
-
 def test_a_receiver_may_ask_for_more_patience_but_not_for_less_nor_for_ever() -> None:
     policy = RetryPolicy(backoff_seconds=4)
     assert policy.delay(1, retry_after=30, draw=lambda: 0.0) == 30

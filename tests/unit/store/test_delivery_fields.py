@@ -36,9 +36,3 @@ def test_what_is_kept_has_a_bound() -> None:
     before = len(delivery_fields._read)
     assert read_delivery(document() | {"success": many}).success == Codes(tuple(many))
     assert len(delivery_fields._read) == before
-
-
-def test_a_policy_without_a_factor_is_that_of_an_older_release_and_another_factor_is_kept() -> None:
-    assert "backoff_factor" not in document()
-    assert read_delivery(document()).retry.backoff_factor == 2
-    assert read_delivery(document(backoff_factor=3.5)).retry.backoff_factor == 3.5
