@@ -86,7 +86,7 @@ class BreakerInput(InputSchema):
         return Breaker(**data)
 
 
-_INPUTS = {"auth": AuthInput, "breaker": BreakerInput}
+_INPUTS = {"auth": lambda: fields.Nested(AuthInput), "breaker": lambda: fields.Nested(BreakerInput)}
 
 
 class DestinationChange(InputSchema):
@@ -166,9 +166,12 @@ class FlowOutput(OutputSchema):
     last_answers = fields.List(fields.Nested(AnswerOutput), required=True)
 
 
+_OUTPUTS = {"auth": lambda: fields.Nested(AuthOutput), "breaker": lambda: fields.Nested(BreakerOutput)}
+
+
 class _StoredDestination(OutputSchema):
     class Meta(OutputSchema.Meta):
-        include = output_fields(DESTINATION, {"auth": AuthOutput, "breaker": BreakerOutput})
+        include = output_fields(DESTINATION, _OUTPUTS)
 
 
 class DestinationOutput(_StoredDestination):

@@ -28,8 +28,9 @@ from scheduler_app.domain.resources.fields import FieldType, Null, ResourceField
 from scheduler_app.json_boolean import JsonBoolean
 
 AnyField = Field[Any]
-#: The schemas of the objects that tables name.
-Schemas = Mapping[str, Any]
+#: What makes the fields of the objects that tables name.
+Objects = Mapping[str, Callable[[], AnyField]]
+_NONE: Objects = MappingProxyType({})
 _NAMES: Mapping[str, Callable[..., AnyField]] = {
     "schedule": ScheduleId,
     "message": MessageId,
@@ -39,21 +40,21 @@ _NAMES: Mapping[str, Callable[..., AnyField]] = {
 }
 
 
-def edit_fields(rows: Iterable[ResourceField], schemas: Schemas | None = None) -> dict[str, AnyField]:
+def edit_fields(rows: Iterable[ResourceField], objects: Objects = _NONE) -> dict[str, AnyField]:
     """How an edit takes the fields."""
     return {
         row.name: _described(
-            _input(row.type, schemas or {}), row, row.edit_meaning, null=row.null is not Null.NEVER
+            _input(row.type, objects), row, row.edit_meaning, null=row.null is not Null.NEVER
         )
         for row in rows
         if row.given
     }
 
 
-def new_fields(rows: Iterable[ResourceField], schemas: Schemas | None = None) -> dict[str, AnyField]:
+def new_fields(rows: Iterable[ResourceField], objects: Objects = _NONE) -> dict[str, AnyField]:
     """How something new takes the fields."""
     found = {
-        row.name: _described(_input(row.new_type or row.type, schemas or {}), row, null=_is_null_taken(row))
+        row.name: _described(_input(row.new_type or row.type, objects), row, null=_is_null_taken(row))
         for row in rows
         if row.given
     }
@@ -66,18 +67,18 @@ def new_fields(rows: Iterable[ResourceField], schemas: Schemas | None = None) ->
 def preview_fields(rows: Iterable[ResourceField]) -> dict[str, AnyField]:
     """How a preview takes the fields."""
     return {
-        row.name: _described(_input(row.type, {}), row, row.preview_meaning, null=_is_null_taken(row))
+        row.name: _described(_input(row.type, _NONE), row, row.preview_meaning, null=_is_null_taken(row))
         for row in rows
         if row.previewed
     }
 
 
-def output_fields(rows: Iterable[ResourceField], schemas: Schemas | None = None) -> dict[str, AnyField]:
+def output_fields(rows: Iterable[ResourceField], objects: Objects = _NONE) -> dict[str, AnyField]:
     """How answers show the fields."""
     found = {}
     for row in rows:
         if row.shown:
-            field = found[row.name] = _output(row.type, schemas or {})
+            field = found[row.name] = _output(row.type, objects)
             field.required = row.always_shown
             field.metadata = {"description": row.shown_meaning or row.meaning}
             if row.shown_words:
@@ -97,7 +98,7 @@ def _described(field: AnyField, row: ResourceField, meaning: str | None = None, 
     return field
 
 
-def _input(kind: FieldType, schemas: Schemas) -> AnyField:
+def _input(kind: FieldType, objects: Objects) -> AnyField:
     match kind:
         case types.Text():
             checks: list[Any] = []
@@ -129,14 +130,14 @@ def _input(kind: FieldType, schemas: Schemas) -> AnyField:
         case types.Pairs():
             return Headers(validate=validate.Length(max=kind.most))
         case types.ListOf():
-            return BoundedList(_input(kind.item, schemas), validate=validate.Length(kind.least, kind.most))
+            return BoundedList(_input(kind.item, objects), validate=validate.Length(kind.least, kind.most))
         case types.Json():
             return fields.Raw()
         case types.Object():
-            return fields.Nested(schemas[kind.schema])
+            return objects[kind.name]()
 
 
-def _output(kind: FieldType, schemas: Schemas) -> AnyField:
+def _output(kind: FieldType, objects: Objects) -> AnyField:
     match kind:
         case types.Number():
             return fields.Float()
@@ -151,11 +152,11 @@ def _output(kind: FieldType, schemas: Schemas) -> AnyField:
         case types.Pairs():
             return fields.Dict(keys=fields.String(), values=fields.String())
         case types.ListOf():
-            return fields.List(_output(kind.item, schemas))
+            return fields.List(_output(kind.item, objects))
         case types.Json():
             return fields.Raw()
         case types.Object():
-            return fields.Nested(schemas[kind.schema])
+            return objects[kind.name]()
         case _:
             return fields.String()
 

@@ -129,7 +129,11 @@ class LastRunOutput(OmitNone):
 
 
 _INPUTS = {"action": ActionInput}
-_OUTPUTS = {"action": ActionOutput, "next_run": NextRunOutput, "last_run": LastRunOutput}
+_OUTPUTS = {
+    "action": ActionOutput,
+    "next_run": lambda: fields.Nested(NextRunOutput),
+    "last_run": lambda: fields.Nested(LastRunOutput),
+}
 
 #: What PUT takes.
 EDIT_FIELDS = edit_fields(SCHEDULE, _INPUTS)

@@ -168,6 +168,9 @@ def _objects(spec: Node) -> Iterator[str]:
 
 def _object(name: str, schemas: Node) -> Iterator[str]:
     schema = schemas[name]
+    if "oneOf" in schema:
+        yield f"By its `{schema['discriminator']['propertyName']}`: {_type(schema)}.\n"
+        return
     properties, required = schema["properties"], schema.get("required", ())
     if name in GIVEN:
         needed = ", ".join(f"`{each}`" for each in required) or "none"
@@ -237,8 +240,8 @@ def _type(schema: Node) -> str:
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[-1]
         return f"[{name}](#{name.lower()})"
-    if "anyOf" in schema:
-        return " or ".join(_type(each) for each in schema["anyOf"])
+    if alternatives := schema.get("anyOf") or ("discriminator" in schema and schema["oneOf"]):
+        return " or ".join(_type(each) for each in alternatives)
     kinds = schema.get("type", "any value")
     text = " or ".join(kinds) if isinstance(kinds, list) else kinds
     if "items" in schema:

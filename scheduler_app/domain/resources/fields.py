@@ -111,9 +111,9 @@ class Json:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """An object whose own fields the API's schema of that name has."""
+    """An object of that name, whose own fields a schema of the API has."""
 
-    schema: str
+    name: str
     values: Literal["object", "str", "float"] = "object"
 
 
