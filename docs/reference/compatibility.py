@@ -219,8 +219,8 @@ def _resolved(document: Node, node: Node) -> Node:
 
 
 def _united(document: Node, node: Node) -> Node:
-    """As `_resolved`; of alternatives that a discriminator tells apart, one schema with the fields of all, as a
-    release before described them."""
+    """As `_resolved`; of alternatives that a discriminator tells apart, one schema with the fields of all, as
+    a release before described them."""
     node = _resolved(document, node)
     if "discriminator" not in node:
         return node
