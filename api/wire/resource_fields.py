@@ -24,7 +24,7 @@ from scheduler_app.api.wire.field_types import (
     check_visible,
 )
 from scheduler_app.domain.resources import fields as types
-from scheduler_app.domain.resources.fields import FieldType, Null, ResourceField, value_at
+from scheduler_app.domain.resources.fields import FieldType, Null, ResourceField
 from scheduler_app.json_boolean import JsonBoolean
 
 AnyField = Field[Any]
@@ -195,8 +195,14 @@ def shows(rows: Iterable[ResourceField], otherwise: Mapping[str, Show], prefix: 
 
 
 def _shown_at(path: str) -> Show:
+    names = path.split(".")
+
     def show(it: Any) -> object:
-        value = value_at(it, path)
+        value = it
+        for name in names:
+            if value is None:  # a schedule without a calendar, a pause or a signature
+                return None
+            value = getattr(value, name)
         if isinstance(value, tuple):
             return list(value)
         return value.value if isinstance(value, Enum) else value

@@ -31,23 +31,32 @@ class RowCodec:
     """Stores the fields of `rows` as `kind`, a dataclass, has them."""
 
     def __init__(self, kind: type, rows: Iterable[ResourceField]) -> None:
-        self._rows = [(row, row.key, default_at(kind, row.key) if row.sparse else None) for row in rows]
+        self._rows = [
+            (
+                row.key,
+                default_at(kind, row.key) if row.sparse else None,
+                row.sparse or row.null is not Null.NEVER,
+                row.type,
+                row.path,
+            )
+            for row in rows
+        ]
 
     def document(self, holder: object) -> Document:
         """What is stored of `holder`; None for what is left out."""
         return {
             key: _stored(value) if (value := getattr(holder, key)) != default else None
-            for _, key, default in self._rows
+            for key, default, *_ in self._rows
         }
 
     def read(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments with which `kind` is made, without those that are not stored because they are the
         default. Raises Corrupt."""
         found: dict[str, Any] = {}
-        for row, key, _ in self._rows:
+        for key, _, may_be_missing, kind, name in self._rows:
             value = document.get(key)
-            if value is not None or not (row.sparse or row.null is not Null.NEVER):
-                found[key] = read_value(row.type, value, row.path)
+            if value is not None or not may_be_missing:
+                found[key] = read_value(kind, value, name)
         return found
 
 

@@ -7,6 +7,7 @@ Both are plain data. `api/wire/resource_fields.py` makes schemas of them, `store
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum, StrEnum
+from functools import reduce
 from typing import Any, Literal
 
 
@@ -205,17 +206,8 @@ def by_name(rows: Iterable[ResourceField]) -> Mapping[str, ResourceField]:
     return {row.name: row for row in rows}
 
 
-def value_at(resource: object, path: str) -> Any:
-    """What a resource has at a path; None where a part of the path is None."""
-    value = resource
-    for name in path.split("."):
-        if value is not None:
-            value = getattr(value, name)
-    return value
-
-
 def default_at(kind: Any, path: str) -> Any:
     """What a new resource, of this dataclass, has at a path unless something is given."""
-    name, _, rest = path.partition(".")
-    default = next(each.default for each in fields(kind) if each.name == name)
-    return value_at(default, rest) if rest else default
+    name, *others = path.split(".")
+    default: Any = next(each.default for each in fields(kind) if each.name == name)
+    return reduce(getattr, others, default)
