@@ -34,9 +34,9 @@ LEAST_WAIT = 0.1
 _BACKOFF = Number(LEAST_WAIT, MAX_BACKOFF_SECONDS, least_stored=0.0)
 
 CALLBACK_URL = ResourceField(
-    name="callback_url",
-    type=Url(),
-    meaning="The http or https URL to call",
+    "callback_url",
+    Url(),
+    "The http or https URL to call",
     default="this, `destination` or `action` required",
     example="https://example.com/backup",
     draft="url",
@@ -47,32 +47,32 @@ CALLBACK_URL = ResourceField(
 REQUEST = (
     CALLBACK_URL,
     ResourceField(
-        name="destination",
-        type=Name("destination"),
-        meaning="The name of a destination to call, instead of `callback_url`: it says how often and how"
+        "destination",
+        Name("destination"),
+        "The name of a destination to call, instead of `callback_url`: it says how often and how"
         " fast, and what a request needs besides",
         null=Null.ALWAYS,
     ),
     ResourceField(
-        name="path",
-        type=UrlPath(),
-        meaning="The path and query below the destination's URL, such as `/orders?kind=new`",
+        "path",
+        UrlPath(),
+        "The path and query below the destination's URL, such as `/orders?kind=new`",
         default="empty",
         example="/orders",
         shown_meaning=f"The path and query below the destination's URL, with `{MASK}` for the values of the"
         " query",
     ),
     ResourceField(
-        name="method",
-        type=METHOD,
-        meaning="The HTTP method, in capital letters",
+        "method",
+        METHOD,
+        "The HTTP method, in capital letters",
         default=f"the destination's; `{DEFAULT_METHOD}`; with a body `{DEFAULT_METHOD_WITH_BODY}`",
         aliases="http_method verb",
     ),
     ResourceField(
-        name="headers",
-        type=Pairs(MAX_HEADERS),
-        meaning=f"Header names and values, up to {MAX_HEADERS}. Answers mask the values of all but harmless"
+        "headers",
+        Pairs(MAX_HEADERS),
+        f"Header names and values, up to {MAX_HEADERS}. Answers mask the values of all but harmless"
         " names; a mask that is sent back leaves the value as it is while the URL's scheme, host and port"
         " stay the same",
         shown_meaning=f"Header names and values, with `{MASK}` for the values of all but harmless names"
@@ -80,32 +80,32 @@ REQUEST = (
         aliases="header http_headers",
     ),
     ResourceField(
-        name="body",
-        type=Text(invalid="must be text; give a JSON value as json instead"),
-        meaning=f"The body as text, up to {MAX_BODY_BYTES // 1024} KiB; answers mask it",
+        "body",
+        Text(invalid="must be text; give a JSON value as json instead"),
+        f"The body as text, up to {MAX_BODY_BYTES // 1024} KiB; answers mask it",
         null=Null.ALWAYS,
         shown_meaning=f"`{MASK}` where the body was given as text",
     ),
     ResourceField(
-        name="json",
-        type=Json(),
-        meaning="The body as a JSON value, instead of `body`",
+        "json",
+        Json(),
+        "The body as a JSON value, instead of `body`",
         draft="body",
         shown_meaning=f"`{MASK}` where the body was given as JSON",
     ),
     ResourceField(
-        name="body_base64",
-        type=Text(),
-        meaning="The body in base64, for one that is not text, instead of `body`",
+        "body_base64",
+        Text(),
+        "The body in base64, for one that is not text, instead of `body`",
         draft="body",
         shown_meaning=f"`{MASK}` where the body was given in base64",
     ),
 )
 
 QUEUE = ResourceField(
-    name="queue",
-    type=Name("queue"),
-    meaning=f"Which workers deliver its events: those started with `-Q` and this name, of up to {MAX_QUEUE}"
+    "queue",
+    Name("queue"),
+    f"Which workers deliver its events: those started with `-Q` and this name, of up to {MAX_QUEUE}"
     " letters, digits and hyphens",
     default=f"`{CALLBACKS}`; of a command `{COMMANDS}`",
     shown_meaning="Which workers deliver its events",
@@ -113,17 +113,17 @@ QUEUE = ResourceField(
 
 RETRY = (
     ResourceField(
-        name="max_retries",
-        type=Whole(0, MAX_RETRIES),
-        meaning=f"How many attempts may follow the first one, 0 to {MAX_RETRIES}",
+        "max_retries",
+        Whole(0, MAX_RETRIES),
+        f"How many attempts may follow the first one, 0 to {MAX_RETRIES}",
         default="`WORKER_MAX_RETRIES`",
         at="retry.max_retries",
         aliases="retries retry attempts max_attempts retry_count",
     ),
     ResourceField(
-        name="retry_backoff_seconds",
-        type=_BACKOFF,
-        meaning="The delay before the first retry. Each later one doubles it, and each delay is drawn from"
+        "retry_backoff_seconds",
+        _BACKOFF,
+        "The delay before the first retry. Each later one doubles it, and each delay is drawn from"
         " its upper half",
         default=f"{DEFAULT_RETRY.backoff_seconds:g}",
         draft="backoff_seconds",
@@ -131,60 +131,60 @@ RETRY = (
         aliases="backoff retry_delay retry_backoff",
     ),
     ResourceField(
-        name="retry_backoff_max_seconds",
-        type=_BACKOFF,
-        meaning="The longest delay before a retry",
+        "retry_backoff_max_seconds",
+        _BACKOFF,
+        "The longest delay before a retry",
         default=f"{DEFAULT_RETRY.backoff_max_seconds:g}",
         draft="backoff_max_seconds",
         at="retry.backoff_max_seconds",
     ),
     ResourceField(
-        name="retry_codes",
-        type=Statuses(),
-        meaning='The statuses after which an attempt is retried: numbers, `"5xx"`, `"500-504"`',
+        "retry_codes",
+        Statuses(),
+        'The statuses after which an attempt is retried: numbers, `"5xx"`, `"500-504"`',
         default='`[408, 425, 429, "5xx"]`',
         at="retry.codes",
     ),
 )
 
 TIMEOUT = ResourceField(
-    name="timeout_seconds",
-    type=Number(LEAST_WAIT, MAX_TIMEOUT_SECONDS, least_stored=0.001),
-    meaning=f"How long the whole answer may take, up to {MAX_TIMEOUT_SECONDS:g} seconds",
+    "timeout_seconds",
+    Number(LEAST_WAIT, MAX_TIMEOUT_SECONDS, least_stored=0.001),
+    f"How long the whole answer may take, up to {MAX_TIMEOUT_SECONDS:g} seconds",
     default=f"{DEFAULT_TIMEOUT_SECONDS:g}",
     aliases="timeout timeout_ms",
 )
 
 SUCCESS = ResourceField(
-    name="success_codes",
-    type=Statuses(),
-    meaning="The statuses that complete an event, given as `retry_codes` are",
+    "success_codes",
+    Statuses(),
+    "The statuses that complete an event, given as `retry_codes` are",
     default='`["2xx"]`',
     draft="success",
 )
 
 NOTIFIED = (
     ResourceField(
-        name="on_success",
-        type=Name("destination"),
-        meaning="The name of a destination that is told of each event that was completed: by a message with"
+        "on_success",
+        Name("destination"),
+        "The name of a destination that is told of each event that was completed: by a message with"
         " the event, its attempts and the beginning of the answer. A null takes it away",
         null=Null.IN_EDITS,
         shown_meaning="The destination that is told of each event that was completed",
     ),
     ResourceField(
-        name="on_failure",
-        type=Name("destination"),
-        meaning="The name of a destination that is told of each event that ended in error, as `on_success`",
+        "on_failure",
+        Name("destination"),
+        "The name of a destination that is told of each event that ended in error, as `on_success`",
         null=Null.IN_EDITS,
         shown_meaning="The destination that is told of each event that ended in error",
     ),
 )
 
 SIGNING = ResourceField(
-    name="signing",
-    type=Flag(),
-    meaning="Whether callbacks are signed (Standard Webhooks). The answer that generates a secret is the"
+    "signing",
+    Flag(),
+    "Whether callbacks are signed (Standard Webhooks). The answer that generates a secret is the"
     " only one that shows it",
     default="`false`",
     shown_meaning="Whether its callbacks are signed",
@@ -192,17 +192,17 @@ SIGNING = ResourceField(
 )
 
 SIGNING_SINCE = ResourceField(
-    name="signing_since",
-    type=Moment(),
-    meaning="When the signing secret in force was generated",
+    "signing_since",
+    Moment(),
+    "When the signing secret in force was generated",
     at="signing.since",
     given=False,
 )
 
 EXPIRY = ResourceField(
-    name="expire_after_seconds",
-    type=Number(LEAST_SECONDS, MAX_SECONDS),
-    meaning="How long after it was due an event is given up, its retries included; null for never",
+    "expire_after_seconds",
+    Number(LEAST_SECONDS, MAX_SECONDS),
+    "How long after it was due an event is given up, its retries included; null for never",
     at="lateness.expire_after_seconds",
     null=Null.ALWAYS,
     aliases="expire_after expires expires_after ttl deadline",

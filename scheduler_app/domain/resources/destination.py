@@ -32,50 +32,43 @@ def _for_all(row: ResourceField) -> ResourceField:
     return replace(row, at="", null=Null.ALWAYS, meaning=meaning)
 
 
-NAME = ResourceField(
-    name="name", type=Name("destination"), meaning="Its name, in the path", given=False, always_shown=True
-)
+NAME = ResourceField("name", Name("destination"), "Its name, in the path", given=False, always_shown=True)
 
 #: What is sent to it.
 REQUEST = (
     ResourceField(
-        name="url",
-        type=Text(),
-        meaning="The http or https URL to call, with a query where all need one",
-        required=True,
+        "url", Text(), "The http or https URL to call, with a query where all need one", required=True
+    ),
+    ResourceField("method", METHOD, "The method of schedules that give none", null=Null.ALWAYS),
+    ResourceField(
+        "headers",
+        Pairs(MAX_HEADERS),
+        "Sent with every request; a schedule's header of the same name replaces one",
     ),
     ResourceField(
-        name="method", type=METHOD, meaning="The method of schedules that give none", null=Null.ALWAYS
-    ),
-    ResourceField(
-        name="headers",
-        type=Pairs(MAX_HEADERS),
-        meaning="Sent with every request; a schedule's header of the same name replaces one",
-    ),
-    ResourceField(
-        name="auth",
-        type=Object("auth", values="str"),
-        meaning="The credentials of every request: `basic` with `username` and `password`, or `bearer` with"
+        "auth",
+        Object("auth", values="str"),
+        "The credentials of every request: `basic` with `username` and `password`, or `bearer` with"
         " `token`; answers mask them",
         null=Null.ALWAYS,
     ),
     ResourceField(
-        name="allowed_methods",
-        type=ListOf(METHOD, 1, len(METHODS)),
-        meaning="The methods that schedules may use; all of them unless given",
+        "allowed_methods",
+        ListOf(METHOD, 1, len(METHODS)),
+        "The methods that schedules may use; all of them unless given",
     ),
     ResourceField(
-        name="signing",
-        type=Flag(),
-        meaning="Whether requests are signed (Standard Webhooks). The answer that generates a secret is the"
+        "signing",
+        Flag(),
+        "Whether requests are signed (Standard Webhooks). The answer that generates a secret is the"
         " only one that shows it",
         shown_meaning="Whether requests are signed (Standard Webhooks)",
     ),
     SIGNING_SINCE,
     ResourceField(
-        name="signing_secret",
-        type=Text(),
-        meaning="Only in the answer that generated it: a repeated request is answered with a mask",
+        "signing_secret",
+        Text(),
+        "Only in the answer that generated it: a repeated request is answered with a mask",
         given=False,
         computed=True,
     ),
@@ -84,36 +77,32 @@ REQUEST = (
 #: How much of it is sent.
 LIMITS = (
     ResourceField(
-        name="rate_per_second",
-        type=Number(LEAST_RATE, MAX_RATE),
-        meaning="How many requests may start each second, of all workers together",
+        "rate_per_second",
+        Number(LEAST_RATE, MAX_RATE),
+        "How many requests may start each second, of all workers together",
         null=Null.ALWAYS,
     ),
     ResourceField(
-        name="burst",
-        type=Whole(1, MAX_BURST),
-        meaning="How many may start at one instant after a quiet time; 1 unless given",
+        "burst", Whole(1, MAX_BURST), "How many may start at one instant after a quiet time; 1 unless given"
     ),
     ResourceField(
-        name="concurrency",
-        type=Whole(1, MAX_CONCURRENCY),
-        meaning="How many requests may be in flight, of all workers together",
+        "concurrency",
+        Whole(1, MAX_CONCURRENCY),
+        "How many requests may be in flight, of all workers together",
         null=Null.ALWAYS,
     ),
     ResourceField(
-        name="breaker",
-        type=Object("breaker", values="float"),
-        meaning="When to stop calling a receiver that fails, and for how long: after `failures` in a row"
+        "breaker",
+        Object("breaker", values="float"),
+        "When to stop calling a receiver that fails, and for how long: after `failures` in a row"
         " nothing is sent for `open_seconds`; then one probe at a time",
         null=Null.ALWAYS,
     ),
+    ResourceField("paused", Flag(), "Nothing is sent; what is due waits until it is resumed"),
     ResourceField(
-        name="paused", type=Flag(), meaning="Nothing is sent; what is due waits until it is resumed"
-    ),
-    ResourceField(
-        name="queue",
-        type=Name("queue"),
-        meaning="Which workers send what comes here, where the schedule or message names no queue",
+        "queue",
+        Name("queue"),
+        "Which workers send what comes here, where the schedule or message names no queue",
         null=Null.ALWAYS,
     ),
 )
@@ -124,9 +113,9 @@ DESTINATION = (
     *REQUEST,
     *map(_for_all, (*RETRY, SUCCESS, TIMEOUT)),
     *LIMITS,
-    ResourceField(name="version", type=Whole(1), meaning="How many times it was edited, from 1", given=False),
-    ResourceField(name="created_at", type=Moment(), meaning="When it was created", given=False),
-    ResourceField(name="updated_at", type=Moment(), meaning="When it was last edited", given=False),
+    ResourceField("version", Whole(1), "How many times it was edited, from 1", given=False),
+    ResourceField("created_at", Moment(), "When it was created", given=False),
+    ResourceField("updated_at", Moment(), "When it was last edited", given=False),
 )
 #: Every field by its name.
 DESTINATION_FIELDS = by_name(DESTINATION)

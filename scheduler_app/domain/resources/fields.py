@@ -5,7 +5,7 @@ Both are plain data. `api/wire/resource_fields.py` makes schemas of them, `store
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields
 from enum import Enum, StrEnum
 from functools import reduce
 from typing import Any, Literal
@@ -144,7 +144,7 @@ class Null(Enum):
     ALWAYS = "always"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ResourceField:
     """One field of a resource."""
 
@@ -153,6 +153,7 @@ class ResourceField:
     type: FieldType
     meaning: str
     """A sentence without its full stop, for the specification, the client, `--help` and the manual."""
+    _: KW_ONLY
     default: str | None = None
     """What a new resource has when the field is not given, as the manual shows it; None: nothing."""
     example: Any = None

@@ -42,35 +42,31 @@ _MEANINGS = {
 
 #: The fields that a message has as a schedule has them.
 SHARED = tuple(
-    replace(
-        row,
-        meaning=_MEANINGS.get(row.name, row.meaning),
-        shown_meaning=row.shown_meaning or row.meaning,
-    )
+    replace(row, meaning=_MEANINGS.get(row.name, row.meaning), shown_meaning=row.shown_meaning or row.meaning)
     for row in (*REQUEST, QUEUE, *RETRY, TIMEOUT, SUCCESS, *NOTIFIED, EXPIRY, SIGNING)
     if row.name != "json"  # it is a message's payload
 )
 
 TIMING = (
     ResourceField(
-        name="scheduled_at",
-        type=Moment(),
-        meaning="The instant of delivery, with an offset; one that has passed means at once",
+        "scheduled_at",
+        Moment(),
+        "The instant of delivery, with an offset; one that has passed means at once",
         example="2030-01-05T12:00:00Z",
         shown=False,
     ),
     ResourceField(
-        name="delay_seconds",
-        type=Number(0, MAX_DELAY_SECONDS),
-        meaning="The delay from now, in seconds, instead of `scheduled_at`",
+        "delay_seconds",
+        Number(0, MAX_DELAY_SECONDS),
+        "The delay from now, in seconds, instead of `scheduled_at`",
         shown=False,
     ),
 )
 
 EVENT_NAME = ResourceField(
-    name="event_name",
-    type=Text(1, MAX_EVENT_NAME, visible=True),
-    meaning="The subject, which the callback carries as X-Scheduler-Event-Name",
+    "event_name",
+    Text(1, MAX_EVENT_NAME, visible=True),
+    "The subject, which the callback carries as X-Scheduler-Event-Name",
     example="orders.reminder",
     shown_meaning="Its subject; absent if it has none",
 )
@@ -78,25 +74,25 @@ EVENT_NAME = ResourceField(
 #: What is a message's own, and usually differs between the messages of a bulk.
 OWN = (
     ResourceField(
-        name="id",
-        type=Name("message"),
-        meaning="An id of your own: 1 to 128 letters, digits, hyphens and underscores. The same content"
+        "id",
+        Name("message"),
+        "An id of your own: 1 to 128 letters, digits, hyphens and underscores. The same content"
         " under an id that is known is answered as the first time and delivered once; generated unless"
         " given",
         shown=False,
     ),
     EVENT_NAME,
     ResourceField(
-        name="payload",
-        type=Json(),
-        meaning="The body as a JSON value, instead of `body`",
+        "payload",
+        Json(),
+        "The body as a JSON value, instead of `body`",
         draft="body",
         shown_meaning=f"`{MASK}` where the body was given as JSON",
     ),
     ResourceField(
-        name="metadata",
-        type=Pairs(MAX_HEADERS),
-        meaning="Names and values, each of which the callback carries as a header"
+        "metadata",
+        Pairs(MAX_HEADERS),
+        "Names and values, each of which the callback carries as a header"
         f" {METADATA_PREFIX}<name>; answers mask the values",
         shown_meaning=f"The names of its metadata, with `{MASK}` for the values",
     ),

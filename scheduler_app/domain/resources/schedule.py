@@ -67,9 +67,9 @@ STATES = tuple(each.value for each in ScheduleState if each is not ScheduleState
 
 NAMING = (
     ResourceField(
-        name="id",
-        type=Name("schedule"),
-        meaning="An id of your own: 1 to 64 letters, digits and hyphens. The id of a deleted schedule may be"
+        "id",
+        Name("schedule"),
+        "An id of your own: 1 to 64 letters, digits and hyphens. The id of a deleted schedule may be"
         " used again",
         default="generated",
         previewed=True,
@@ -79,19 +79,19 @@ NAMING = (
         preview_meaning="The id that the schedule will have: it decides the jitter",
     ),
     ResourceField(
-        name="name",
-        type=Text(most=MAX_NAME, visible=True),
+        "name",
+        Text(most=MAX_NAME, visible=True),
+        f"What people call it, up to {MAX_NAME} characters",
         new_type=Text(1, MAX_NAME, visible=True),
-        meaning=f"What people call it, up to {MAX_NAME} characters",
         default="required",
         required=True,
         example="Daily Backup",
         aliases="title",
     ),
     ResourceField(
-        name="purpose",
-        type=Text(most=MAX_PURPOSE, visible=True),
-        meaning=f"What it is for, in words for people, up to {MAX_PURPOSE} characters",
+        "purpose",
+        Text(most=MAX_PURPOSE, visible=True),
+        f"What it is for, in words for people, up to {MAX_PURPOSE} characters",
         default="empty",
         sparse=True,
         aliases="notes comment about",
@@ -117,9 +117,9 @@ def _kind_type(field: TriggerField) -> FieldType:
 #: The fields of each trigger kind come from the registry of kinds: a new kind needs no row here.
 KIND_FIELDS = tuple(
     ResourceField(
-        name=field.name,
-        type=_kind_type(field),
-        meaning=field.description,
+        field.name,
+        _kind_type(field),
+        field.description,
         default="exactly one required" if field.name in BY_NAME else None,
         example=field.example,
         draft="trigger",
@@ -131,9 +131,9 @@ KIND_FIELDS = tuple(
 )
 
 TIMEZONE = ResourceField(
-    name="timezone",
-    type=Text(1, MAX_TIMEZONE),
-    meaning="The IANA zone in which times without a zone or an offset are read",
+    "timezone",
+    Text(1, MAX_TIMEZONE),
+    "The IANA zone in which times without a zone or an offset are read",
     default="`UTC`",
     example="Europe/Zurich",
     at="trigger.timezone",
@@ -144,41 +144,37 @@ TIMEZONE = ResourceField(
 TRIGGER = (
     *KIND_FIELDS,
     ResourceField(
-        name="recurrence",
-        type=Text(),
-        meaning="The trigger as an RFC 5545 recurrence with its DTSTART made explicit",
+        "recurrence",
+        Text(),
+        "The trigger as an RFC 5545 recurrence with its DTSTART made explicit",
         given=False,
         computed=True,
     ),
     ResourceField(
-        name="dtstart",
-        type=Moment(),
-        meaning="The instant from which the recurrence counts",
-        given=False,
-        computed=True,
+        "dtstart", Moment(), "The instant from which the recurrence counts", given=False, computed=True
     ),
     TIMEZONE,
     ResourceField(
-        name="gap",
-        type=Word(("shift", "skip")),
-        meaning="What happens to a local time that a clock change leaves out: `shift` fires later by the"
+        "gap",
+        Word(("shift", "skip")),
+        "What happens to a local time that a clock change leaves out: `shift` fires later by the"
         " gap's length, `skip` does not fire",
         default="`shift`",
         at="trigger.gap",
         previewed=True,
     ),
     ResourceField(
-        name="overlap",
-        type=Word(("first", "last")),
-        meaning="Which of the two a local time means that a clock change repeats: the `first` or the `last`",
+        "overlap",
+        Word(("first", "last")),
+        "Which of the two a local time means that a clock change repeats: the `first` or the `last`",
         default="`first`",
         at="trigger.overlap",
         previewed=True,
     ),
     ResourceField(
-        name="calendar",
-        type=Name("calendar"),
-        meaning="The name of a calendar, whose holidays and weekend days the trigger observes",
+        "calendar",
+        Name("calendar"),
+        "The name of a calendar, whose holidays and weekend days the trigger observes",
         example="zurich",
         at="calendar.name",
         previewed=True,
@@ -186,36 +182,30 @@ TRIGGER = (
         aliases="holidays holiday_calendar business_days",
     ),
     ResourceField(
-        name="on_holiday",
-        type=Word(get_args(OnHoliday)),
-        meaning="What an occurrence on a closed day of the calendar does: it is left out (`skip`), or moves"
+        "on_holiday",
+        Word(get_args(OnHoliday)),
+        "What an occurrence on a closed day of the calendar does: it is left out (`skip`), or moves"
         " to the `next` or the `previous` open day at the same time of day, or BYSETPOS and COUNT count open"
         " days alone (`uncounted`)",
         default="as the phrase says; else `skip`",
         at="calendar.on_holiday",
         previewed=True,
     ),
+    ResourceField("description", Text(), "What the trigger says, in words", given=False, computed=True),
     ResourceField(
-        name="description", type=Text(), meaning="What the trigger says, in words", given=False, computed=True
+        "next_run_at", Moment(), "The next occurrence of an active schedule", given=False, computed=True
     ),
     ResourceField(
-        name="next_run_at",
-        type=Moment(),
-        meaning="The next occurrence of an active schedule",
+        "next_run",
+        Object("next_run"),
+        "The next occurrence of an active schedule",
         given=False,
         computed=True,
     ),
     ResourceField(
-        name="next_run",
-        type=Object("next_run"),
-        meaning="The next occurrence of an active schedule",
-        given=False,
-        computed=True,
-    ),
-    ResourceField(
-        name="warnings",
-        type=ListOf(Text()),
-        meaning="What may surprise the person who wrote the trigger",
+        "warnings",
+        ListOf(Text()),
+        "What may surprise the person who wrote the trigger",
         given=False,
         computed=True,
     ),
@@ -223,33 +213,29 @@ TRIGGER = (
 
 ACTION = (
     ResourceField(
-        name="sealed",
-        type=Text(),
-        meaning=f"The encrypted values of an export, which its masks (`{MASK}`) stand for",
+        "sealed",
+        Text(),
+        f"The encrypted values of an export, which its masks (`{MASK}`) stand for",
         shown=False,
     ),
     ResourceField(
-        name="action",
-        type=Object("action"),
-        meaning="What it does instead of an HTTP request, such as"
+        "action",
+        Object("action"),
+        "What it does instead of an HTTP request, such as"
         ' `{"type": "command", "command": ["/opt/jobs/report", "--daily"]}`',
     ),
 )
 
 SIGNING_OVERLAP = ResourceField(
-    name="signing_overlap_until",
-    type=Moment(),
-    meaning="Until when an older secret signs as well",
-    given=False,
-    computed=True,
+    "signing_overlap_until", Moment(), "Until when an older secret signs as well", given=False, computed=True
 )
 
 #: What becomes of events that are late.
 LATENESS = (
     ResourceField(
-        name="catch_up",
-        type=Word(tuple(each.value for each in CatchUp), kind=CatchUp),
-        meaning="Which occurrences are still sent that were missed: `all`; `latest`, the newest one alone;"
+        "catch_up",
+        Word(tuple(each.value for each in CatchUp), kind=CatchUp),
+        "Which occurrences are still sent that were missed: `all`; `latest`, the newest one alone;"
         " `none`. The others expire",
         default="`all`",
         at="lateness.catch_up",
@@ -258,19 +244,18 @@ LATENESS = (
         aliases="catchup misfire misfire_policy missed missed_runs missed_run_policy catch_up_policy",
     ),
     ResourceField(
-        name="catch_up_window_seconds",
-        type=Number(LEAST_SECONDS, MAX_SECONDS),
-        meaning="With `catch_up` `latest`: how late the newest one may still be sent. `all` means all,"
-        " however late",
+        "catch_up_window_seconds",
+        Number(LEAST_SECONDS, MAX_SECONDS),
+        "With `catch_up` `latest`: how late the newest one may still be sent. `all` means all, however late",
         default=f"{DEFAULT_WINDOW_SECONDS:g}",
         at="lateness.window_seconds",
         quiet=True,
         aliases="catchup_window catch_up_window",
     ),
     ResourceField(
-        name="late_after_seconds",
-        type=Number(LEAST_SECONDS, MAX_SECONDS),
-        meaning="How late an occurrence must be to count as missed, for `catch_up`",
+        "late_after_seconds",
+        Number(LEAST_SECONDS, MAX_SECONDS),
+        "How late an occurrence must be to count as missed, for `catch_up`",
         default=f"{DEFAULT_LATE_AFTER_SECONDS:g}",
         at="lateness.late_after_seconds",
         quiet=True,
@@ -282,9 +267,9 @@ LATENESS = (
 #: What becomes of events that fall due while earlier ones are not finished.
 OVERLAP = (
     ResourceField(
-        name="run_overlap",
-        type=Word(get_args(RunOverlap)),
-        meaning="What an occurrence does while an earlier one is not finished: it runs beside it (`allow`),"
+        "run_overlap",
+        Word(get_args(RunOverlap)),
+        "What an occurrence does while an earlier one is not finished: it runs beside it (`allow`),"
         " is left out (`skip`), waits for it (`queue`), or runs and ends the earlier one's retries"
         " (`cancel_earlier`)",
         default="`allow`",
@@ -293,18 +278,18 @@ OVERLAP = (
         aliases="overlap_policy concurrency_policy concurrency",
     ),
     ResourceField(
-        name="overlap_scope",
-        type=Word(get_args(OverlapScope)),
-        meaning="What `skip` and `queue` count as not finished: an `event` with its retries, or only an"
+        "overlap_scope",
+        Word(get_args(OverlapScope)),
+        "What `skip` and `queue` count as not finished: an `event` with its retries, or only an"
         " `attempt` that is running",
         default="`event`",
         sparse=True,
         quiet=True,
     ),
     ResourceField(
-        name="queue_limit",
-        type=Whole(1, MAX_QUEUE_LIMIT),
-        meaning=f"How many occurrences may wait where `run_overlap` is `queue`, 1 to {MAX_QUEUE_LIMIT}; the"
+        "queue_limit",
+        Whole(1, MAX_QUEUE_LIMIT),
+        f"How many occurrences may wait where `run_overlap` is `queue`, 1 to {MAX_QUEUE_LIMIT}; the"
         " others are left out",
         default=f"{DEFAULT_QUEUE_LIMIT}",
         sparse=True,
@@ -312,18 +297,18 @@ OVERLAP = (
         aliases="max_queue queue_size buffer_limit",
     ),
     ResourceField(
-        name="completion",
-        type=Word(get_args(Completion)),
-        meaning="Who says that an event's work is done: the `response` to its request, or the receiver by a"
+        "completion",
+        Word(get_args(Completion)),
+        "Who says that an event's work is done: the `response` to its request, or the receiver by a"
         " `callback` of its own, until which the event is running",
         default="`response`",
         sparse=True,
         quiet=True,
     ),
     ResourceField(
-        name="completion_timeout_seconds",
-        type=Number(LEAST_COMPLETION_TIMEOUT, MAX_COMPLETION_TIMEOUT),
-        meaning="How long an event waits for that callback before its attempt has failed,"
+        "completion_timeout_seconds",
+        Number(LEAST_COMPLETION_TIMEOUT, MAX_COMPLETION_TIMEOUT),
+        "How long an event waits for that callback before its attempt has failed,"
         f" {LEAST_COMPLETION_TIMEOUT:g} to {MAX_COMPLETION_TIMEOUT:g} seconds",
         default=f"{DEFAULT_COMPLETION_TIMEOUT:g}",
         sparse=True,
@@ -333,9 +318,9 @@ OVERLAP = (
 
 JITTER = (
     ResourceField(
-        name="jitter_seconds",
-        type=Number(0, MAX_JITTER_SECONDS),
-        meaning="Each callback falls due up to this many seconds after its occurrence, by a hash of the"
+        "jitter_seconds",
+        Number(0, MAX_JITTER_SECONDS),
+        "Each callback falls due up to this many seconds after its occurrence, by a hash of the"
         " schedule's id and the instant: the same whenever it is asked, and another for each schedule",
         default="0",
         previewed=True,
@@ -343,9 +328,9 @@ JITTER = (
         aliases="jitter spread splay random_delay randomized_delay",
     ),
     ResourceField(
-        name="next_due_at",
-        type=Moment(),
-        meaning="When the callback of `next_run_at` falls due; only of a schedule with jitter",
+        "next_due_at",
+        Moment(),
+        "When the callback of `next_run_at` falls due; only of a schedule with jitter",
         given=False,
         computed=True,
     ),
@@ -356,16 +341,16 @@ TAG = Text(1, MAX_TAG, visible=True)
 #: The state that it is in, and what has become of it.
 LIFECYCLE = (
     ResourceField(
-        name="tags",
-        type=ListOf(TAG, most=MAX_TAGS),
-        meaning=f"Words to find schedules by, up to {MAX_TAGS}",
+        "tags",
+        ListOf(TAG, most=MAX_TAGS),
+        f"Words to find schedules by, up to {MAX_TAGS}",
         default="none",
         aliases="tag labels label",
     ),
     ResourceField(
-        name="state",
-        type=Word(STATES, kind=ScheduleState),
-        meaning="The state to be in. A schedule that is not active may have a `run_at` that has passed; an"
+        "state",
+        Word(STATES, kind=ScheduleState),
+        "The state to be in. A schedule that is not active may have a `run_at` that has passed; an"
         " active one without an occurrence left is finished",
         default="`active`",
         always_shown=True,
@@ -374,58 +359,48 @@ LIFECYCLE = (
         aliases="status enabled disabled active paused",
     ),
     ResourceField(
-        name="reason",
-        type=Text(most=MAX_REASON, visible=True),
-        meaning="Why it is in the state `error`",
+        "reason",
+        Text(most=MAX_REASON, visible=True),
+        "Why it is in the state `error`",
         shown_meaning="Why it is in the state `error`; of one that is paused, `by request` or `failures`",
     ),
     ResourceField(
-        name="note",
-        type=Text(1, MAX_NOTE, visible=True),
-        meaning=f"Why it is paused, in up to {MAX_NOTE} characters; only with the state `paused`",
+        "note",
+        Text(1, MAX_NOTE, visible=True),
+        f"Why it is paused, in up to {MAX_NOTE} characters; only with the state `paused`",
         at="pause.note",
         null=Null.ALWAYS,
         shown_meaning="What was written of its pause",
     ),
     ResourceField(
-        name="paused_until",
-        type=Moment(),
-        meaning="When its pause ends by itself; only with the state `paused`",
+        "paused_until",
+        Moment(),
+        "When its pause ends by itself; only with the state `paused`",
         default="it stays paused until it is resumed",
         at="pause.until",
         null=Null.ALWAYS,
         shown_meaning="When its pause ends by itself",
     ),
     ResourceField(
-        name="pause_after_failures",
-        type=Whole(1, MAX_FAILURES),
-        meaning="It is paused after this many events in a row that ended in `error`, 1 to"
+        "pause_after_failures",
+        Whole(1, MAX_FAILURES),
+        "It is paused after this many events in a row that ended in `error`, 1 to"
         f" {MAX_FAILURES}; a resume starts the count over",
         default="it goes on, whatever fails",
         null=Null.ALWAYS,
         sparse=True,
         aliases="max_failures max_consecutive_failures disable_after_failures",
     ),
+    ResourceField("version", Whole(), "How many times people have edited it, from 1", given=False),
+    ResourceField("revision", Whole(), "How many times its events were planned again, from 1", given=False),
     ResourceField(
-        name="version",
-        type=Whole(),
-        meaning="How many times people have edited it, from 1",
+        "last_run",
+        Object("last_run"),
+        "Its newest run. It follows within seconds of the run and is kept longer than events are",
         given=False,
     ),
-    ResourceField(
-        name="revision",
-        type=Whole(),
-        meaning="How many times its events were planned again, from 1",
-        given=False,
-    ),
-    ResourceField(
-        name="last_run",
-        type=Object("last_run"),
-        meaning="Its newest run. It follows within seconds of the run and is kept longer than events are",
-        given=False,
-    ),
-    ResourceField(name="created_at", type=Moment(), meaning="When it was created", given=False),
-    ResourceField(name="updated_at", type=Moment(), meaning="When it was last edited", given=False),
+    ResourceField("created_at", Moment(), "When it was created", given=False),
+    ResourceField("updated_at", Moment(), "When it was last edited", given=False),
 )
 
 #: Every field, in the order of specifications, answers and the manual.
