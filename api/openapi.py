@@ -13,6 +13,7 @@ from scheduler_app.api.problems import PROBLEM_JSON, TASKS_PREFIX, task_error_st
 from scheduler_app.api.request_limits import HOPS_HEADER as HOPS
 from scheduler_app.api.request_limits import MAX_HOPS
 from scheduler_app.api.versions import mark_deprecated
+from scheduler_app.api.wire.action import TaggedUnion
 from scheduler_app.config import Settings
 from scheduler_app.version import __version__
 
@@ -268,6 +269,22 @@ def _complete(operation: Node, method: str, *, in_path: bool) -> None:
 def _problem(status: int) -> Node:
     answer: Node = {"description": PROBLEMS[status][1], "content": {PROBLEM_JSON: {"schema": PROBLEM}}}
     return answer | ({"headers": EXTRA_HEADERS[status]} if status in EXTRA_HEADERS else {})
+
+
+def tagged_union(converter: Any, field: object, **_: Any) -> Node:
+    """Describes a field that holds an object of one of several schemas: for apispec, whose converter has no
+    types."""
+    if not isinstance(field, TaggedUnion):
+        return {}
+    references = {name: converter.resolve_nested_schema(schema) for name, schema in field.schemas.items()}
+    if field.component not in converter.spec.components.schemas:
+        mapping = {name: reference["$ref"] for name, reference in references.items()}
+        union = {
+            "oneOf": list(references.values()),
+            "discriminator": {"propertyName": "type", "mapping": mapping},
+        }
+        converter.spec.components.schema(field.component, union)
+    return {"$ref": f"#/components/schemas/{field.component}"}
 
 
 def _schemas(node: Any) -> Iterator[Node]:

@@ -19,7 +19,7 @@ from scheduler_app.api.pages.access import TOKEN_FIELD
 from scheduler_app.api.problems import HttpProblem, of_field, of_validation
 from scheduler_app.api.wire.field_types import Cursor, StatusCodes
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.api.wire.schedule_fields.field import AnyField
+from scheduler_app.api.wire.resource_fields import AnyField
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.retry import Codes
 from scheduler_app.store.paging import Position

@@ -32,13 +32,14 @@ from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import window
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.api.wire.message import SHARED, MessageFilter, NewMessage, message_shown
+from scheduler_app.api.wire.message import MessageFilter, NewMessage, message_shown
 from scheduler_app.api.wire.preview import PreviewInput
-from scheduler_app.api.wire.schedule_fields.field import AnyField
+from scheduler_app.api.wire.resource_fields import AnyField
 from scheduler_app.domain.errors import Conflict, InvalidField, QuotaExceeded
 from scheduler_app.domain.http_action import METHODS
 from scheduler_app.domain.ids import WholeId, message_event_id, message_id_of
 from scheduler_app.domain.message import Timing
+from scheduler_app.domain.resources.message import SHARED
 from scheduler_app.domain.states import State
 from scheduler_app.domain.triggers import BY_NAME, FIELDS, TriggerContext, new_trigger
 from scheduler_app.store.events.messages import MessageRecord
@@ -69,9 +70,10 @@ _FIELDS = NewMessage().fields
 _TEXTS = ("id", "event_name", "destination", "path", "method")
 #: The fields for retries of a message, and for the destinations that are told how it ended.
 SETTINGS: dict[str, Any] = {
-    name: _FIELDS[name]
-    for name in SHARED
-    if isinstance(_FIELDS[name], ONE_LINE) and name not in (*_TEXTS, "callback_url", "body", "body_base64")
+    row.name: _FIELDS[row.name]
+    for row in SHARED
+    if isinstance(_FIELDS[row.name], ONE_LINE)
+    and row.name not in (*_TEXTS, "callback_url", "body", "body_base64")
 }
 JSON, TEXT = "json", "text"
 _LENGTHS = {"id": 200, "event_name": 1_000, "when": 2_000, "timezone": 200, "url": 10_000,

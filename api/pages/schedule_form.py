@@ -24,10 +24,11 @@ from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.routes import operations
 from scheduler_app.api.services import services
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.api.wire.schedule_fields import BODY_FIELDS, EDIT_FIELDS, SCHEDULE_FIELDS
-from scheduler_app.api.wire.schedule_fields.field import AnyField
+from scheduler_app.api.wire.resource_fields import AnyField
+from scheduler_app.api.wire.schedule_fields import BODY_FIELDS, EDIT_FIELDS
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
 from scheduler_app.domain.http_action import METHODS, HttpAction
+from scheduler_app.domain.resources.schedule import SCHEDULE
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.triggers import BY_NAME, FIELDS
 
@@ -55,7 +56,7 @@ POLICIES: dict[str, AnyField] = {
     if name not in _ELSEWHERE and isinstance(field, ONE_LINE)
 }
 #: What the manual says of a policy, and what a new schedule has without it.
-HINTS = {row.name: (row.meaning, row.default) for row in SCHEDULE_FIELDS}
+HINTS = {row.name: (row.meaning, row.default) for row in SCHEDULE}
 _OF_SETTINGS = "`WORKER_MAX_RETRIES`"
 _LENGTHS = {"name": 1_000, "when": 20_000, "timezone": 200, "url": 10_000, "destination": 200, "path": 10_000,
             "method": 20, "headers": 40_000, "body": 300_000, "tags": 2_000, "calendar": 200}  # fmt: skip

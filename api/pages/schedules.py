@@ -25,10 +25,11 @@ from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.field_types import BoundedList, Cursor, DestinationName, ScheduleId
 from scheduler_app.api.wire.schedule import ScheduleChoice, schedule_shown
-from scheduler_app.api.wire.schedule_fields import LAST_OUTCOMES, STATES
+from scheduler_app.api.wire.schedule_fields import LAST_OUTCOMES
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
 from scheduler_app.domain.ids import name_of, whole_id
+from scheduler_app.domain.resources.schedule import STATES
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store.paging import PageRequest, Position

@@ -8,7 +8,7 @@ from marshmallow import fields, validate
 
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.field_types import BoundedList
-from scheduler_app.api.wire.schedule_fields.field import AnyField
+from scheduler_app.api.wire.resource_fields import AnyField
 
 _CRON_MINUTES = re.compile(r"[0-9*,/?-]+")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d.*", re.ASCII)

@@ -3,6 +3,7 @@
 from flask import Flask
 from flask_smorest import Api
 
+from scheduler_app.api.openapi import tagged_union
 from scheduler_app.api.routes import (
     backlog,
     bulk,
@@ -22,6 +23,7 @@ def register(app: Flask) -> Api:
     """Adds every route below /api/v1, and /tasks; this order is the order of the specification."""
     field_types.register_converters(app)
     api = Api(app)
+    api.ma_plugin.converter.add_attribute_function(tagged_union)
     for blueprint in (
         schedules.schedules_blueprint,
         bulk.bulk_blueprint,

@@ -58,12 +58,11 @@ def _moved_references(node: Any) -> Any:
     """A copy whose references are to the schema's own definitions."""
     if isinstance(node, list):
         return [_moved_references(each) for each in node]
-    if not isinstance(node, dict):
-        return node
-    return {
-        name: f"#/$defs/{value.removeprefix(_REFERENCE)}" if name == "$ref" else _moved_references(value)
-        for name, value in node.items()
-    }
+    if isinstance(node, dict):
+        return {name: _moved_references(value) for name, value in node.items()}
+    if isinstance(node, str) and node.startswith(_REFERENCE):
+        return f"#/$defs/{node.removeprefix(_REFERENCE)}"
+    return node
 
 
 def _named(node: Any, schemas: Node, seen: frozenset[str] = frozenset()) -> Iterator[str]:

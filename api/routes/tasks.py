@@ -30,10 +30,10 @@ from scheduler_app.api.wire.tasks import (
     TaskOutput,
     TaskTime,
 )
-from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.command_action import AllowedCommands, CommandAction
 from scheduler_app.domain.errors import InvalidField, NotFound
 from scheduler_app.domain.ids import WholeId, name_of
+from scheduler_app.domain.retry import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.states import LIVING, State

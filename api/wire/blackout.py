@@ -10,19 +10,12 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.field_types import (
     CALENDAR_NAME,
     CALENDAR_NAME_ERROR,
-    DestinationName,
     Instant,
-    ScheduleId,
-    check_visible,
 )
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
-from scheduler_app.api.wire.schedule_fields import OUTPUT_FIELDS, PREVIEW_FIELDS
+from scheduler_app.api.wire.resource_fields import new_fields, output_fields
 from scheduler_app.domain.blackout import (
-    KINDS,
-    LEAST_DURATION,
-    MAX_DURATION,
-    POLICIES,
     Blackout,
     Blackouts,
     end_of,
@@ -30,16 +23,14 @@ from scheduler_app.domain.blackout import (
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.ids import WholeId, name_of, tenant_of
 from scheduler_app.domain.kill_switch import Scope, Target
-from scheduler_app.domain.schedule import MAX_NOTE, Schedule
-from scheduler_app.json_boolean import JsonBoolean
+from scheduler_app.domain.resources.stops import BLACKOUT, WHEN
+from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.blackouts import CorruptBlackout
 from scheduler_app.usecases.stops import blackout_cover
 
-_TRIGGERS = (*KINDS, "cron_seconds")
 _TARGETS = tuple(scope.value for scope in Scope)
-_POLICY = (
-    "`skip`: an occurrence within a window ends as `skipped`. `postpone`: it falls due at the window's end"
-)
+_INPUTS = new_fields(BLACKOUT)
+_INPUTS["policy"].load_default = "postpone"
 
 
 class BlackoutInput(InputSchema):
@@ -47,29 +38,7 @@ class BlackoutInput(InputSchema):
     and `schedule`."""
 
     class Meta(InputSchema.Meta):
-        include = {name: PREVIEW_FIELDS[name] for name in (*_TRIGGERS, "timezone")}  # noqa: RUF012
-
-    duration_seconds = fields.Float(
-        required=True,
-        validate=validate.Range(LEAST_DURATION.total_seconds(), MAX_DURATION.total_seconds()),
-        metadata={"description": "How long each window lasts, in elapsed time"},
-    )
-    policy = fields.String(
-        load_default="postpone",
-        validate=validate.OneOf(POLICIES),
-        metadata={"description": f"What becomes of what falls due within. {_POLICY}"},
-    )
-    all = JsonBoolean(metadata={"description": "It is of everything"})
-    tag = fields.String(
-        validate=[validate.Length(1, 64), check_visible],
-        metadata={"description": "It is of what has this tag", "example": "billing"},
-    )
-    destination = DestinationName(metadata={"description": "It is of what goes to this destination"})
-    schedule = ScheduleId(metadata={"description": "It is of this schedule"})
-    note = fields.String(
-        validate=[validate.Length(1, MAX_NOTE), check_visible],
-        metadata={"description": f"Why, in up to {MAX_NOTE} characters"},
-    )
+        include = _INPUTS
 
     @validates_schema
     def check_one(self, data: Loaded, **_: object) -> None:
@@ -90,7 +59,7 @@ def blackout_of(blackout_id: WholeId, given: Loaded, now: datetime) -> Blackout:
     return Blackout.of(
         name,
         target,
-        {each: given[each] for each in _TRIGGERS if each in given},
+        {each: given[each] for each in WHEN if each in given},
         timedelta(seconds=given["duration_seconds"]),
         given["policy"],
         now,
@@ -106,24 +75,7 @@ class WindowOutput(OutputSchema):
 
 class BlackoutOutput(OmitNone):
     class Meta(OmitNone.Meta):
-        include = {name: OUTPUT_FIELDS[name] for name in (*_TRIGGERS, "timezone")}  # noqa: RUF012
-
-    name = fields.String(required=True)
-    duration_seconds = fields.Float()
-    policy = fields.String(metadata={"description": _POLICY})
-    all = fields.Boolean()
-    tag = fields.String()
-    destination = fields.String()
-    schedule = fields.String()
-    note = fields.String()
-    created_at = Instant()
-    description = fields.String(metadata={"description": "When its windows begin, in words"})
-    window = fields.Nested(
-        WindowOutput,
-        metadata={"description": "The window that lasts now, or else the next one; absent if none comes"},
-    )
-    is_on = fields.Boolean(metadata={"description": "Whether that window lasts now"})
-    corrupt = fields.String(metadata={"description": "Why it cannot be read; it stops nothing then"})
+        include = output_fields(BLACKOUT, {"window": lambda: fields.Nested(WindowOutput)})
 
 
 class BlackoutEdited(BlackoutOutput):
@@ -144,7 +96,7 @@ def blackout_shown(blackout: Blackout | CorruptBlackout, now: datetime) -> View:
     target = blackout.target
     return {
         "name": blackout.name,
-        **{name: blackout.trigger.written.get(name) for name in _TRIGGERS},
+        **{name: blackout.trigger.written.get(name) for name in WHEN},
         "timezone": blackout.trigger.timezone,
         "duration_seconds": blackout.duration.total_seconds(),
         "policy": blackout.policy,

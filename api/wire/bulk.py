@@ -12,7 +12,7 @@ from scheduler_app.api.wire.output_schema import OutputSchema, Problem
 from scheduler_app.api.wire.paging import MAX_LIMIT, PageSelection, Skipped
 from scheduler_app.api.wire.schedule import NewSchedule, ScheduleChoice, ScheduleInput, note_missing_action
 from scheduler_app.api.wire.schedule_fields import CREATION_FIELDS
-from scheduler_app.api.wire.schedule_fields.trigger import MAX_TIMEZONE
+from scheduler_app.domain.resources.schedule import MAX_TIMEZONE
 from scheduler_app.domain.schedule import MAX_NOTE
 from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
 from scheduler_app.ics import MAX_ITEMS

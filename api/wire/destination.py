@@ -1,6 +1,7 @@
 """A destination as requests give it, and as answers show it with its limits and its test calls."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,20 +10,23 @@ from marshmallow import ValidationError, fields, post_load, validate, validates_
 from scheduler_app.actions.http import check_header
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services
-from scheduler_app.api.wire.field_types import BoundedList, Headers, Instant, StatusCodes
+from scheduler_app.api.wire.field_types import Instant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OutputSchema
 from scheduler_app.api.wire.paging import Listed
+from scheduler_app.api.wire.resource_fields import (
+    draft_values,
+    edit_fields,
+    new_fields,
+    output_fields,
+    shows,
+    view_of,
+)
 from scheduler_app.api.wire.schedule import MAX_HEADER_BYTES
-from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.destination import (
     LEAST_OPEN_SECONDS,
-    LEAST_RATE,
     MAX_BREAKER_FAILURES,
-    MAX_BURST,
-    MAX_CONCURRENCY,
     MAX_OPEN_SECONDS,
-    MAX_RATE,
     Auth,
     AuthType,
     Breaker,
@@ -31,17 +35,12 @@ from scheduler_app.domain.destination import (
 )
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.flow_control import FlowState
-from scheduler_app.domain.http_action import MAX_HEADERS, METHODS
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.masking import MASK, masked, masked_url
-from scheduler_app.domain.queues import MAX_QUEUE, NAME
-from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES
-from scheduler_app.json_boolean import JsonBoolean
+from scheduler_app.domain.resources.destination import DESTINATION, DESTINATION_FIELDS
 from scheduler_app.store.destinations import CorruptDestination
 
 MAX_CREDENTIAL = 4_000
-_LEAST_SECONDS = 0.1
-_METHOD = validate.OneOf(METHODS, error="must be one of {choices}, in capital letters")
 
 
 class AuthInput(InputSchema):
@@ -87,90 +86,14 @@ class BreakerInput(InputSchema):
         return Breaker(**data)
 
 
-def _text(meaning: str) -> dict[str, Any]:
-    return {"description": meaning}
+_INPUTS = {"auth": lambda: fields.Nested(AuthInput), "breaker": lambda: fields.Nested(BreakerInput)}
 
 
 class DestinationChange(InputSchema):
     """What PATCH takes: any of these fields."""
 
-    url = fields.String(metadata=_text("The http or https URL to call, with a query where all need one"))
-    method = fields.String(
-        allow_none=True, validate=_METHOD, metadata=_text("The method of schedules that give none")
-    )
-    headers = Headers(
-        validate=validate.Length(max=MAX_HEADERS),
-        metadata=_text("Sent with every request; a schedule's header of the same name replaces one"),
-    )
-    auth = fields.Nested(
-        AuthInput, allow_none=True, metadata=_text("The credentials of every request; answers mask them")
-    )
-    allowed_methods = BoundedList(
-        fields.String(validate=_METHOD),
-        validate=validate.Length(min=1, max=len(METHODS)),
-        metadata=_text("The methods that schedules may use; all of them unless given"),
-    )
-    signing = JsonBoolean(
-        metadata=_text(
-            "Whether requests are signed (Standard Webhooks). The answer that generates a secret is the only"
-            " one that shows it"
-        ),
-    )
-    max_retries = fields.Integer(
-        strict=True,
-        allow_none=True,
-        validate=validate.Range(0, MAX_RETRIES),
-        metadata=_text("As a schedule's; where it is given it holds for all schedules that come here"),
-    )
-    backoff_seconds = fields.Float(
-        data_key="retry_backoff_seconds",
-        allow_none=True,
-        validate=validate.Range(_LEAST_SECONDS, MAX_BACKOFF_SECONDS),
-        metadata=_text("As a schedule's, for all"),
-    )
-    backoff_max_seconds = fields.Float(
-        data_key="retry_backoff_max_seconds",
-        allow_none=True,
-        validate=validate.Range(_LEAST_SECONDS, MAX_BACKOFF_SECONDS),
-        metadata=_text("As a schedule's, for all"),
-    )
-    retry_codes = StatusCodes(allow_none=True, metadata=_text("As a schedule's, for all"))
-    success = StatusCodes(
-        data_key="success_codes", allow_none=True, metadata=_text("As a schedule's, for all")
-    )
-    timeout_seconds = fields.Float(
-        allow_none=True,
-        validate=validate.Range(_LEAST_SECONDS, MAX_TIMEOUT_SECONDS),
-        metadata=_text("As a schedule's, for all"),
-    )
-    rate_per_second = fields.Float(
-        allow_none=True,
-        validate=validate.Range(LEAST_RATE, MAX_RATE),
-        metadata=_text("How many requests may start each second, of all workers together"),
-    )
-    burst = fields.Integer(
-        strict=True,
-        validate=validate.Range(1, MAX_BURST),
-        metadata=_text("How many may start at one instant after a quiet time; 1 unless given"),
-    )
-    concurrency = fields.Integer(
-        strict=True,
-        allow_none=True,
-        validate=validate.Range(1, MAX_CONCURRENCY),
-        metadata=_text("How many requests may be in flight, of all workers together"),
-    )
-    breaker = fields.Nested(
-        BreakerInput,
-        allow_none=True,
-        metadata=_text("When to stop calling a receiver that fails, and for how long"),
-    )
-    queue = fields.String(
-        allow_none=True,
-        validate=validate.Regexp(NAME, error=f"must be 1 to {MAX_QUEUE} letters, digits and hyphens"),
-        metadata=_text("Which workers send what comes here, where the schedule or message names no queue")
-        | {"pattern": f"^[a-zA-Z0-9-]{{1,{MAX_QUEUE}}}$"},
-    )
-    paused = JsonBoolean(metadata=_text("Nothing is sent; what is due waits until it is resumed"))
+    class Meta(InputSchema.Meta):
+        include = edit_fields(DESTINATION, _INPUTS)
 
     @validates_schema
     def check_request(self, data: Loaded, **_: object) -> None:
@@ -195,17 +118,14 @@ class DestinationChange(InputSchema):
 
     @post_load
     def draft(self, data: Loaded, **_: object) -> DestinationDraft:
-        if "allowed_methods" in data:
-            data["allowed_methods"] = tuple(dict.fromkeys(data["allowed_methods"]))
-        return DestinationDraft(**data)
+        return DestinationDraft(**draft_values(DESTINATION_FIELDS, data))
 
 
 class DestinationInput(DestinationChange):
     """What PUT takes: the whole destination. What is left out has its default."""
 
-    url = fields.String(
-        required=True, metadata=_text("The http or https URL to call, with a query where all need one")
-    )
+    class Meta(InputSchema.Meta):
+        include = new_fields(DESTINATION, _INPUTS)
 
 
 class AuthOutput(OutputSchema):
@@ -228,55 +148,45 @@ class AnswerOutput(OutputSchema):
     answer = fields.String(required=True, validate=validate.OneOf(["well", "failed"]))
 
 
+def _meaning(meaning: str) -> dict[str, Any]:
+    return {"description": meaning}
+
+
 class FlowOutput(OutputSchema):
     """How a destination with limits is at this moment, of all workers together."""
 
     breaker = fields.String(required=True, validate=validate.OneOf(["closed", "open", "half-open"]))
     failures_in_a_row = fields.Integer(required=True)
     in_flight = fields.Integer(required=True)
-    waiting = fields.Integer(metadata=_text("Events that wait, counted up to 100,000"))
-    tokens = fields.Float(metadata=_text("How many requests may start at this instant by the rate"))
-    next_probe_at = Instant(metadata=_text("When an open breaker lets one request through"))
-    asked_to_wait_until = Instant(metadata=_text("Until when the receiver asked not to be called"))
-    line_until = Instant(metadata=_text("When the last event in the line has its place"))
+    waiting = fields.Integer(metadata=_meaning("Events that wait, counted up to 100,000"))
+    tokens = fields.Float(metadata=_meaning("How many requests may start at this instant by the rate"))
+    next_probe_at = Instant(metadata=_meaning("When an open breaker lets one request through"))
+    asked_to_wait_until = Instant(metadata=_meaning("Until when the receiver asked not to be called"))
+    line_until = Instant(metadata=_meaning("When the last event in the line has its place"))
     last_answers = fields.List(fields.Nested(AnswerOutput), required=True)
 
 
-class DestinationOutput(OutputSchema):
+_OUTPUTS = {"auth": lambda: fields.Nested(AuthOutput), "breaker": lambda: fields.Nested(BreakerOutput)}
+
+
+class _StoredDestination(OutputSchema):
+    class Meta(OutputSchema.Meta):
+        include = output_fields(DESTINATION, _OUTPUTS)
+
+
+class DestinationOutput(_StoredDestination):
     """A destination, its secrets masked."""
 
-    name = fields.String(required=True)
-    url = fields.String()
-    method = fields.String()
-    headers = fields.Dict(keys=fields.String(), values=fields.String())
-    auth = fields.Nested(AuthOutput)
-    allowed_methods = fields.List(fields.String())
-    signing = fields.Boolean()
-    signing_since = Instant()
-    signing_secret = fields.String(
-        metadata=_text("Only in the answer that generated it: a repeated request is answered with a mask")
-    )
-    max_retries = fields.Integer()
-    retry_backoff_seconds = fields.Float()
-    retry_backoff_max_seconds = fields.Float()
-    retry_codes = StatusCodes()
-    success_codes = StatusCodes()
-    timeout_seconds = fields.Float()
-    rate_per_second = fields.Float()
-    burst = fields.Integer()
-    concurrency = fields.Integer()
-    breaker = fields.Nested(BreakerOutput)
-    paused = fields.Boolean()
-    queue = fields.String()
-    version = fields.Integer()
-    created_at = Instant()
-    updated_at = Instant()
     flow = fields.Nested(
         FlowOutput,
-        metadata=_text("Only where one destination is asked for; missing without limits, or without Redis"),
+        metadata=_meaning(
+            "Only where one destination is asked for; missing without limits, or without Redis"
+        ),
     )
-    result = fields.String(metadata=_text("`created`, `changed` or `unchanged`, in answers to PUT and PATCH"))
-    corrupt = fields.String(metadata=_text("Why the stored document cannot be read"))
+    result = fields.String(
+        metadata=_meaning("`created`, `changed` or `unchanged`, in answers to PUT and PATCH")
+    )
+    corrupt = fields.String(metadata=_meaning("Why the stored document cannot be read"))
 
 
 class DestinationPage(Listed):
@@ -286,49 +196,47 @@ class DestinationPage(Listed):
 class TestOutput(OutputSchema):
     """What one call to a destination came to."""
 
-    event_id = fields.String(required=True, metadata=_text("The Idempotency-Key that the receiver saw"))
+    event_id = fields.String(required=True, metadata=_meaning("The Idempotency-Key that the receiver saw"))
     method = fields.String(required=True)
-    url = fields.String(required=True, metadata=_text(f"With `{MASK}` for the values of the query"))
-    sent = fields.Boolean(required=True, metadata=_text("False in a dry run"))
-    outcome = fields.String(metadata=_text("`success`, `retry` or `permanent`: its meaning for an event"))
+    url = fields.String(required=True, metadata=_meaning(f"With `{MASK}` for the values of the query"))
+    sent = fields.Boolean(required=True, metadata=_meaning("False in a dry run"))
+    outcome = fields.String(metadata=_meaning("`success`, `retry` or `permanent`: its meaning for an event"))
     status_code = fields.Integer(allow_none=True)
     error = fields.String(allow_none=True)
-    snippet = fields.String(metadata=_text("The beginning of the answer; secrets of the request are masked"))
+    snippet = fields.String(
+        metadata=_meaning("The beginning of the answer; secrets of the request are masked")
+    )
     duration_ms = fields.Float()
+
+
+def _auth_shown(destination: Destination) -> View | None:
+    auth = destination.auth
+    if auth is None:
+        return None
+    if auth.type is AuthType.BEARER:
+        return {"type": auth.type.value, "token": MASK}
+    return {"type": auth.type.value, "username": auth.username, "password": MASK}
+
+
+#: What shows each field. Most are shown as a destination has them.
+_SHOWN = shows(
+    DESTINATION,
+    {
+        "url": lambda found: masked_url(found.url),
+        "headers": lambda found: dict(masked(found.headers)),
+        "auth": _auth_shown,
+        "signing": lambda found: found.signing is not None,
+        "burst": lambda found: found.burst if found.rate_per_second else None,
+        "breaker": lambda found: found.breaker and asdict(found.breaker),
+    },
+)
 
 
 def destination_shown(found: Destination | CorruptDestination) -> View:
     """The fields of DestinationOutput without those that have no value."""
     if isinstance(found, CorruptDestination):
         return {"name": name_of(found.id), "corrupt": found.reason}
-    auth = found.auth
-    shown: View = {
-        "name": found.name,
-        "url": masked_url(found.url),
-        "method": found.method,
-        "headers": dict(masked(found.headers)),
-        "auth": auth and _auth_shown(auth),
-        "allowed_methods": list(found.allowed_methods),
-        "signing": found.signing is not None,
-        "signing_since": found.signing and found.signing.since,
-        "max_retries": found.max_retries,
-        "retry_backoff_seconds": found.backoff_seconds,
-        "retry_backoff_max_seconds": found.backoff_max_seconds,
-        "retry_codes": found.retry_codes,
-        "success_codes": found.success,
-        "timeout_seconds": found.timeout_seconds,
-        "rate_per_second": found.rate_per_second,
-        "burst": found.burst if found.rate_per_second else None,
-        "concurrency": found.concurrency,
-        "breaker": found.breaker
-        and {"failures": found.breaker.failures, "open_seconds": found.breaker.open_seconds},
-        "paused": found.paused,
-        "queue": found.queue,
-        "version": found.version,
-        "created_at": found.created_at,
-        "updated_at": found.updated_at,
-    }
-    return {name: value for name, value in shown.items() if value is not None}
+    return view_of(_SHOWN, found)
 
 
 def flow_shown(flow: FlowState, waiting: int, now: datetime) -> View:
@@ -356,9 +264,3 @@ def flow_shown(flow: FlowState, waiting: int, now: datetime) -> View:
         ],
     }
     return {name: value for name, value in shown.items() if value is not None}
-
-
-def _auth_shown(auth: Auth) -> View:
-    if auth.type is AuthType.BEARER:
-        return {"type": auth.type.value, "token": MASK}
-    return {"type": auth.type.value, "username": auth.username, "password": MASK}

@@ -17,8 +17,17 @@ from marshmallow import ValidationError, fields, validate
 from werkzeug.routing import BaseConverter, Map
 
 from scheduler_app.api.services import tenant
-from scheduler_app.domain.ids import WholeId, message_event_id, message_id_of, name_of, whole_id
+from scheduler_app.domain.ids import (
+    MAX_MESSAGE_ID,
+    WholeId,
+    message_event_id,
+    message_id_of,
+    name_of,
+    whole_id,
+)
 from scheduler_app.domain.instants import shown_time, whole_milliseconds
+from scheduler_app.domain.queues import MAX_QUEUE
+from scheduler_app.domain.queues import NAME as QUEUE_NAME
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.text import control_in
 from scheduler_app.store.paging import Position
@@ -103,6 +112,7 @@ def register_converters(app: Flask) -> None:
 CALENDAR_NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}\Z")
 CALENDAR_NAME_ERROR = "must be 1 to 64 letters, digits, dots, underscores and hyphens"
 ID = re.compile(r"[a-zA-Z0-9-]{1,64}\Z")
+_MESSAGE_ID = re.compile(rf"[a-zA-Z0-9_-]{{1,{MAX_MESSAGE_ID}}}\Z")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
 _PLUS_READ_AS_BLANK = re.compile(r"[0-9-]+[Tt ][0-9:.,]+ [0-9]{2}:?[0-9]{2}")
@@ -184,6 +194,31 @@ class CalendarName(fields.String):
         super().__init__(
             validate=validate.Regexp(CALENDAR_NAME, error=CALENDAR_NAME_ERROR),
             metadata={"pattern": "^[a-zA-Z0-9._-]{1,64}$"} | (metadata or {}),
+            **kwargs,
+        )
+
+
+class QueueName(fields.String):
+    """The name of a queue."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            validate=validate.Regexp(
+                QUEUE_NAME, error=f"must be 1 to {MAX_QUEUE} letters, digits and hyphens"
+            ),
+            metadata={"pattern": f"^[a-zA-Z0-9-]{{1,{MAX_QUEUE}}}$"},
+        )
+
+
+class MessageId(fields.String):
+    """The id of a message."""
+
+    def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(
+            validate=validate.Regexp(
+                _MESSAGE_ID, error="must be 1 to 128 letters, digits, hyphens and underscores"
+            ),
+            metadata={"pattern": "^[a-zA-Z0-9_-]{1,128}$"} | (metadata or {}),
             **kwargs,
         )
 

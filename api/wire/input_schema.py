@@ -1,7 +1,7 @@
 """What all requests have in common: unknown fields are refused, in words that name the remedy."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from itertools import islice
 from typing import Any, NamedTuple
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from marshmallow import RAISE, Schema, ValidationError, fields, missing
 
 from scheduler_app.api.problems import MAX_ERRORS, Omitted
+from scheduler_app.domain.resources.schedule import SCHEDULE
 
 #: marshmallow's messages, and ours.
 _PLAIN = {
@@ -49,22 +50,15 @@ _ADVICE: dict[str, tuple[str, ...]] = {
         "rrule, such as FREQ=SECONDLY;INTERVAL=5",
     ),
 }
+_SUGGESTIONS = {row.aliases: (row.name,) for row in SCHEDULE if row.given and row.aliases} | _ADVICE
 #: The pieces of advice for each name that people try.
-_ADVICE_FOR = {name: advice for names, advice in _ADVICE.items() for name in names.split()}
+_ADVICE_FOR = {name: advice for names, advice in _SUGGESTIONS.items() for name in names.split()}
 #: What answers show and no request may give: for a person who sends back everything that was read.
-_SHOWN_ONLY = {"message", "result"}
+_SHOWN_ONLY = {row.name for row in SCHEDULE if not row.given} | {"message", "result"}
 #: Where a capital begins the next word of a name, as in callbackUrl.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 #: Longer names are not looked up: comparing them costs time, and no field has one.
 _LONGEST = 40
-
-
-def add_suggestions(aliases: Mapping[str, str], shown_only: Iterable[str]) -> None:
-    """Lets a table of fields, which is made of schemas itself, say which names people try for its fields, by
-    the alias, and which of its fields are only shown."""
-    for alias, name in aliases.items():
-        _ADVICE_FOR.setdefault(alias, (name,))
-    _SHOWN_ONLY.update(shown_only)
 
 
 class FieldSuggestion(NamedTuple):

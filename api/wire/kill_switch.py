@@ -5,23 +5,13 @@ from typing import ClassVar
 from marshmallow import ValidationError, fields, validate, validates_schema
 
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.wire.field_types import DestinationName, Instant, check_visible
 from scheduler_app.api.wire.input_schema import InputSchema, WriteQuery
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.api.wire.resource_fields import new_fields, output_fields
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
-from scheduler_app.domain.schedule import MAX_NOTE
-from scheduler_app.json_boolean import JsonBoolean
+from scheduler_app.domain.resources.stops import KILL_SWITCH, TARGETS
 from scheduler_app.store.kill_switches import CorruptKillSwitch
 from scheduler_app.usecases.stops import HoldingKillSwitch, KillSwitchEffect
-
-_TAG = "What has this tag"
-_DESTINATION = "What goes to this destination"
-
-
-def _tag() -> fields.String:
-    return fields.String(
-        validate=[validate.Length(1, 64), check_visible], metadata={"description": _TAG, "example": "billing"}
-    )
 
 
 def _check_one(data: Loaded) -> None:
@@ -42,13 +32,8 @@ def target_of(data: Loaded, tenant: str) -> Target:
 class KillSwitchInput(InputSchema):
     """What to stop: one of `all`, `tag` and `destination`."""
 
-    all = JsonBoolean(metadata={"description": "Everything"})
-    tag = _tag()
-    destination = DestinationName(metadata={"description": _DESTINATION})
-    note = fields.String(
-        validate=[validate.Length(1, MAX_NOTE), check_visible],
-        metadata={"description": f"Why, in up to {MAX_NOTE} characters; whoever looks sees it"},
-    )
+    class Meta(InputSchema.Meta):
+        include = new_fields(KILL_SWITCH)
 
     @validates_schema
     def check_one(self, data: Loaded, **_: object) -> None:
@@ -60,9 +45,10 @@ class KillSwitchQuery(WriteQuery):
 
     ORDER: ClassVar = ("all", "tag", "destination")
 
-    all = fields.Boolean(truthy={"true"}, falsy={"false"}, metadata={"description": "Everything"})
-    tag = _tag()
-    destination = DestinationName(metadata={"description": _DESTINATION})
+    class Meta(WriteQuery.Meta):
+        include = new_fields(TARGETS[1:])
+
+    all = fields.Boolean(truthy={"true"}, falsy={"false"}, metadata={"description": TARGETS[0].meaning})
 
     @validates_schema
     def check_one(self, data: Loaded, **_: object) -> None:
@@ -72,16 +58,8 @@ class KillSwitchQuery(WriteQuery):
 class KillSwitchOutput(OmitNone):
     """A kill switch that is on."""
 
-    all = fields.Boolean(metadata={"description": "true where it stops everything"})
-    tag = fields.String(metadata={"description": _TAG})
-    destination = fields.String(metadata={"description": _DESTINATION})
-    since = Instant(metadata={"description": "When it was turned on"})
-    note = fields.String(metadata={"description": "Why"})
-    by = fields.String(metadata={"description": "The name of the key that turned it on; absent if none"})
-    held = fields.Integer(metadata={"description": "Events that it holds so far; 10,000 at most"})
-    corrupt = fields.String(
-        metadata={"description": "What of its document cannot be read; it is obeyed all the same"}
-    )
+    class Meta(OmitNone.Meta):
+        include = output_fields(KILL_SWITCH)
 
 
 class Stop(OutputSchema):

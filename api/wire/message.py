@@ -1,7 +1,6 @@
 """A message as it is asked for and as answers show it, and the filters of their list."""
 
-import re
-from copy import copy
+from collections.abc import Callable
 from typing import Any
 
 from marshmallow import ValidationError, fields, post_load, validate, validates, validates_schema
@@ -9,94 +8,45 @@ from marshmallow import ValidationError, fields, post_load, validate, validates,
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.bulk import MAX_BULK, ListOfResults
 from scheduler_app.api.wire.event import AttemptLine, States, StatusLine
-from scheduler_app.api.wire.field_types import MESSAGE_WORDS, DestinationId, Headers, Instant, check_visible
+from scheduler_app.api.wire.field_types import MESSAGE_WORDS, DestinationId, Instant, check_visible
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OutputSchema, Problem
 from scheduler_app.api.wire.paging import Listed, Paging
+from scheduler_app.api.wire.resource_fields import (
+    Show,
+    draft_values,
+    new_fields,
+    output_fields,
+    shows,
+    view_of,
+)
 from scheduler_app.api.wire.schedule import CallbackInput, note_missing_receiver
-from scheduler_app.api.wire.schedule_fields import FIELDS, OUTPUT_FIELDS, ScheduleField
-from scheduler_app.domain.http_action import MAX_HEADERS, BodyKind, HttpAction, RequestBody
-from scheduler_app.domain.ids import MAX_MESSAGE_ID, is_notification, message_id_of, name_of
-from scheduler_app.domain.masking import MASK, masked, masked_url
+from scheduler_app.api.wire.schedule_fields import REQUEST_SHOWN, read_body
+from scheduler_app.domain.http_action import HttpAction
+from scheduler_app.domain.ids import is_notification, message_id_of, name_of
+from scheduler_app.domain.masking import MASK, masked
 from scheduler_app.domain.message import (
-    DEFAULT_MESSAGE_METHOD,
     MAX_EVENT_NAME,
     METADATA_PREFIX,
     Message,
     Timing,
 )
 from scheduler_app.domain.message_draft import MessageDraft
-from scheduler_app.domain.queues import MAX_QUEUE
+from scheduler_app.domain.resources.message import MESSAGE, MESSAGE_FIELDS, OWN, SHARED, TIMING
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.states import State
-from scheduler_app.domain.triggers.delay_seconds import MAX_DELAY_SECONDS
 from scheduler_app.store.events.messages import MessageRecord
 
-#: The fields that a message has as a schedule has them.
-SHARED: tuple[str, ...] = (
-    *("callback_url", "destination", "path", "method", "headers", "body", "body_base64"),
-    *("queue", "max_retries", "retry_backoff_seconds", "retry_backoff_max_seconds", "retry_codes"),
-    *("timeout_seconds", "success_codes", "on_success", "on_failure", "expire_after_seconds", "signing"),
-)
 BODY_FIELDS = ("payload", "body", "body_base64")
 #: What usually differs between the messages of a bulk, which have all the rest in common.
-OWN = ("id", "event_name", "metadata", "scheduled_at", "delay_seconds", *BODY_FIELDS)
-_ID = re.compile(rf"[a-zA-Z0-9_-]{{1,{MAX_MESSAGE_ID}}}\Z")
-
-
-def _shared(row: ScheduleField) -> fields.Field[Any]:
-    """A copy of the field, with its meaning for a message."""
-    field = copy(row.creation or row.input)
-    if field is None:
-        raise ValueError(f"{row.name} is no field that requests give")
-    field.metadata = {**field.metadata, "description": _MEANINGS.get(row.name, row.meaning)}
-    return field
-
-
-#: Where a message's differs from a schedule's.
-_MEANINGS = {
-    "on_success": "The name of a destination that is told when the message was delivered, by another message",
-    "on_failure": "The same for a message that ended in error",
-    "queue": "Which workers deliver it: those started with `-Q` and this name, of up to"
-    f" {MAX_QUEUE} letters, digits and hyphens",
-    "method": "The HTTP method, in capital letters; the destination's, or"
-    f" {DEFAULT_MESSAGE_METHOD}, unless given",
-}
-
-
-class MessageId(fields.String):
-    """The id of a message."""
-
-    def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        super().__init__(
-            validate=validate.Regexp(_ID, error="must be 1 to 128 letters, digits, hyphens and underscores"),
-            metadata={"pattern": "^[a-zA-Z0-9_-]{1,128}$"} | (metadata or {}),
-            **kwargs,
-        )
-
-
-class EventName(fields.String):
-    """The subject of a message."""
-
-    def __init__(self, metadata: dict[str, Any], **kwargs: Any) -> None:
-        super().__init__(
-            validate=[validate.Length(1, MAX_EVENT_NAME), check_visible], metadata=metadata, **kwargs
-        )
+OF_ONE = ("id", "event_name", "metadata", "scheduled_at", "delay_seconds", *BODY_FIELDS)
 
 
 class TimingInput(InputSchema):
     """When a message is to be delivered."""
 
-    scheduled_at = Instant(
-        metadata={
-            "description": "The instant of delivery, with an offset; one that has passed means at once",
-            "example": "2030-01-05T12:00:00Z",
-        }
-    )
-    delay_seconds = fields.Float(
-        validate=validate.Range(0, MAX_DELAY_SECONDS),
-        metadata={"description": "The delay from now, in seconds, instead of `scheduled_at`"},
-    )
+    class Meta(InputSchema.Meta):
+        include = new_fields(TIMING)
 
     @validates_schema
     def check_timing(self, data: Loaded, **_: object) -> None:
@@ -124,29 +74,7 @@ class NewMessage(TimingInput, CallbackInput):
     HEADERS = {"headers": "", "metadata": METADATA_PREFIX}  # noqa: RUF012 (a ClassVar of the base)
 
     class Meta(InputSchema.Meta):
-        include = {name: _shared(FIELDS[name]) for name in SHARED}  # noqa: RUF012 (marshmallow's own name)
-
-    id = MessageId(
-        metadata={
-            "description": "An id of your own: 1 to 128 letters, digits, hyphens and underscores. The same"
-            " content under an id that is known is answered as the first time and delivered once; generated"
-            " unless given"
-        }
-    )
-    event_name = EventName(
-        metadata={
-            "description": "The subject, which the callback carries as X-Scheduler-Event-Name",
-            "example": "orders.reminder",
-        }
-    )
-    payload = fields.Raw(metadata={"description": "The body as a JSON value, instead of `body`"})
-    metadata = Headers(
-        validate=validate.Length(max=MAX_HEADERS),
-        metadata={
-            "description": f"Names and values, each of which the callback carries as a header"
-            f" {METADATA_PREFIX}<name>; answers mask the values"
-        },
-    )
+        include = new_fields(MESSAGE)
 
     def check_receiver(self, data: Loaded, problems: dict[str, list[str]]) -> None:
         note_missing_receiver(data, problems)
@@ -161,16 +89,14 @@ class NewMessage(TimingInput, CallbackInput):
     @post_load
     def draft(self, data: Loaded, **_: object) -> MessageDraft:
         own = _own_parts(data)
-        return MessageDraft(
-            draft=ScheduleDraft(**{FIELDS[k].draft_name: _read(k, v) for k, v in data.items()}), **own
-        )
+        return MessageDraft(draft=ScheduleDraft(**draft_values(MESSAGE_FIELDS, data)), **own)
 
     def like(self, item: Loaded, request: ScheduleDraft) -> MessageDraft | None:
-        """The message of an item whose fields beside OWN are known to make `request`; None if something is
+        """The message of an item whose fields beside OF_ONE are known to make `request`; None if something is
         wrong with its own, for whoever reads it as a whole to say what."""
         try:
             data = {
-                name: self.fields[name].deserialize(item[name], name, item) for name in OWN if name in item
+                name: self.fields[name].deserialize(item[name], name, item) for name in OF_ONE if name in item
             }
             problems: dict[str, list[str]] = {}
             self.check_headers_and_body(data, problems)
@@ -183,27 +109,27 @@ class NewMessage(TimingInput, CallbackInput):
 
 
 def _own_parts(data: Loaded) -> Loaded:
-    """Takes the fields in OWN out of `data`; returns those of a MessageDraft. Raises ValidationError."""
+    """Takes the fields in OF_ONE out of `data`; returns those of a MessageDraft. Raises ValidationError."""
     own: Loaded = {name: data.pop(name) for name in ("id", "event_name", "metadata") if name in data}
     own["timing"] = Timing(data.pop("scheduled_at", None), data.pop("delay_seconds", None))
     for name in BODY_FIELDS:
         if name in data:
-            own["body"] = _read(name, data.pop(name))
+            own["body"] = _read_body(name, data.pop(name))
     return own
 
 
-def _read(name: str, value: Any) -> Any:
-    """The value as a draft has it. Raises ValidationError."""
-    row = FIELDS["json" if name == "payload" else name]
+def _read_body(name: str, value: Any) -> Any:
+    """The body as a draft has it. Raises ValidationError."""
+    kind = "json" if name == "payload" else name
     try:
-        return row.read(value) if row.read else value
+        return read_body(kind, value)
     except ValidationError as error:
-        raise ValidationError(error.normalized_messages()[row.name], name) from None
+        raise ValidationError(error.normalized_messages()[kind], name) from None
 
 
 class MessageList(ListOfResults):
     """Messages, each of which is accepted or refused by itself. What one has in common with the one before,
-    in the same words, is not read again: most bulks repeat all but OWN."""
+    in the same words, is not read again: most bulks repeat all but OF_ONE."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         self.check_length(value)
@@ -221,14 +147,14 @@ class MessageList(ListOfResults):
 
 
 def _written(item: Any) -> str | None:
-    """The fields beside OWN as they were written, so that 1 and true differ; None if values are deep."""
+    """The fields beside OF_ONE as they were written, so that 1 and true differ; None if values are deep."""
     if not isinstance(item, dict):
         return None
     rest = {name: value for name, value in item.items() if name not in _OWN}
     return repr(rest) if all(map(_is_flat, rest.values())) else None
 
 
-_OWN = frozenset(OWN)
+_OWN = frozenset(OF_ONE)
 
 
 def _is_flat(value: Any) -> bool:
@@ -252,25 +178,31 @@ class MessageBulkInput(InputSchema):
 class MessageFilter(Paging):
     """The parameters of the list of messages."""
 
-    event_name = EventName(metadata={"description": "Their subject", "example": "orders.reminder"})
+    event_name = fields.String(
+        validate=[validate.Length(1, MAX_EVENT_NAME), check_visible],
+        metadata={"description": "Their subject", "example": "orders.reminder"},
+    )
     destination = DestinationId(metadata={"description": "The destination that they name"})
     since = Instant(data_key="after", metadata={"description": "Those scheduled for this instant or later"})
     until = Instant(data_key="before", metadata={"description": "Those scheduled for before this instant"})
     state = States(metadata={"description": "The state they are in, or several separated by commas"})
 
 
+_OWN_OUTPUT = output_fields(OWN)
+
+
 class MessageOutput(OutputSchema):
     """A message with its history."""
 
     class Meta(OutputSchema.Meta):
-        include = {name: OUTPUT_FIELDS[name] for name in SHARED}  # noqa: RUF012 (marshmallow's own name)
+        include = output_fields(SHARED)
 
     id = fields.String(required=True, metadata={"description": "The message's id"})
     event_id = fields.String(
         required=True,
         metadata={"description": "The id of its event, which its callbacks carry as Idempotency-Key"},
     )
-    event_name = fields.String(metadata={"description": "Its subject; absent if it has none"})
+    event_name = _OWN_OUTPUT["event_name"]
     state = fields.String(
         required=True,
         validate=validate.OneOf([state.value for state in State]),
@@ -278,12 +210,8 @@ class MessageOutput(OutputSchema):
     )
     scheduled_at = Instant(required=True, metadata={"description": "The instant of its delivery"})
     due_at = Instant(metadata={"description": "When the next attempt is due; finished messages have none"})
-    payload = fields.Raw(metadata={"description": f"`{MASK}` where the body was given as JSON"})
-    metadata = fields.Dict(
-        keys=fields.String(),
-        values=fields.String(),
-        metadata={"description": f"The names of its metadata, with `{MASK}` for the values"},
-    )
+    payload = _OWN_OUTPUT["payload"]
+    metadata = _OWN_OUTPUT["metadata"]
     attempt = fields.Integer(metadata={"description": "Attempts made so far"})
     status = fields.List(
         fields.Nested(StatusLine), metadata={"description": "Its history, the oldest line first"}
@@ -366,39 +294,22 @@ def message_shown(record: MessageRecord) -> View:
         "archived_at": event.archived_at,
         "corrupt": event.corrupt,
     }
-    view |= _content(content) if isinstance(content, Message) else {"unreadable": content.reason}
+    view |= view_of(_CONTENT, content) if isinstance(content, Message) else {"unreadable": content.reason}
     return {name: value for name, value in view.items() if value is not None}
 
 
-def _content(message: Message) -> View:
-    return {
-        "event_name": message.event_name,
-        **_receiver(message.action),
-        "method": message.action.method or None,
-        "headers": dict(masked(message.headers)),
-        "metadata": dict.fromkeys((name for name, _ in message.metadata), MASK),
-        **_body(message.action.body),
-        "queue": message.queue,
-        "max_retries": message.retry.max_retries,
-        "retry_backoff_seconds": message.retry.backoff_seconds,
-        "retry_backoff_max_seconds": message.retry.backoff_max_seconds,
-        "retry_codes": message.retry.codes,
-        "timeout_seconds": message.timeout_seconds,
-        "success_codes": message.success,
-        "expire_after_seconds": message.lateness.expire_after_seconds,
-        "on_success": message.on_success,
-        "on_failure": message.on_failure,
-        "signing": message.signing is not None,
-    }
+def _of_request(show: Callable[[HttpAction], object]) -> Show:
+    return lambda message: show(message.action)
 
 
-def _receiver(action: HttpAction) -> View:
-    if action.destination is None:
-        return {"callback_url": masked_url(action.url)}
-    return {"destination": name_of(action.destination), "path": masked_url(action.url) or None}
-
-
-def _body(body: RequestBody | None) -> View:
-    if body is None:
-        return {}
-    return {"payload" if body.kind is BodyKind.JSON else body.kind.value: MASK}
+#: What shows each field of its content. Most are shown as a message has them.
+_CONTENT = shows(
+    (*OWN, *SHARED),
+    {
+        **{name: _of_request(show) for name, show in REQUEST_SHOWN.items()},
+        "payload": _of_request(REQUEST_SHOWN["json"]),
+        "headers": lambda message: dict(masked(message.headers)),
+        "metadata": lambda message: dict.fromkeys((name for name, _ in message.metadata), MASK),
+        "signing": lambda message: message.signing is not None,
+    },
+)

@@ -13,13 +13,13 @@ from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.api.wire.schedule import event_shown, time_shown
 from scheduler_app.api.wire.schedule_fields import PREVIEW_FIELDS, TRIGGER_OUTPUT_FIELDS, warnings_of
-from scheduler_app.api.wire.schedule_fields.trigger import MAX_TIMEZONE
 from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import due
 from scheduler_app.domain.explanation import Explanation
 from scheduler_app.domain.local_time import local_in, timezone_named
 from scheduler_app.domain.recurrence import AnyRecurrence, Occurrence, Reason, Recurrence
+from scheduler_app.domain.resources.schedule import MAX_TIMEZONE
 from scheduler_app.domain.schedule import TICK
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.triggers import FIELDS, Trigger, new_trigger

@@ -16,22 +16,23 @@ from scheduler_app.api.wire.field_types import ID, SCHEDULE_WORDS, Instant
 from scheduler_app.api.wire.input_schema import InputSchema, WriteQuery
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.api.wire.paging import Listed, Paging
+from scheduler_app.api.wire.resource_fields import draft_values, view_of
 from scheduler_app.api.wire.schedule_fields import (
     BODY_FIELDS,
     CREATION_FIELDS,
     EDIT_FIELDS,
-    FIELDS,
+    EXPORTED,
     LAST_OUTCOMES,
     OUTPUT_FIELDS,
-    SCHEDULE_FIELDS,
-    STATES,
-    ScheduleField,
+    READERS,
+    SHOWN,
     ShownSchedule,
 )
 from scheduler_app.domain.deliverable import DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.local_time import local_in
+from scheduler_app.domain.resources.schedule import SCHEDULE, SCHEDULE_FIELDS, STATES
 from scheduler_app.domain.schedule import MAX_NAME, EditRecord, Schedule, ScheduleState
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
@@ -114,7 +115,11 @@ class ScheduleInput(CallbackInput):
     def draft(self, data: Loaded, **_: object) -> tuple[WholeId | None, ScheduleDraft]:
         """The id that the body names, and everything else that it gives."""
         schedule_id = data.pop("id", None)
-        return schedule_id, ScheduleDraft(**_draft_values(data))
+        trigger = {name: data.pop(name) for name in TRIGGER_FIELDS if name in data}
+        values = draft_values(SCHEDULE_FIELDS, data, READERS)
+        if trigger:
+            values["trigger"] = trigger
+        return schedule_id, ScheduleDraft(**values)
 
 
 class NewSchedule(ScheduleInput):
@@ -137,18 +142,6 @@ def note_missing_action(data: Loaded, problems: dict[str, list[str]]) -> None:
     """Notes a problem where nothing says what a new schedule does: no URL, no destination and no action."""
     if "action" not in data:
         note_missing_receiver(data, problems)
-
-
-def _draft_values(data: Loaded) -> Loaded:
-    """The fields of a Draft, which has those of the trigger together. Raises ValidationError."""
-    values: Loaded = {}
-    for name, value in data.items():
-        row = FIELDS[name]
-        if name in TRIGGER_FIELDS:
-            values.setdefault(row.draft_name, {})[name] = value
-        else:
-            values[row.draft_name] = row.read(value) if row.read else value
-    return values
 
 
 def check_same_id(body_id: WholeId | None, path_id: WholeId) -> None:
@@ -215,9 +208,6 @@ class ScheduleFilter(ScheduleChoice, Paging):
     """The parameters of the list of schedules."""
 
 
-_SHOWN = tuple((row.name, row.shown) for row in SCHEDULE_FIELDS if row.shown and row.output)
-
-
 def schedule_shown(schedule: Schedule | CorruptSchedule, now: datetime) -> View:
     """The fields of ScheduleOutput without those that have no value. For a document that cannot be read, its
     id and the reason."""
@@ -227,9 +217,7 @@ def schedule_shown(schedule: Schedule | CorruptSchedule, now: datetime) -> View:
             "state": ScheduleState.ERROR.value,
             "reason": schedule.reason,
         }
-    source = ShownSchedule(schedule, now)
-    values = ((name, show(source)) for name, show in _SHOWN)
-    return {name: value for name, value in values if value is not None}
+    return view_of(SHOWN, ShownSchedule(schedule, now))
 
 
 def schedule_exported(schedule: Schedule | CorruptSchedule, now: datetime, secret_box: SecretBox) -> View:
@@ -241,17 +229,18 @@ def schedule_exported(schedule: Schedule | CorruptSchedule, now: datetime, secre
     if isinstance(schedule, CorruptSchedule):
         return {"id": name_of(schedule.schedule_id), "reason": schedule.reason}
     source = ShownSchedule(schedule, now, secret_box)
-    values = ((row.name, _exported(row, source)) for row in SCHEDULE_FIELDS if row.input)
+    values = ((row.name, _exported(row.name, source)) for row in SCHEDULE if row.given)
     return {name: value for name, value in values if value not in (None, [], {})}
 
 
-def _exported(row: ScheduleField, source: ShownSchedule) -> object:
+def _exported(name: str, source: ShownSchedule) -> object:
     """The value as JSON has it."""
-    show = row.exported or row.shown
-    value = show(source) if show else None
-    if value is None or row.output is None:
-        return value
-    return row.output._serialize(value, row.name, source)
+    value = (EXPORTED.get(name) or SHOWN[name])(source)
+    return (
+        value
+        if value is None or name not in OUTPUT_FIELDS
+        else OUTPUT_FIELDS[name]._serialize(value, name, source)
+    )
 
 
 def time_shown(instant: datetime, timezone: str) -> View:

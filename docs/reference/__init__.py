@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .client_fields import client_fields
+from .client_fields import destination_fields, message_fields, schedule_fields
 from .command_line import command_line
 from .http_api import api_page, file_schema
 
@@ -19,11 +19,13 @@ ROOT = Path(__file__).parents[2]
 
 def generated(root: Path = ROOT) -> dict[Path, str]:
     """Each generated file, and the text that it must hold."""
-    api = root / "docs" / "api.md"
+    api, client = root / "docs" / "api.md", root / "scheduler_app" / "client"
     return {
         root / "docs" / "cli.md": command_line(),
         api: api_page(api.read_text()),
-        root / "scheduler_app" / "client" / "schedule_fields.py": client_fields(),
+        client / "schedule_fields.py": schedule_fields(),
+        client / "destination_fields.py": destination_fields(),
+        client / "message_fields.py": message_fields(),
         root / "scheduler_app" / "cli" / "apply" / "schema.json": file_schema(),
     }
 

@@ -1,120 +1,116 @@
-"""The client's keyword arguments, as TypedDicts, and the attributes of its schedules, as a Record.
+"""The client's keyword arguments, TypedDicts, and the attributes of what it returns, Records.
 
-They are made from the API's table of a schedule's fields.
-
-The client imports nothing of the rest of the package, so it gets a copy.
+Both are made from the tables in `domain/resources`. The client imports nothing of the rest of the package, so
+it gets copies.
 """
 
 import json
+import re
 from collections.abc import Iterable
 from textwrap import wrap
 
-from marshmallow import fields
-from marshmallow.validate import OneOf
+from scheduler_app.domain.resources import fields as types
+from scheduler_app.domain.resources.destination import DESTINATION
+from scheduler_app.domain.resources.fields import FieldType, Null, ResourceField
+from scheduler_app.domain.resources.message import OWN, SHARED
+from scheduler_app.domain.resources.schedule import SCHEDULE
+from scheduler_app.domain.triggers import BY_NAME
 
-from scheduler_app.api.wire.field_types import Headers, Instant, StatusCodes
-from scheduler_app.api.wire.schedule_fields import SCHEDULE_FIELDS, AnyField, ScheduleField
-from scheduler_app.domain.triggers import BY_NAME, FIELDS, FieldType
-
-#: Python's type for each of the wire's, the special ones before those that they are made of.
-TYPES: tuple[tuple[type[AnyField], str], ...] = (
-    (Headers, "Mapping[str, str]"),
-    (StatusCodes, "Sequence[int | str]"),
-    (Instant, "datetime | str"),
-    (fields.Nested, "Mapping[str, object]"),
-    (fields.List, "Sequence[str]"),
-    (fields.String, "str"),
-    (fields.Integer, "int"),
-    (fields.Float, "float"),
-    (fields.Boolean, "bool"),
-    (fields.Raw, "object"),
-)
 #: The client's methods have parameters of these names.
-PARAMETERS = ("callback_url", "name")
+SCHEDULE_PARAMETERS = ("callback_url", "name")
+MESSAGE_PARAMETERS = ("callback_url", "destination", "body", "body_base64")
 #: ruff's line length, and the length of the pieces of a longer text.
 LINE_LENGTH = 110
 WIDTH = 99
-
-#: A type for each of the wire's in answers, the special ones before those that they are made of.
-ATTRIBUTE_TYPES: tuple[tuple[type[AnyField], str], ...] = (
-    (StatusCodes, "tuple[int | str, ...]"),
-    (Instant, "datetime"),
-    (fields.List, "tuple[str, ...]"),
-    (fields.Dict, "Mapping[str, str]"),
-    (fields.Nested, "Mapping[str, Any]"),
-    *((kind, python) for kind, python in TYPES if kind not in (Headers, StatusCodes, Instant, fields.List)),
-)
-
-HEAD = '''"""The fields of a schedule, each with its meaning: as the API takes them, and as it shows them.
-
-Generated from the API's table of fields by `make docs`: do not edit it.
-"""
-
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Annotated, Any, Literal, TypedDict
-
-from scheduler_app.client.record import Record
-
-'''
+#: What a generated module may import, and from where.
+IMPORTS = {
+    "collections.abc": ("Mapping", "Sequence"),
+    "datetime": ("datetime",),
+    "typing": ("Annotated", "Any", "Literal", "TypedDict"),
+}
 
 
-def client_fields() -> str:
+def schedule_fields() -> str:
     """The text of `scheduler_app/client/schedule_fields.py`."""
-    rows = [row for row in SCHEDULE_FIELDS if row.input is not None]
-    trigger = [row for row in rows if row.preview is not None]
-    others = [row for row in rows if row not in trigger and row.name not in PARAMETERS]
-    named = [row for row in rows if row.name in PARAMETERS]
-    return "\n".join(
-        [
-            f"{HEAD}#: The fields of which a new schedule has exactly one.",
-            f"TRIGGERS = ({', '.join(map(_quoted, BY_NAME))})\n\n",
-            _typed_dict("TriggerFields", "TypedDict, total=False", "When a schedule fires.", trigger),
-            _typed_dict(
-                "NewScheduleFields",
-                "TriggerFields, total=False",
-                "What a new schedule may have beside its name and the URL to call.",
-                others,
-            ),
-            _typed_dict("ScheduleFields", "NewScheduleFields, total=False", "Every field.", named),
-            *_values(),
-            "",
-        ]
+    rows = [row for row in SCHEDULE if row.given]
+    trigger = [row for row in rows if row.previewed]
+    others = [row for row in rows if row not in trigger and row.name not in SCHEDULE_PARAMETERS]
+    named = [row for row in rows if row.name in SCHEDULE_PARAMETERS]
+    triggers = f"TRIGGERS = ({', '.join(map(_quoted, BY_NAME))})"
+    beside = "What a new schedule may have beside its name and the URL to call."
+    return _module(
+        "a schedule",
+        f"#: The fields of which a new schedule has exactly one.\n{triggers}",
+        _typed_dict("TriggerFields", "TypedDict", "When a schedule fires.", trigger),
+        _typed_dict("NewScheduleFields", "TriggerFields", beside, others),
+        _typed_dict("ScheduleFields", "NewScheduleFields", "Every field.", named),
+        _record("ScheduleValues", "What an answer says about a schedule", SCHEDULE),
     )
 
 
-def _values() -> list[str]:
-    rows = [row for row in SCHEDULE_FIELDS if row.output is not None]
-    about = "What an answer says about a schedule; None is what does not apply to it."
-    lines = ["class ScheduleValues(Record):", f'    """{about}"""\n']
-    for row in sorted(rows, key=lambda row: not _is_required(row)):
-        python = next(python for kind, python in ATTRIBUTE_TYPES if isinstance(row.output, kind))
+def destination_fields() -> str:
+    """The text of `scheduler_app/client/destination_fields.py`."""
+    given = [row for row in DESTINATION if row.given]
+    about = "The fields of a destination; None takes one away."
+    return _module(
+        "a destination",
+        _typed_dict("DestinationFields", "TypedDict", about, given),
+        _record("DestinationValues", "What an answer says about a destination", DESTINATION),
+    )
+
+
+def message_fields() -> str:
+    """The text of `scheduler_app/client/message_fields.py`."""
+    given = [row for row in SHARED if row.name not in MESSAGE_PARAMETERS]
+    about = "How a message is delivered: the fields that it has as a schedule has them."
+    return _module(
+        "a message",
+        _typed_dict("MessageFields", "TypedDict", about, given, edits=False),
+        _record("MessageValues", "What an answer says about what a message delivers", (*OWN, *SHARED)),
+    )
+
+
+def _module(of: str, *parts: str) -> str:
+    body = "\n\n\n".join(parts)
+    lines = [
+        f'"""The fields of {of} as the API takes them, and as answers show them, each with its meaning.\n',
+        'Generated from the table of its fields by `make docs`: do not edit it.\n"""\n',
+    ]
+    for module, names in IMPORTS.items():
+        if used := [name for name in names if re.search(rf"\b{name}\b", body)]:
+            lines.append(f"from {module} import {', '.join(used)}")
+    lines.append("\nfrom scheduler_app.client.record import Record\n")
+    return "\n".join([*lines, f"\n{body}" if body.startswith("class") else body, ""])
+
+
+def _record(name: str, about: str, rows: Iterable[ResourceField]) -> str:
+    lines = [f"class {name}(Record):", f'    """{about}; None is what does not apply to it."""\n']
+    for row in sorted((row for row in rows if row.shown), key=lambda row: not row.always_shown):
         lines += [f"    #: {line}" for line in wrap(row.meaning, WIDTH)]
-        lines.append(f"    {row.name}: {python}{'' if _is_required(row) else ' | None = None'}")
-    return lines
+        lines.append(f"    {row.name}: {_shown_type(row.type)}{'' if row.always_shown else ' | None = None'}")
+    return "\n".join(lines)
 
 
-def _is_required(row: ScheduleField) -> bool:
-    return row.output is not None and row.output.required
-
-
-def _typed_dict(name: str, bases: str, about: str, rows: Iterable[ScheduleField]) -> str:
-    lines = [f"class {name}({bases}):", f'    """{about}"""\n']
+def _typed_dict(
+    name: str, base: str, about: str, rows: Iterable[ResourceField], *, edits: bool = True
+) -> str:
+    lines = [f"class {name}({base}, total=False):", f'    """{about}"""\n']
     for row in rows:
-        lines += _typed_field(row.name, _type(row), row.meaning)
-    return "\n".join(lines) + "\n\n"
+        is_nullable = row.null is Null.ALWAYS or (edits and row.null is Null.IN_EDITS)
+        lines += _annotated(row.name, _given_type(row.type) + (" | None" if is_nullable else ""), row.meaning)
+    return "\n".join(lines)
 
 
-def _typed_field(name: str, python: str, meaning: str) -> list[str]:
-    """A field as the formatter writes it: in one line, in three, or with a line for each of its parts."""
-    within = f"{python}, {_quoted(meaning)}"
-    if len(line := f"    {name}: Annotated[{within}]") <= LINE_LENGTH:
-        return [line]
-    if len(line := f"        {within}") <= LINE_LENGTH:
-        return [f"    {name}: Annotated[", line, "    ]"]
-    *parts, last = map(_quoted, _lines(meaning))
-    lines = [f"{python},", *parts, f"{last},"]
-    return [f"    {name}: Annotated[", *(f"        {line}" for line in lines), "    ]"]
+def _annotated(name: str, python: str, meaning: str) -> list[str]:
+    """The lines of an attribute, as the formatter writes them."""
+    inside = f"{python}, {_quoted(meaning)}"
+    if len(f"    {name}: Annotated[{inside}]") <= LINE_LENGTH:
+        return [f"    {name}: Annotated[{inside}]"]
+    if len(f"        {inside}") <= LINE_LENGTH:
+        return [f"    {name}: Annotated[", f"        {inside}", "    ]"]
+    parts = _lines(meaning)
+    texts = [f"        {_quoted(part)}{'' if part is not parts[-1] else ','}" for part in parts]
+    return [f"    {name}: Annotated[", f"        {python},", *texts, "    ]"]
 
 
 def _lines(text: str) -> list[str]:
@@ -128,13 +124,53 @@ def _quoted(text: str) -> str:
     return f"'{text}'" if '"' in text and "'" not in text else json.dumps(text, ensure_ascii=False)
 
 
-def _type(row: ScheduleField) -> str:
-    field = row.input
-    words = next((check.choices for check in field.validators if isinstance(check, OneOf)), None)
-    if row.name in FIELDS and FIELDS[row.name].type is FieldType.TRUE:
-        python = "Literal[True]"
-    elif words:
-        python = f"Literal[{', '.join(json.dumps(word) for word in words)}]"
-    else:
-        python = next(python for kind, python in TYPES if isinstance(field, kind))
-    return f"{python} | None" if field.allow_none else python
+def _given_type(kind: FieldType) -> str:
+    """Python's type for what a request gives."""
+    match kind:
+        case types.Pairs():
+            return "Mapping[str, str]"
+        case types.Statuses():
+            return "Sequence[int | str]"
+        case types.ListOf():
+            return "Sequence[str]"
+        case types.Moment():
+            return "datetime | str"
+        case types.Word():
+            return f"Literal[{', '.join(json.dumps(word) for word in kind.words)}]"
+        case types.Flag(only_true=True):
+            return "Literal[True]"
+        case types.Object():
+            return f"Mapping[str, {kind.values}]"
+        case _:
+            return _plain_type(kind)
+
+
+def _shown_type(kind: FieldType) -> str:
+    """Python's type for what an answer shows."""
+    match kind:
+        case types.Pairs():
+            return "Mapping[str, str]"
+        case types.Statuses():
+            return "tuple[int | str, ...]"
+        case types.ListOf():
+            return "tuple[str, ...]"
+        case types.Moment():
+            return "datetime"
+        case types.Object():
+            return f"Mapping[str, {kind.values if kind.values != 'object' else 'Any'}]"
+        case _:
+            return _plain_type(kind)
+
+
+def _plain_type(kind: FieldType) -> str:
+    match kind:
+        case types.Whole():
+            return "int"
+        case types.Number():
+            return "float"
+        case types.Flag():
+            return "bool"
+        case types.Json():
+            return "object"
+        case _:
+            return "str"

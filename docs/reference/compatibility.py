@@ -116,13 +116,29 @@ class Comparison:
                 return
             self._open.add(pair)
         was, now = _resolved(self._before, was), _resolved(self._after, now)
+        if "discriminator" in was and "discriminator" in now:
+            yield from self._kinds(was, now, where, asked=asked)
+        else:
+            was, now = _united(self._before, was), _united(self._after, now)
+            yield from self._one_kind(was, now, where, asked=asked)
+        self._open.discard(pair)
+
+    def _one_kind(self, was: Node, now: Node, where: str, *, asked: bool) -> Iterator[str]:
         yield from self._values(was, now, where, asked=asked)
         yield from self._fields(was, now, where, asked=asked)
         if "items" in was or "items" in now:
             yield from self._schemas(was.get("items", {}), now.get("items", {}), f"{where}[]", asked=asked)
         yield from self._others(was, now, where, asked=asked)
         yield from self._alternatives(was, now, where, asked=asked)
-        self._open.discard(pair)
+
+    def _kinds(self, was: Node, now: Node, where: str, *, asked: bool) -> Iterator[str]:
+        """The alternatives that a discriminator tells apart."""
+        first, second = was["discriminator"]["mapping"], now["discriminator"]["mapping"]
+        for name in (first if asked else second).keys() - (second if asked else first).keys():
+            yield f"{where}: the alternative {name} is {'gone' if asked else 'new'}"
+        for name in first.keys() & second.keys():
+            pair = {"$ref": first[name]}, {"$ref": second[name]}
+            yield from self._schemas(*pair, f"{where} ({name})", asked=asked)
 
     def _values(self, was: Node, now: Node, where: str, *, asked: bool) -> Iterator[str]:
         """The simple values that a schema allows."""
@@ -200,6 +216,24 @@ def _resolved(document: Node, node: Node) -> Node:
     for step in node["$ref"].removeprefix("#/").split("/"):
         found = found[step]
     return {**found, **{name: value for name, value in node.items() if name != "$ref"}}
+
+
+def _united(document: Node, node: Node) -> Node:
+    """As `_resolved`; of alternatives that a discriminator tells apart, one schema with the fields of all, as
+    a release before described them."""
+    node = _resolved(document, node)
+    if "discriminator" not in node:
+        return node
+    each = [_resolved(document, alternative) for alternative in node["oneOf"]]
+    tag = node["discriminator"]["propertyName"]
+    words = [word for one in each for word in one["properties"][tag]["enum"]]
+    properties = {name: field for one in each for name, field in one["properties"].items()}
+    required = set.intersection(*({*one.get("required", ())} for one in each))
+    return {
+        **each[0],
+        "properties": properties | {tag: properties[tag] | {"enum": words}},
+        "required": sorted(required),
+    }
 
 
 def breaks(before: Node, after: Node, today: date) -> list[str]:

@@ -11,8 +11,8 @@ from typing import Any
 
 from scheduler_app.api.factory import specification
 from scheduler_app.api.routes.documentation import apply_schema
-from scheduler_app.api.wire.schedule_fields import SCHEDULE_FIELDS
 from scheduler_app.config import Settings
+from scheduler_app.domain.resources.schedule import SCHEDULE as SCHEDULE_TABLE
 
 Node = dict[str, Any]
 
@@ -61,12 +61,12 @@ def _schedule_fields() -> Iterator[str]:
     yield "## Fields of a schedule\n"
     yield from _table(
         ("field", "default", "meaning"),
-        [(f"`{row.name}`", row.default or "", row.meaning) for row in SCHEDULE_FIELDS if row.input],
+        [(f"`{row.name}`", row.default or "", row.meaning) for row in SCHEDULE_TABLE if row.given],
     )
     yield "Answers show the fields above but `sealed`, with secrets masked, and besides:\n"
     yield from _table(
         ("field", "meaning"),
-        [(f"`{row.name}`", row.meaning) for row in SCHEDULE_FIELDS if row.input is None],
+        [(f"`{row.name}`", row.meaning) for row in SCHEDULE_TABLE if not row.given],
     )
 
 
@@ -168,6 +168,9 @@ def _objects(spec: Node) -> Iterator[str]:
 
 def _object(name: str, schemas: Node) -> Iterator[str]:
     schema = schemas[name]
+    if "oneOf" in schema:
+        yield f"By its `{schema['discriminator']['propertyName']}`: {_type(schema)}.\n"
+        return
     properties, required = schema["properties"], schema.get("required", ())
     if name in GIVEN:
         needed = ", ".join(f"`{each}`" for each in required) or "none"
@@ -237,8 +240,8 @@ def _type(schema: Node) -> str:
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[-1]
         return f"[{name}](#{name.lower()})"
-    if "anyOf" in schema:
-        return " or ".join(_type(each) for each in schema["anyOf"])
+    if alternatives := schema.get("anyOf") or ("discriminator" in schema and schema["oneOf"]):
+        return " or ".join(_type(each) for each in alternatives)
     kinds = schema.get("type", "any value")
     text = " or ".join(kinds) if isinstance(kinds, list) else kinds
     if "items" in schema:

@@ -13,17 +13,12 @@ A = TypeVar("A", bound=Action)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ActionFields(Generic[A]):
-    """A kind's fields beside `type`. The schemas of requests, answers and files, and the manual, follow.
-
-    The fields of all kinds stand in one schema, so a kind takes no name that another one has.
-    """
+    """A kind's fields beside `type`. The schemas of requests, answers and files, and the manual, follow."""
 
     meaning: str
     """What such an action is, without its full stop: for the specification and the manual."""
     input: Mapping[str, Field[Any]]
-    """None of them is `required`, because actions of other kinds do without."""
-    required: tuple[str, ...]
-    """The names that such an action must have."""
+    """Those that such an action must have are `required`."""
     output: Mapping[str, Field[Any]]
     read: Callable[[dict[str, Any]], A]
     """Makes the action of what `input` has read. Raises ValidationError, whose messages are those of the

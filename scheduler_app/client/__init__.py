@@ -8,10 +8,11 @@
 `AsyncScheduler` is its twin for asyncio, over `httpx`: the extra `async`.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from scheduler_app.client.destination_fields import DestinationFields
 from scheduler_app.client.errors import SchedulerError
+from scheduler_app.client.message_fields import MessageFields
 from scheduler_app.client.record import Json, Record
 from scheduler_app.client.results import (
     Answer,
@@ -49,8 +50,6 @@ from scheduler_app.client.scheduler import Scheduler
 
 if TYPE_CHECKING:
     from scheduler_app.client.async_scheduler import AsyncScheduler
-    from scheduler_app.client.destinations import DestinationFields
-    from scheduler_app.client.messages import MessageFields
 
 __all__ = [
     "TRIGGERS",
@@ -95,21 +94,14 @@ __all__ = [
 ]
 
 
-#: Modules that are imported when their names are asked for: httpx is there for those who need it, and the
-#: fields are for type checkers.
-_LAZY = {
-    "AsyncScheduler": "async_scheduler",
-    "DestinationFields": "destinations",
-    "MessageFields": "messages",
-}
-
-
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    # On demand: httpx is there for those who need it.
+    if name != "AsyncScheduler":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+        from scheduler_app.client.async_scheduler import AsyncScheduler
     except ModuleNotFoundError as error:
         if error.name != "httpx":
             raise
         raise ImportError("AsyncScheduler needs httpx: pip install 'rrule-scheduler[async]'") from None
+    return AsyncScheduler

@@ -3,34 +3,14 @@
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from scheduler_app.client import calls
 from scheduler_app.client.calls import Call, Listing, path_of
+from scheduler_app.client.message_fields import MessageFields
 from scheduler_app.client.methods import AsyncClient, SyncClient, listing, operation
 from scheduler_app.client.record import Json
 from scheduler_app.client.results import Message, MessageResult
-
-
-class MessageFields(TypedDict, total=False):
-    """How a message is delivered: the fields that it has as a schedule has them."""
-
-    path: Annotated[str, "The path and query below the destination's URL"]
-    method: Annotated[str, "The HTTP method, in capital letters; the destination's, or POST, unless given"]
-    headers: Annotated[Mapping[str, str], "Header names and values"]
-    queue: Annotated[str, "Which workers deliver it: those started with `-Q` and this name"]
-    max_retries: Annotated[int, "How many attempts may follow the first one"]
-    retry_backoff_seconds: Annotated[float, "The delay before the first retry"]
-    retry_backoff_max_seconds: Annotated[float, "The longest delay before a retry"]
-    retry_codes: Annotated[Sequence[int | str], "The statuses after which an attempt is retried"]
-    timeout_seconds: Annotated[float, "How long the whole answer may take"]
-    success_codes: Annotated[Sequence[int | str], "The statuses that complete the message"]
-    expire_after_seconds: Annotated[
-        float, "How long after it was due the message is given up, its retries included"
-    ]
-    on_success: Annotated[str, "The name of a destination that is told when the message was delivered"]
-    on_failure: Annotated[str, "The name of a destination that is told when it ended in error"]
-    signing: Annotated[bool, "Whether the callback is signed"]
 
 
 class MessageOperations:

@@ -26,7 +26,7 @@ def renamed(name: str) -> Any:
     return _Renamed(name)
 
 
-@dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(renamed,))
+@dataclass_transform(eq_default=False, frozen_default=True, kw_only_default=True, field_specifiers=(renamed,))
 class Record(Mapping[str, Any]):
     """Attributes have Python's types: instants are datetimes, lists are tuples, None is what is absent.
 

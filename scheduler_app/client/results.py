@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from scheduler_app.client.destination_fields import DestinationValues
+from scheduler_app.client.message_fields import MessageValues
 from scheduler_app.client.record import Record, renamed
 from scheduler_app.client.schedule_fields import ScheduleValues
 
@@ -172,22 +174,19 @@ class KillSwitch(Record):
     warning: str | None = None
 
 
-class Message(Record):
+class Message(MessageValues):
     """A message with its history. Its body, header values and metadata are masked."""
 
     id: str
     event_id: str
     state: str
     scheduled_at: datetime
-    event_name: str | None = None
     due_at: datetime | None = None
     attempt: int | None = None
     status: tuple[StatusLine, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     created_at: datetime | None = None
     archived_at: datetime | None = None
-    on_success: str | None = None
-    on_failure: str | None = None
     #: Only in the answer to the request that generated it.
     signing_secret: str | None = None
     #: Why its content cannot be shown.
@@ -229,34 +228,10 @@ class Flow(Record):
     last_answers: tuple[Answer, ...] = ()
 
 
-class Destination(Record):
+class Destination(DestinationValues):
     """A named receiver. Header values, the values of the URL's query and credentials are masked."""
 
-    name: str
-    url: str | None = None
-    method: str | None = None
-    headers: Mapping[str, str] | None = None
-    auth: Mapping[str, str] | None = None
     allowed_methods: tuple[str, ...] = ()
-    signing: bool | None = None
-    signing_since: datetime | None = None
-    #: Only in the answer to the request that generated it.
-    signing_secret: str | None = None
-    max_retries: int | None = None
-    retry_backoff_seconds: float | None = None
-    retry_backoff_max_seconds: float | None = None
-    retry_codes: tuple[Any, ...] | None = None
-    success_codes: tuple[Any, ...] | None = None
-    timeout_seconds: float | None = None
-    rate_per_second: float | None = None
-    burst: int | None = None
-    concurrency: int | None = None
-    breaker: Mapping[str, float] | None = None
-    queue: str | None = None
-    paused: bool | None = None
-    version: int | None = None
-    created_at: datetime | None = None
-    updated_at: datetime | None = None
     flow: Flow | None = None
     #: `created`, `changed` or `unchanged`, in answers to `put` and `update`.
     result: str | None = None

@@ -1,6 +1,6 @@
-"""The fields of a schedule, each with its meaning: as the API takes them, and as it shows them.
+"""The fields of a schedule as the API takes them, and as answers show them, each with its meaning.
 
-Generated from the API's table of fields by `make docs`: do not edit it.
+Generated from the table of its fields by `make docs`: do not edit it.
 """
 
 from collections.abc import Mapping, Sequence

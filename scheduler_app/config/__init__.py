@@ -3,7 +3,6 @@
 from scheduler_app.config.settings import (
     DISPATCH_LEASE_SECONDS,
     EXPAND_LEASE_SECONDS,
-    MAX_TIMEOUT_SECONDS,
     VISIBILITY_TIMEOUT_SECONDS,
     InvalidSetting,
     Settings,
@@ -24,7 +23,6 @@ __all__ = [
     "CONFIG_VARIABLE",
     "DISPATCH_LEASE_SECONDS",
     "EXPAND_LEASE_SECONDS",
-    "MAX_TIMEOUT_SECONDS",
     "RUN_FILE",
     "VISIBILITY_TIMEOUT_SECONDS",
     "InvalidSetting",

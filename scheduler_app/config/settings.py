@@ -32,8 +32,6 @@ EXPAND_LEASE_SECONDS = 30
 DISPATCH_LEASE_SECONDS = 2
 #: Redis delivers a message again that no worker has acknowledged for this long.
 VISIBILITY_TIMEOUT_SECONDS = 420
-#: The longest timeout of a callback.
-MAX_TIMEOUT_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from scheduler_app.domain.message import DEFAULT_MESSAGE_METHOD as MESSAGE_METHO
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, check_queue
-from scheduler_app.domain.retry import Codes, RetryPolicy
+from scheduler_app.domain.retry import Codes, RetryDraft, RetryOverride
 from scheduler_app.domain.schedule import Schedule
 
 MAX_RATE = 10_000.0
@@ -72,7 +72,7 @@ ScheduleOrMessage = TypeVar("ScheduleOrMessage", bound=Schedule | Message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Destination:
+class Destination(RetryOverride):
     """A named receiver as it is stored. None: the destination leaves that to each schedule.
 
     Its repr leaves out every part that may contain a secret.
@@ -87,10 +87,6 @@ class Destination:
     auth: Auth | None = None
     allowed_methods: tuple[str, ...] = METHODS
     signing: Signing | None = None
-    max_retries: int | None = None
-    backoff_seconds: float | None = None
-    backoff_max_seconds: float | None = None
-    retry_codes: Codes | None = None
     success: Codes | None = None
     timeout_seconds: float | None = None
     rate_per_second: float | None = None
@@ -154,20 +150,10 @@ class Destination:
         return replace(
             schedule,
             action=self.action(schedule.action, default_method=_default_method(schedule)),
-            retry=self._retry(schedule.retry),
+            retry=self.overridden(schedule.retry),
             success=self.success or schedule.success,
             timeout_seconds=self.timeout_seconds or schedule.timeout_seconds,
             signing=self.signing or schedule.signing,
-        )
-
-    def _retry(self, policy: RetryPolicy) -> RetryPolicy:
-        first = policy.backoff_seconds if self.backoff_seconds is None else self.backoff_seconds
-        longest = policy.backoff_max_seconds if self.backoff_max_seconds is None else self.backoff_max_seconds
-        return RetryPolicy(
-            max_retries=policy.max_retries if self.max_retries is None else self.max_retries,
-            backoff_seconds=first,
-            backoff_max_seconds=max(first, longest),
-            codes=self.retry_codes or policy.codes,
         )
 
 
@@ -195,7 +181,7 @@ _REQUEST_FIELDS = frozenset(("url", "headers", "auth", "signing"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DestinationDraft:
+class DestinationDraft(RetryDraft):
     """The fields that were given; the others are NOT_GIVEN, and None takes one away. The names are those of
     `Destination`."""
 
@@ -206,10 +192,6 @@ class DestinationDraft:
     allowed_methods: tuple[str, ...] | NotGiven = NOT_GIVEN
     signing: bool | NotGiven = NOT_GIVEN
     """Whether requests are signed; the secret is generated when the destination is stored."""
-    max_retries: int | NotGiven | None = NOT_GIVEN
-    backoff_seconds: float | NotGiven | None = NOT_GIVEN
-    backoff_max_seconds: float | NotGiven | None = NOT_GIVEN
-    retry_codes: Codes | NotGiven | None = NOT_GIVEN
     success: Codes | NotGiven | None = NOT_GIVEN
     timeout_seconds: float | NotGiven | None = NOT_GIVEN
     rate_per_second: float | NotGiven | None = NOT_GIVEN

@@ -2,11 +2,17 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
+from typing import Final
+
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 
 MAX_RETRIES = 50
 MAX_BACKOFF_SECONDS = 86_400.0
+#: How long one attempt may take.
+MAX_TIMEOUT_SECONDS = 300
 #: Some two and a half hours in all: a receiver may be deployed, restarted and repaired meanwhile.
 DEFAULT_MAX_RETRIES = 10
 DEFAULT_BACKOFF_SECONDS = 10.0
@@ -62,6 +68,12 @@ class RetryPolicy:
     backoff_max_seconds: float = DEFAULT_BACKOFF_MAX_SECONDS
     codes: Codes = RETRY_CODES
 
+    def changed_by(self, said: "RetryDraft | RetryOverride") -> "RetryPolicy":
+        """The policy with what `said` says of it."""
+        said_of = {each.name: getattr(said, _ELSEWHERE.get(each.name, each.name)) for each in fields(self)}
+        changes = {name: value for name, value in said_of.items() if value not in (None, NOT_GIVEN)}
+        return replace(self, **changes) if changes else self
+
     def ceiling(self, attempt: int) -> float:
         """The longest delay after attempt number `attempt` (from 1): exponential, capped."""
         return min(self.backoff_seconds * 2.0 ** min(attempt - 1, 64), self.backoff_max_seconds)
@@ -88,3 +100,51 @@ class RetryPolicy:
 
 
 DEFAULT_RETRY = RetryPolicy()
+
+#: The fields of a policy that have another name where they do not stand in one.
+_ELSEWHERE: Final = {"codes": "retry_codes"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryOverride:
+    """What a destination says of the retries of all that name it; None leaves that to them."""
+
+    max_retries: int | None = None
+    backoff_seconds: float | None = None
+    backoff_max_seconds: float | None = None
+    retry_codes: Codes | None = None
+
+    def overridden(self, policy: RetryPolicy) -> RetryPolicy:
+        """The policy that holds for what has `policy` itself."""
+        found = policy.changed_by(self)
+        return replace(found, backoff_max_seconds=max(found.backoff_seconds, found.backoff_max_seconds))
+
+
+# No slots: of the bases of a class one alone may have some.
+@dataclass(frozen=True, kw_only=True)
+class RetryDraft:
+    """What a request gives of retries; None, which only that for a destination may give, takes it away."""
+
+    max_retries: int | NotGiven | None = NOT_GIVEN
+    backoff_seconds: float | NotGiven | None = NOT_GIVEN
+    backoff_max_seconds: float | NotGiven | None = NOT_GIVEN
+    retry_codes: Codes | NotGiven | None = NOT_GIVEN
+
+    def new_retry(self, max_retries: int) -> RetryPolicy:
+        """The policy of something new; `max_retries` is for a draft that names none. Of the two delays, the
+        default of neither contradicts the one that is given. Raises InvalidField."""
+        first, longest = DEFAULT_BACKOFF_SECONDS, DEFAULT_BACKOFF_MAX_SECONDS
+        if isinstance(self.backoff_max_seconds, int | float):
+            first = min(first, self.backoff_max_seconds)
+        if isinstance(self.backoff_seconds, int | float):
+            longest = max(longest, self.backoff_seconds)
+        return self.edited_retry(
+            RetryPolicy(max_retries=max_retries, backoff_seconds=first, backoff_max_seconds=longest)
+        )
+
+    def edited_retry(self, old: RetryPolicy) -> RetryPolicy:
+        """`old` with what is given. Raises InvalidField."""
+        policy = old.changed_by(self)
+        if policy.backoff_max_seconds < policy.backoff_seconds:
+            raise InvalidField("retry_backoff_max_seconds", "must not be less than retry_backoff_seconds")
+        return policy

@@ -22,13 +22,13 @@ from scheduler_app.domain.lateness import DEFAULT_LATENESS, CatchUp, Lateness
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven, given
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, check_queue
 from scheduler_app.domain.recurrence import AnyRecurrence, Gap, OnHoliday, Overlap
-from scheduler_app.domain.retry import Codes, RetryPolicy
+from scheduler_app.domain.retry import RetryDraft
 from scheduler_app.domain.schedule import CarriedOver, Pause, Schedule, ScheduleState, pause_after_edit
 from scheduler_app.domain.triggers import Given, Trigger, TriggerContext, edited_trigger, new_trigger
 
 
 @dataclass(frozen=True, slots=True)
-class ActionDraft(CarriedOver):
+class ActionDraft(CarriedOver, RetryDraft):
     """The part of a `ScheduleDraft` that says what is sent, and how."""
 
     url: str | NotGiven = field(default=NOT_GIVEN, repr=False)
@@ -45,10 +45,6 @@ class ActionDraft(CarriedOver):
     """The secrets of an exported schedule, which its masks stand for; the key opens it."""
     known: HttpAction | NotGiven = field(default=NOT_GIVEN, repr=False)
     """What was in `sealed`."""
-    max_retries: int | NotGiven = NOT_GIVEN
-    backoff_seconds: float | NotGiven = NOT_GIVEN
-    backoff_max_seconds: float | NotGiven = NOT_GIVEN
-    retry_codes: Codes | NotGiven = NOT_GIVEN
     queue: str | NotGiven = NOT_GIVEN
     """Which workers its events are for; commands have a queue of their own."""
 
@@ -56,11 +52,6 @@ class ActionDraft(CarriedOver):
         """The request of something new of a tenant, whose destinations it may name. Raises InvalidField where
         a mask stands for nothing."""
         return self._http_action(HttpAction(url="", method=default_method), tenant)
-
-    def new_retry(self, max_retries: int) -> RetryPolicy:
-        """The retry policy of something new; `max_retries` is for a draft that names none. Raises
-        InvalidField."""
-        return self._retry(self._default_retry(max_retries))
 
     def _action(self, old: Action | None, tenant: str) -> Action:
         """The new action; `old` is the schedule's, None for a new schedule."""
@@ -137,28 +128,6 @@ class ActionDraft(CarriedOver):
         destination = whole_id(tenant, name)
         return destination, given(self.path, old.url if old.destination == destination else "")
 
-    def _default_retry(self, max_retries: int) -> RetryPolicy:
-        """What a new schedule has for what it does not give: of the two delays, neither contradicts the one
-        that is given."""
-        policy = RetryPolicy(max_retries=max_retries)
-        first, longest = policy.backoff_seconds, policy.backoff_max_seconds
-        return replace(
-            policy,
-            backoff_seconds=min(first, given(self.backoff_max_seconds, first)),
-            backoff_max_seconds=max(longest, given(self.backoff_seconds, longest)),
-        )
-
-    def _retry(self, old: RetryPolicy) -> RetryPolicy:
-        policy = RetryPolicy(
-            max_retries=given(self.max_retries, old.max_retries),
-            backoff_seconds=given(self.backoff_seconds, old.backoff_seconds),
-            backoff_max_seconds=given(self.backoff_max_seconds, old.backoff_max_seconds),
-            codes=given(self.retry_codes, old.codes),
-        )
-        if policy.backoff_max_seconds < policy.backoff_seconds:
-            raise InvalidField("retry_backoff_max_seconds", "must not be less than retry_backoff_seconds")
-        return policy
-
 
 #: The timezone of a schedule that names none.
 UTC_NAME = "UTC"
@@ -215,7 +184,7 @@ class ScheduleDraft(ActionDraft):
             queue=self.new_queue(action),
             created_at=now,
             updated_at=now,
-            retry=self._retry(self._default_retry(max_retries)),
+            retry=self.new_retry(max_retries),
             state=state,
             reason=given(self.reason, None) if state is ScheduleState.ERROR else None,
             revised_at=now,
@@ -248,7 +217,7 @@ class ScheduleDraft(ActionDraft):
             schedule,
             action=action,
             queue=queue,
-            retry=self._retry(schedule.retry),
+            retry=self.edited_retry(schedule.retry),
             lateness=self.late(schedule.lateness),
             version=schedule.version + 1,
             updated_at=now,

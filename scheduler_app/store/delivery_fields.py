@@ -6,36 +6,30 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.deliverable import RetiringSecret, Signing
-from scheduler_app.domain.ids import SEPARATOR
-from scheduler_app.domain.lateness import LEAST_SECONDS, MAX_SECONDS, CatchUp, Lateness
+from scheduler_app.domain.lateness import Lateness
 from scheduler_app.domain.notification import Notifying
-from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
+from scheduler_app.domain.resources.delivery import RETRY, TIMEOUT
+from scheduler_app.domain.resources.schedule import LATENESS
+from scheduler_app.domain.retry import Codes, RetryPolicy
 from scheduler_app.domain.stored_fields import (
-    Corrupt,
     fields,
     instant,
     items,
-    number,
     one_of,
-    optional,
     text,
     whole,
 )
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.mongo import Document
-
-#: The shortest timeout, whatever a schedule asks for.
-LEAST_TIMEOUT_SECONDS = 0.001
+from scheduler_app.store.row_codec import RowCodec, destination_name, read_codes, read_value
 
 #: Most documents have the same fields: how many different ones are kept as they were read, and the most
 #: characters of one that is kept.
 MOST_READ, LONGEST_READ = 256, 2_000
 _read: dict[str, "DeliveryFields"] = {}
 
-#: Most documents have the same ones, and reading them is half of what reading a schedule costs.
-_codes = lru_cache(maxsize=256)(Codes)
+_RETRY = RowCodec(RetryPolicy, RETRY)
 
 
 class DeliveryFields(NamedTuple):
@@ -50,12 +44,7 @@ class DeliveryFields(NamedTuple):
 def delivery_document(retry: RetryPolicy, timeout_seconds: float, success: Codes) -> Document:
     """The fields that `read_delivery` reads. Documents share them, and they are never changed."""
     return {
-        "retry": {
-            "max_retries": retry.max_retries,
-            "backoff_seconds": retry.backoff_seconds,
-            "backoff_max_seconds": retry.backoff_max_seconds,
-            "codes": list(retry.codes.written),
-        },
+        "retry": _without_none(_RETRY.document(retry)),
         "timeout_seconds": timeout_seconds,
         "success": list(success.written),
     }
@@ -76,24 +65,9 @@ def read_delivery(row: Mapping[str, Any]) -> DeliveryFields:
 
 
 def _read_delivery(row: Mapping[str, Any]) -> DeliveryFields:
-    retry = fields(row.get("retry"), "retry")
     return DeliveryFields(
-        RetryPolicy(
-            max_retries=whole(retry.get("max_retries"), "retry.max_retries", most=MAX_RETRIES),
-            backoff_seconds=number(
-                retry.get("backoff_seconds"), "retry.backoff_seconds", most=MAX_BACKOFF_SECONDS
-            ),
-            backoff_max_seconds=number(
-                retry.get("backoff_max_seconds"), "retry.backoff_max_seconds", most=MAX_BACKOFF_SECONDS
-            ),
-            codes=read_codes(retry.get("codes"), "retry.codes"),
-        ),
-        number(
-            row.get("timeout_seconds"),
-            "timeout_seconds",
-            least=LEAST_TIMEOUT_SECONDS,
-            most=MAX_TIMEOUT_SECONDS,
-        ),
+        RetryPolicy(**_RETRY.read(fields(row.get("retry"), "retry"))),
+        read_value(TIMEOUT.type, row.get("timeout_seconds"), "timeout_seconds"),
         read_codes(row.get("success"), "success"),
     )
 
@@ -115,58 +89,24 @@ def read_notifies(value: Any) -> dict[Notifying, str]:
     return found
 
 
-def destination_name(value: Any, name: str) -> str:
-    """The name of a destination of the document's own tenant. Raises Corrupt."""
-    if SEPARATOR in text(value, name) or not value:
-        raise Corrupt(f"{name} is no name that a destination may have")
-    return str(value)
-
-
-def read_codes(value: Any, name: str) -> Codes:
-    """Raises Corrupt."""
-    # To a cache 5.0 and True are numbers like 5 and 1, and a list has no hash.
-    written = [
-        code if isinstance(code, str) else whole(code, f"an item of {name}") for code in items(value, name)
-    ]
-    try:
-        return _codes(tuple(written))
-    except ValueError as error:
-        raise Corrupt(f"{name}: {error}") from None
-
-
-_CATCH_UP = tuple(each.value for each in CatchUp)
 _NEVER_LATE = Lateness()
+_LATENESS = RowCodec(Lateness, LATENESS)
 
 
 def lateness_document(lateness: Lateness) -> Document | None:
     """What `read_lateness` reads; None for what a document without the field means."""
     if lateness == _NEVER_LATE:
         return None
-    document: Document = {
-        "catch_up": lateness.catch_up.value,
-        "window_seconds": lateness.window_seconds,
-        "late_after_seconds": lateness.late_after_seconds,
-    }
-    if lateness.expire_after_seconds is not None:
-        document["expire_after_seconds"] = lateness.expire_after_seconds
-    return document
+    return _without_none(_LATENESS.document(lateness))
+
+
+def _without_none(document: Document) -> Document:
+    return {key: value for key, value in document.items() if value is not None}
 
 
 def read_lateness(value: Any) -> Lateness:
     """Raises Corrupt."""
-    if value is None:
-        return _NEVER_LATE
-    row = fields(value, "lateness")
-
-    def seconds(given: Any, name: str) -> float:
-        return number(given, f"lateness.{name}", least=LEAST_SECONDS, most=MAX_SECONDS)
-
-    return Lateness(
-        CatchUp(one_of(row.get("catch_up"), "lateness.catch_up", _CATCH_UP)),
-        seconds(row.get("window_seconds"), "window_seconds"),
-        seconds(row.get("late_after_seconds"), "late_after_seconds"),
-        optional(seconds, row.get("expire_after_seconds"), "expire_after_seconds"),
-    )
+    return _NEVER_LATE if value is None else Lateness(**_LATENESS.read(fields(value, "lateness")))
 
 
 def unsealed(value: Any, name: str, secret_box: SecretBox) -> str:

@@ -16,32 +16,25 @@ from pymongo.errors import BulkWriteError
 
 from scheduler_app.actions.http.kind import action_of as read_action
 from scheduler_app.actions.http.kind import document_of as action_document
-from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.destination import (
     LEAST_OPEN_SECONDS,
-    LEAST_RATE,
     MAX_BREAKER_FAILURES,
-    MAX_BURST,
-    MAX_CONCURRENCY,
     MAX_OPEN_SECONDS,
-    MAX_RATE,
     Auth,
     AuthType,
     Breaker,
     Destination,
 )
-from scheduler_app.domain.http_action import METHODS, HttpAction, destination_key
+from scheduler_app.domain.http_action import HttpAction, destination_key
 from scheduler_app.domain.ids import WholeId, name_of, tenant_of
 from scheduler_app.domain.queues import is_queue
-from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes
+from scheduler_app.domain.resources.destination import DESTINATION
 from scheduler_app.domain.states import UNCLAIMED, Kind, State
 from scheduler_app.domain.stored_fields import (
     Corrupt,
     Newer,
     fields,
     flag,
-    instant,
-    items,
     number,
     one_of,
     optional,
@@ -51,7 +44,7 @@ from scheduler_app.domain.stored_fields import (
     whole,
 )
 from scheduler_app.store.decoded_cache import DecodedCache
-from scheduler_app.store.delivery_fields import read_codes, read_signing, signing_document
+from scheduler_app.store.delivery_fields import read_signing, signing_document
 from scheduler_app.store.encryption import (
     SEALED_VERSION,
     SecretBox,
@@ -63,9 +56,14 @@ from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.indexes import NOTIFIES
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 from scheduler_app.store.paging import Page, PagedQuery, PageRequest
+from scheduler_app.store.row_codec import RowCodec
 
 DOCUMENT_VERSION = 1
 _AUTH_TYPES = tuple(kind.value for kind in AuthType)
+#: Stored as parts of the request, and as objects.
+_IN_REQUEST = {"name", "url", "method", "headers"}
+_OBJECTS = {"auth", "breaker", "signing", "signing_since", "signing_secret"}
+_PLAIN = RowCodec(Destination, (row for row in DESTINATION if row.name not in _IN_REQUEST | _OBJECTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,28 +83,14 @@ def to_destination_document(destination: Destination, secret_box: SecretBox) -> 
         "_id": own.id,
         "v": DOCUMENT_VERSION,
         "tenant": own.tenant,
-        "version": own.version,
         "action": action_document(HttpAction(own.url, own.method or "", own.headers, destination=own.id)),
         "auth": own.auth
         and {"type": own.auth.type.value, "username": own.auth.username, "secret": own.auth.secret},
-        "allowed_methods": list(own.allowed_methods),
         "signing": signing_document(own.signing),
-        "max_retries": own.max_retries,
-        "backoff_seconds": own.backoff_seconds,
-        "backoff_max_seconds": own.backoff_max_seconds,
-        "retry_codes": _codes_document(own.retry_codes),
-        "success": _codes_document(own.success),
-        "timeout_seconds": own.timeout_seconds,
-        "rate_per_second": own.rate_per_second,
-        "burst": own.burst,
-        "concurrency": own.concurrency,
         "breaker": own.breaker
         and {"failures": own.breaker.failures, "open_seconds": own.breaker.open_seconds},
-        "paused": own.paused,
-        "queue": own.queue,
         "deleting": own.deleting or None,
-        "created_at": own.created_at,
-        "updated_at": own.updated_at,
+        **_PLAIN.document(own),
     }
     return seal_document({key: value for key, value in document.items() if value is not None}, secret_box)
 
@@ -139,29 +123,11 @@ def from_destination_document(row: Mapping[str, Any], secret_box: SecretBox) -> 
         method=action.method or None,
         headers=action.headers,
         auth=optional(_auth, get("auth"), "auth"),
-        allowed_methods=_methods(get("allowed_methods")),
         signing=read_signing(get("signing"), secret_box),
-        max_retries=optional(_retries, get("max_retries"), "max_retries"),
-        backoff_seconds=optional(_backoff, get("backoff_seconds"), "backoff_seconds"),
-        backoff_max_seconds=optional(_backoff, get("backoff_max_seconds"), "backoff_max_seconds"),
-        retry_codes=optional(_codes, get("retry_codes"), "retry_codes"),
-        success=optional(_codes, get("success"), "success"),
-        timeout_seconds=optional(_timeout, get("timeout_seconds"), "timeout_seconds"),
-        rate_per_second=optional(_rate, get("rate_per_second"), "rate_per_second"),
-        burst=whole(get("burst"), "burst", least=1, most=MAX_BURST),
-        concurrency=optional(_concurrency, get("concurrency"), "concurrency"),
         breaker=optional(_breaker, get("breaker"), "breaker"),
-        paused=flag(get("paused"), "paused"),
-        queue=optional(_queue, get("queue"), "queue"),
         deleting=bool(optional(flag, get("deleting"), "deleting")),
-        version=whole(get("version"), "version", least=1),
-        created_at=instant(get("created_at"), "created_at"),
-        updated_at=instant(get("updated_at"), "updated_at"),
+        **_PLAIN.read(row),
     )
-
-
-def _codes_document(codes: Codes | None) -> list[int | str] | None:
-    return None if codes is None else list(codes.written)
 
 
 def _auth(value: Any, name: str) -> Auth:
@@ -181,43 +147,6 @@ def _breaker(value: Any, name: str) -> Breaker:
             row.get("open_seconds"), "breaker.open_seconds", least=LEAST_OPEN_SECONDS, most=MAX_OPEN_SECONDS
         ),
     )
-
-
-def _methods(value: Any) -> tuple[str, ...]:
-    found = [one_of(each, "an item of allowed_methods", METHODS) for each in items(value, "allowed_methods")]
-    if not found:
-        raise Corrupt("allowed_methods is empty")
-    return tuple(found)
-
-
-def _codes(value: Any, name: str) -> Codes:
-    return read_codes(value, name)
-
-
-def _retries(value: Any, name: str) -> int:
-    return whole(value, name, most=MAX_RETRIES)
-
-
-def _backoff(value: Any, name: str) -> float:
-    return number(value, name, most=MAX_BACKOFF_SECONDS)
-
-
-def _timeout(value: Any, name: str) -> float:
-    return number(value, name, least=0.001, most=MAX_TIMEOUT_SECONDS)
-
-
-def _rate(value: Any, name: str) -> float:
-    return number(value, name, least=LEAST_RATE, most=MAX_RATE)
-
-
-def _queue(value: Any, name: str) -> str:
-    if not is_queue(value):
-        raise Corrupt(f"{name} is no name that a queue may have")
-    return str(value)
-
-
-def _concurrency(value: Any, name: str) -> int:
-    return whole(value, name, least=1, most=MAX_CONCURRENCY)
 
 
 #: A destination in use is counted no further than this.

@@ -77,19 +77,20 @@ def _text(value: object) -> str:
 
 CELERY_TASK_FIELDS: Final = ActionFields(
     meaning="a task of another Celery application",
-    required=("task", "broker"),
     input={
         "task": fields.String(
+            required=True,
             metadata={
                 "description": "Of a `celery_task`: the task's name",
                 "example": "shop.tasks.bill",
-            }
+            },
         ),
         "broker": fields.String(
+            required=True,
             metadata={
                 "description": "Its broker, as CELERY_BROKERS names it",
                 "example": "shop",
-            }
+            },
         ),
         "args": _JsonOrMask(
             list,

@@ -60,9 +60,9 @@ def _shown(action: CommandAction) -> dict[str, object]:
 
 COMMAND_FIELDS: Final = ActionFields(
     meaning="a program that a worker runs",
-    required=("command",),
     input={
         "command": _Words(
+            required=True,
             metadata={
                 "description": f"Of a `command`: the program and its arguments, up to {MAX_WORDS} words and"
                 f" {MAX_COMMAND_BYTES // 1024} KiB; one text is split into words as a shell would, and run"

@@ -33,7 +33,7 @@ from scheduler_app.domain.stored_fields import (
     whole,
     wrong,
 )
-from scheduler_app.store.delivery_fields import destination_name
+from scheduler_app.store.row_codec import destination_name
 
 _REPORT_KINDS = ("completed", "failed", "timed_out")
 _MAX_RETRY_MS = int(2 * MAX_BACKOFF_SECONDS * 1000)

@@ -5,25 +5,19 @@ aside: it is in `error` by itself, with the reason.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypedDict, cast, get_args
+from typing import Any
 
 from scheduler_app.actions.registry import KINDS, kind_of
 from scheduler_app.clock import clock
-from scheduler_app.domain import event
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.destination import destination_of
-from scheduler_app.domain.event import Completion
 from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.queues import CALLBACKS, is_queue
+from scheduler_app.domain.resources.schedule import SCHEDULE
 from scheduler_app.domain.schedule import (
-    DEFAULT_QUEUE_LIMIT,
-    MAX_FAILURES,
-    MAX_QUEUE_LIMIT,
     LastRun,
-    OverlapScope,
     Pause,
-    RunOverlap,
     Schedule,
     ScheduleState,
 )
@@ -34,7 +28,6 @@ from scheduler_app.domain.stored_fields import (
     flag,
     instant,
     items,
-    number,
     one_of,
     optional,
     tenant,
@@ -62,11 +55,11 @@ from scheduler_app.store.encryption import (
     seal_document,
 )
 from scheduler_app.store.mongo import Document, Documents
+from scheduler_app.store.row_codec import RowCodec
 from scheduler_app.store.schedules.trigger_documents import (
     calendar_use_document,
     from_owed_document,
     read_calendar_use,
-    read_jitter,
     read_trigger,
     trigger_document,
 )
@@ -79,7 +72,6 @@ def pause_document(schedule: Schedule) -> Document:
     kept = {} if pause is None else {"reason": pause.reason, "note": pause.note, "until": pause.until}
     return {
         "pause": {key: value for key, value in kept.items() if value is not None} or None,
-        "pause_after_failures": schedule.pause_after_failures,
         "failures_since": schedule.failures_since,
     }
 
@@ -96,60 +88,8 @@ def read_pause(value: Any) -> Pause | None:
     )
 
 
-def read_pause_after(value: Any) -> int | None:
-    """Raises Corrupt."""
-    return None if value is None else whole(value, "pause_after_failures", least=1, most=MAX_FAILURES)
-
-
-_RUN_OVERLAPS, _SCOPES, _COMPLETIONS = get_args(RunOverlap), get_args(OverlapScope), get_args(Completion)
-
-
-class OverlapFields(TypedDict, total=False):
-    """Those that differ from the defaults."""
-
-    run_overlap: RunOverlap
-    overlap_scope: OverlapScope
-    queue_limit: int
-    completion: Completion
-    completion_timeout_seconds: float
-
-
-def overlap_document(schedule: Schedule) -> Document:
-    """The fields that `read_overlap` reads; None if they are the default."""
-    found: Document = {
-        "run_overlap": (schedule.run_overlap, "allow"),
-        "overlap_scope": (schedule.overlap_scope, "event"),
-        "queue_limit": (schedule.queue_limit, DEFAULT_QUEUE_LIMIT),
-        "completion": (schedule.completion, "response"),
-        "completion_timeout_seconds": (
-            schedule.completion_timeout_seconds,
-            event.DEFAULT_COMPLETION_TIMEOUT,
-        ),
-    }
-    return {name: None if value == default else value for name, (value, default) in found.items()}
-
-
-def read_overlap(row: Mapping[str, Any]) -> OverlapFields:
-    """Raises Corrupt."""
-    found = OverlapFields()
-    # Most schedules have none of them.
-    if (value := row.get("run_overlap")) is not None:
-        found["run_overlap"] = cast(RunOverlap, one_of(value, "run_overlap", _RUN_OVERLAPS))
-    if (value := row.get("overlap_scope")) is not None:
-        found["overlap_scope"] = cast(OverlapScope, one_of(value, "overlap_scope", _SCOPES))
-    if (value := row.get("queue_limit")) is not None:
-        found["queue_limit"] = whole(value, "queue_limit", least=1, most=MAX_QUEUE_LIMIT)
-    if (value := row.get("completion")) is not None:
-        found["completion"] = cast(Completion, one_of(value, "completion", _COMPLETIONS))
-    if (value := row.get("completion_timeout_seconds")) is not None:
-        found["completion_timeout_seconds"] = number(
-            value,
-            "completion_timeout_seconds",
-            least=event.LEAST_COMPLETION_TIMEOUT,
-            most=event.MAX_COMPLETION_TIMEOUT,
-        )
-    return found
-
+#: The fields that most schedules have not, but for those of their policies for retries and late events.
+_SPARSE = RowCodec(Schedule, (row for row in SCHEDULE if row.sparse and row.path == row.key))
 
 #: Of a document without sealed parts and without a destination; `DESTINATION_VERSION` is the newest that is
 #: read.
@@ -186,19 +126,17 @@ def _fields(schedule: Schedule) -> Document:
         "action": kind_of(schedule.action).to_document(schedule.action),
         **delivery_document(schedule.retry, schedule.timeout_seconds, schedule.success),
         "tags": list(schedule.tags),
-        "purpose": schedule.purpose or None,
         **pause_document(schedule),
         "version": schedule.version,
         "first_revision": schedule.first_revision if schedule.first_revision > 1 else None,
         **calendar_use_document(schedule.calendar),
         "lateness": lateness_document(schedule.lateness),
         **revision_document(schedule),
-        **overlap_document(schedule),
+        **_SPARSE.document(schedule),
         "signing": signing_document(schedule.signing),
         "hops": schedule.hops or None,
         "queue": schedule.queue if schedule.queue != CALLBACKS else None,
         "notifies": notifies_document(schedule.on_success, schedule.on_failure),
-        "jitter_seconds": schedule.jitter_seconds or None,
         "created_at": schedule.created_at,
         "updated_at": schedule.updated_at,
     }
@@ -229,6 +167,7 @@ def from_schedule_document(row: Mapping[str, Any], envelope: SecretBox) -> Sched
     retry, timeout_seconds, success = read_delivery(row)
     revision = whole(get("revision"), "revision", least=1)
     schedule_id = text(row["_id"], "_id")
+    others: dict[str, Any] = _SPARSE.read(row) | dict(read_notifies(get("notifies")))
     tenant(get("tenant"), "tenant", schedule_id)
     return Schedule(
         id=schedule_id,
@@ -241,7 +180,6 @@ def from_schedule_document(row: Mapping[str, Any], envelope: SecretBox) -> Sched
         timeout_seconds=timeout_seconds,
         success=success,
         tags=tuple([text(tag, "an item of tags") for tag in items(get("tags") or [], "tags")]),
-        purpose=optional(text, get("purpose"), "purpose") or "",
         state=ScheduleState(one_of(get("state"), "state", _STATES)),
         reason=optional(text, get("reason"), "reason"),
         version=whole(get("version"), "version", least=1),
@@ -261,11 +199,8 @@ def from_schedule_document(row: Mapping[str, Any], envelope: SecretBox) -> Sched
         last_run=_last_run(get("last_run")),
         calendar=read_calendar_use(row),
         lateness=read_lateness(get("lateness")),
-        **read_overlap(row),
-        **read_notifies(get("notifies")),
-        jitter_seconds=read_jitter(row),
+        **others,
         pause=read_pause(get("pause")),
-        pause_after_failures=read_pause_after(get("pause_after_failures")),
         failures_since=optional(instant, get("failures_since"), "failures_since"),
     )
 

@@ -12,9 +12,9 @@ import pytest
 
 from scheduler_app.actions.kind import Executor, Executors, Outcome, Verdict
 from scheduler_app.actions.registry import KINDS, kind_of
+from scheduler_app.api.wire.action import ACTION_TYPES
 from scheduler_app.api.wire.schedule import NewSchedule
-from scheduler_app.api.wire.schedule_fields import FIELDS, ShownSchedule
-from scheduler_app.api.wire.schedule_fields.action import ACTION_TYPES
+from scheduler_app.api.wire.schedule_fields import OUTPUT_FIELDS, SHOWN, ShownSchedule
 from scheduler_app.domain.action import MAX_ORIGIN, Action
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.schedule import Schedule
@@ -298,21 +298,15 @@ def test_what_an_answer_shows_holds_no_secret_and_can_be_sent_back(
 ) -> None:
     made = HARNESSES[name](stack, request.getfixturevalue)
     for action in (made.succeeds(), made.echoes_secret(), made.fails_for_good()):
-        shown = FIELDS["action"].shown
-        output = FIELDS["action"].output
-        assert shown is not None
-        assert output is not None
         row = ShownSchedule(replace(schedule(NOON), action=action), NOON)
-        view = output.serialize("action", {"action": shown(row)})
+        view = OUTPUT_FIELDS["action"].serialize("action", {"action": SHOWN["action"](row)})
         assert SECRET not in json.dumps(view)
         _, draft = NewSchedule().load({"name": "n", "rrule": "FREQ=DAILY", "action": view})
         assert draft.action.unmasked(action) == action
 
 
-def test_no_two_kinds_take_the_same_name_for_a_field() -> None:
-    names = [name for its in ACTION_TYPES.values() for name in its.input]
-    assert len(names) == len(set(names))
-    assert "type" not in names
+def test_no_kind_has_a_field_of_its_own_that_is_called_type() -> None:
+    assert all("type" not in its.input for its in ACTION_TYPES.values())
 
 
 __all__ = ["settings", "store"]  # fixtures

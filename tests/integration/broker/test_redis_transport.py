@@ -16,7 +16,8 @@ from scheduler_app.broker.backends import backend_of
 from scheduler_app.broker.malformed import MAX_MESSAGE_BYTES
 from scheduler_app.broker.redis import backend
 from scheduler_app.broker.redis.backend import RedisBackend
-from scheduler_app.config import MAX_TIMEOUT_SECONDS, Settings
+from scheduler_app.config import Settings
+from scheduler_app.domain.retry import MAX_TIMEOUT_SECONDS
 from tests.processes import PATIENCE_SECONDS
 
 

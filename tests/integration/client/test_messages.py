@@ -9,7 +9,7 @@ import pytest
 
 from scheduler_app.api.wire import NewMessage
 from scheduler_app.client import AsyncScheduler, Message, Scheduler, SchedulerError
-from scheduler_app.client.messages import MessageFields
+from scheduler_app.client.message_fields import MessageFields
 from tests.integration.client.conftest import KEY
 
 URL = "https://example.com/events"

@@ -9,22 +9,24 @@ import pytest
 from scheduler_app.api.wire import NewSchedule, PreviewInput, ScheduleInput, ScheduleOutput
 from scheduler_app.api.wire.input_schema import suggest_field
 from scheduler_app.api.wire.schedule import schedule_exported, schedule_shown
-from scheduler_app.api.wire.schedule_fields import SCHEDULE_FIELDS, ScheduleField
+from scheduler_app.api.wire.schedule_fields import EXPORTED, SHOWN
 from scheduler_app.client import ScheduleFields
 from scheduler_app.domain.http_action import RequestBody
 from scheduler_app.domain.masking import MASK
+from scheduler_app.domain.resources.fields import ResourceField
+from scheduler_app.domain.resources.schedule import SCHEDULE
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import SecretBox
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-GIVEN = [row for row in SCHEDULE_FIELDS if row.input is not None]
+GIVEN = [row for row in SCHEDULE if row.given]
 #: A Draft's fields that no request gives: what was found behind `sealed`, and the calendar under its name.
 NOT_ASKED_FOR = {"known", "named_calendar"}
 
 
-def named(row: ScheduleField) -> str:
+def named(row: ResourceField) -> str:
     return row.name
 
 
@@ -47,25 +49,30 @@ def test_every_field_of_a_draft_has_a_row() -> None:
     assert {row.draft_name for row in GIVEN} - {"id"} == drafted - NOT_ASKED_FOR
 
 
-@pytest.mark.parametrize("row", SCHEDULE_FIELDS, ids=named)
-def test_every_field_has_a_meaning_of_its_own(row: ScheduleField) -> None:
+@pytest.mark.parametrize("row", SCHEDULE, ids=named)
+def test_every_field_has_a_meaning_of_its_own(row: ResourceField) -> None:
     assert row.meaning
     assert not row.meaning.endswith(".")
-    assert row.input or row.output
+    assert row.given or row.shown
 
 
-@pytest.mark.parametrize("row", SCHEDULE_FIELDS, ids=named)
-def test_schemas_take_and_show_what_their_rows_say(row: ScheduleField) -> None:
-    for schema, field in (
-        (ScheduleInput(), row.input),
-        (NewSchedule(), row.creation or row.input),
-        (PreviewInput(), row.preview),
-        (ScheduleOutput(), row.output),
+@pytest.mark.parametrize("row", SCHEDULE, ids=named)
+def test_schemas_take_and_show_what_their_rows_say(row: ResourceField) -> None:
+    for schema, is_there in (
+        (ScheduleInput(), row.given),
+        (NewSchedule(), row.given),
+        (PreviewInput(), row.previewed),
+        (ScheduleOutput(), row.shown),
     ):
-        assert (row.name in schema.fields) == (field is not None)
-        if field is not None:
-            assert type(schema.fields[row.name]) is type(field)
+        assert (row.name in schema.fields) == is_there
+        if is_there:
             assert schema.fields[row.name].metadata["description"]
+
+
+@pytest.mark.parametrize("row", SCHEDULE, ids=named)
+def test_something_shows_what_answers_and_exports_show(row: ResourceField) -> None:
+    assert (row.name in SHOWN) == row.shown
+    assert row.name in SHOWN or row.name in EXPORTED
 
 
 def test_the_client_s_keyword_arguments_are_the_fields_that_a_request_may_give() -> None:
@@ -75,9 +82,9 @@ def test_the_client_s_keyword_arguments_are_the_fields_that_a_request_may_give()
 def test_another_name_leads_to_one_field_and_hides_none() -> None:
     seen: set[str] = set()
     known = {row.name for row in GIVEN}
-    for row in SCHEDULE_FIELDS:
+    for row in SCHEDULE:
         for alias in row.aliases.split():
-            assert alias not in seen | {each.name for each in SCHEDULE_FIELDS}, alias
+            assert alias not in seen | {each.name for each in SCHEDULE}, alias
             seen.add(alias)
             advice = suggest_field(alias, known)
             assert advice is not None
@@ -86,8 +93,8 @@ def test_another_name_leads_to_one_field_and_hides_none() -> None:
 
 def test_what_only_answers_show_is_to_be_left_out() -> None:
     known = {row.name for row in GIVEN}
-    for row in SCHEDULE_FIELDS:
-        if row.input is None:
+    for row in SCHEDULE:
+        if not row.given:
             advice = suggest_field(row.name, known)
             assert advice is not None
             assert "leave it out" in advice.advice

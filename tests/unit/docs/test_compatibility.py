@@ -54,6 +54,14 @@ BREAKS: dict[str, tuple[Change, str]] = {
         lambda doc: operation(doc).update(operationId="make_schedule"),
         "its operationId was create_schedule and is make_schedule",
     ),
+    "a kind of action is gone": (
+        lambda doc: schema(doc, "ActionInput")["discriminator"]["mapping"].pop("command"),
+        "the alternative command is gone",
+    ),
+    "a kind of action has another field that is required": (
+        lambda doc: schema(doc, "CommandActionInput")["required"].append("shell"),
+        "action (command).shell is required now",
+    ),
     "a parameter is gone": (
         lambda doc: operation(doc, "get")["parameters"].remove(parameter(doc, "cursor")),
         "parameter cursor is gone",
@@ -266,3 +274,15 @@ def test_make_check_refuses_that_something_of_the_release_is_gone(
 
 def test_today_breaks_no_client_of_the_last_release(today: Node) -> None:
     assert breaks(json.loads(RELEASED.read_text()), today, TODAY) == []
+
+
+def test_kinds_with_schemas_of_their_own_take_what_one_schema_of_all_took(today: Node) -> None:
+    before = deepcopy(today)
+    kinds = [schema(before, name) for name in ("CommandActionInput", "CeleryTaskActionInput")]
+    fields = kinds[0]["properties"] | kinds[1]["properties"] | {"type": {"type": "string"}}
+    fields["type"]["enum"] = ["command", "celery_task"]
+    flat = {"type": "object", "properties": fields, "required": ["type"], "additionalProperties": False}
+    before["components"]["schemas"]["ActionInput"] = flat
+    assert breaks(before, today, TODAY) == []
+    fields["gone"] = {"type": "string"}
+    assert any("action.gone is gone" in each for each in breaks(before, today, TODAY))

@@ -14,8 +14,8 @@ from scheduler_app.cli.commands.up import up
 from scheduler_app.cli.up.data_directory import _OWN_NAMES
 from scheduler_app.client import Scheduler
 from scheduler_app.client.tries import _TRANSIENT
-from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.config.settings import names
+from scheduler_app.domain.retry import MAX_TIMEOUT_SECONDS
 from scheduler_app.worker.process import LAST_WORDS_SECONDS
 from tests.acceptance.chaos.faults import FAULTS
 from tests.unit.docs.manual import DOCS, FENCES, ROOT, pages, table

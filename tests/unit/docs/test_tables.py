@@ -19,8 +19,7 @@ from scheduler_app.actions.celery_task.fields import CELERY_TASK_FIELDS
 from scheduler_app.actions.http.request import OUR_HEADERS
 from scheduler_app.api.factory import routed, specification
 from scheduler_app.api.wire.destination import DestinationInput
-from scheduler_app.api.wire.message import OWN
-from scheduler_app.api.wire.schedule_fields import FIELDS
+from scheduler_app.api.wire.message import OF_ONE
 from scheduler_app.config import Settings
 from scheduler_app.config.parsers import DENIED_PORTS
 from scheduler_app.config.settings import names
@@ -30,6 +29,7 @@ from scheduler_app.domain.command_action import AllowedCommands, CommandAction
 from scheduler_app.domain.event import scheduled
 from scheduler_app.domain.lateness import CatchUp, Lateness
 from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.resources.schedule import SCHEDULE_FIELDS
 from scheduler_app.domain.retry import RETRY_CODES
 from scheduler_app.domain.schedule import DEFAULT_QUEUE_LIMIT, RunOverlap
 from scheduler_app.domain.states import State
@@ -330,7 +330,7 @@ def test_each_fault_of_make_chaos_has_its_row() -> None:
 
 def test_the_fields_of_a_message_are_those_of_its_table() -> None:
     written = set(table("messages", "| field | meaning |").names())
-    assert set(OWN) <= written
+    assert set(OF_ONE) <= written
     known = specification(Settings())["components"]["schemas"]["NewMessage"]["properties"]
     assert written <= set(known)
 
@@ -390,7 +390,7 @@ def test_each_page_for_browsers_is_in_the_table() -> None:
 def test_the_defaults_of_lateness_are_those_of_the_table() -> None:
     rows = table("policies", "| field | default | |").rows
     for name, default, _ in rows:
-        assert default == (FIELDS[name.strip("`")].default or "never"), name
+        assert default == (SCHEDULE_FIELDS[name.strip("`")].default or "never"), name
     (words,) = (row[2] for row in rows if row[0] == "`catch_up`")
     assert CODE.findall(words) == list(CatchUp)
 
@@ -415,7 +415,9 @@ def test_what_is_late_ends_as_the_table_says() -> None:
 def test_the_ways_to_overlap_are_those_of_the_table() -> None:
     rows = table("policies", "| `run_overlap` | an occurrence while an earlier one is not finished |").rows
     assert [CODE.findall(row[0])[0] for row in rows] == list(get_args(RunOverlap))
-    assert [row[0] for row in rows if "default" in row[0]] == [f"{FIELDS['run_overlap'].default} (default)"]
+    assert [row[0] for row in rows if "default" in row[0]] == [
+        f"{SCHEDULE_FIELDS['run_overlap'].default} (default)"
+    ]
     assert any(f"`queue_limit` ({DEFAULT_QUEUE_LIMIT})" in row[1] for row in rows)
 
 
@@ -464,7 +466,7 @@ def test_a_clock_change_does_to_half_past_two_what_the_table_says() -> None:
     ).rows:
         field = named.strip("`") or field
         choice = CODE.findall(value)[0]
-        assert ("(default)" in value) == (FIELDS[field].default == f"`{choice}`")
+        assert ("(default)" in value) == (SCHEDULE_FIELDS[field].default == f"`{choice}`")
         day = "20260329" if field == "gap" else "20261025"
         rule = Recurrence.parse(
             f"DTSTART;TZID=Europe/Zurich:{day}T023000\nRRULE:FREQ=DAILY;COUNT=1",
