@@ -56,6 +56,7 @@ containers: .venv/installed-dev .venv/installed-tools ## run deploy/, docker-com
 
 docs: .venv/installed-dev ## write what is made from the code, and build the manual as a site: api/manual/index.html
 	@$(BIN)/python -m docs.reference
+	@$(BIN)/python -m docs.reference.ways
 	@$(BIN)/python -m sphinx -W --keep-going -n -q -b html -d build/doctrees docs api/manual
 
 dist: .venv/installed-dev .venv/installed-tools ## the files of a release, in dist/: sdist, wheel, bill of materials, licences (ARGS=--uncommitted to try)

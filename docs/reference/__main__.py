@@ -1,4 +1,4 @@
-"""`python -m docs.reference` writes every generated file."""
+"""`python -m docs.reference` writes every generated file; the tables of `ways` need servers."""
 
 from . import write
 

@@ -1,7 +1,9 @@
-"""The map in docs/developing.md names files and functions that exist."""
+"""The map in docs/developing.md draws the rooms that there are, and names files and functions that exist."""
 
 import ast
 import re
+import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ TEXT = (ROOT / "docs" / "developing.md").read_text()
 #: `path.py: Name.name`, or a path alone.
 NAMED = sorted(set(re.findall(r"`([a-z_/]+\.py)(?:: ([A-Za-z_.]+))?`", TEXT)))
 FOLDERS = sorted(set(re.findall(r"`([a-z_]+/[a-z_/]*)`", TEXT)))
+DRAWING = TEXT.split("```text\n")[1].split("```")[0].splitlines()
 PATHS = [
     each.relative_to(ROOT)
     for room in ("scheduler_app", "api", "beat", "deploy", "docs", "tests", "requirements")
@@ -41,6 +44,28 @@ def names_in(path: Path) -> set[str]:
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             names.add(node.target.id)
     return names
+
+
+def drawn(room: str) -> int:
+    """The line of the drawing that begins a room, or names a file."""
+    (line,) = [number for number, text in enumerate(DRAWING) if re.search(rf"[│ ] {room}(/|\.py)( |$)", text)]
+    return line
+
+
+def test_the_drawing_shows_each_room_once() -> None:
+    package = ROOT / "scheduler_app"
+    rooms = [path.parent.name for path in package.glob("*/__init__.py")]
+    rooms += {path.stem for path in package.glob("*.py")} - {"__init__", "version"}
+    for room in rooms:
+        assert drawn(room), room
+
+
+def test_the_drawing_shows_the_layers_in_their_order() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = [each["layers"] for each in contracts if each["name"] == "Who may import whom"]
+    lines = [[drawn(name.rpartition(".")[2]) for name in layer.split(" | ")] for layer in layers]
+    for above, below in pairwise(lines):
+        assert max(above) < min(below)
 
 
 def test_the_map_names_many() -> None:
