@@ -100,7 +100,11 @@ def main() -> None:
             traces[way] = found[0]
             for trace in found:
                 print(f"{way}: {len(trace.files)} files, {trace.moves} moves between them")
-    PAGE.write_text(with_tables(PAGE.read_text(), traces))
+    text = with_tables(PAGE.read_text(), traces)
+    PAGE.write_text(text)
+    for way, trace in traces.items():
+        for fault in faults(text, way, trace):
+            print(f"{way}: {fault}")
 
 
 if __name__ == "__main__":
