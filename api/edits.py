@@ -18,7 +18,7 @@ from scheduler_app.api.json_types import View
 from scheduler_app.api.problems import HttpProblem, of_validation
 from scheduler_app.api.services import services
 from scheduler_app.api.wire.field_types import Headers
-from scheduler_app.api.wire.schedule import ScheduleInput, schedule_shown
+from scheduler_app.api.wire.schedule import ScheduleInput, ScheduleOutput, schedule_shown
 from scheduler_app.api.wire.schedule_fields import EDIT_FIELDS
 from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
 from scheduler_app.domain.http_action import HttpAction
@@ -143,15 +143,12 @@ def _read_note() -> str:
 
 
 def _fields(schedule: Schedule | None, now: datetime) -> View:
-    """What an edit can change, as answers show it."""
+    """What an edit can change, as answers show it: in JSON's types, which are those that can be kept."""
     if schedule is None:
         return {}
     # The reason of a state follows from how it came about: no edit of a person gives it.
-    return {
-        name: value
-        for name, value in schedule_shown(schedule, now).items()
-        if name in EDIT_FIELDS and name != "reason"
-    }
+    shown: View = _OUTPUT.dump(schedule_shown(schedule, now))
+    return {name: value for name, value in shown.items() if name in EDIT_FIELDS and name != "reason"}
 
 
 def _secrets_changed(before: Schedule | None, after: Schedule | None, differ: set[str]) -> bool:
@@ -165,6 +162,7 @@ def _secrets_changed(before: Schedule | None, after: Schedule | None, differ: se
 
 
 _INPUT = ScheduleInput()
+_OUTPUT = ScheduleOutput()
 
 
 def revert(schedule_id: WholeId, edit_id: str, version: int | None = None) -> Schedule:

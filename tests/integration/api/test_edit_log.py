@@ -149,3 +149,45 @@ def test_an_edit_is_made_even_where_it_cannot_be_noted(
     store.mongo.command("collMod", "edits", validator=validator)
     assert client.put(f"/api/schedules/{made}", json={"name": "n"}).status_code == 200
     assert client.get(f"/api/schedules/{made}").get_json()["name"] == "n"
+
+
+#: A new value of each field that an edit can change; what changes together is one edit.
+CHANGES: dict[str, dict[str, Any]] = {
+    "name": {"name": "m"},
+    "rrule": {"rrule": "FREQ=HOURLY"},
+    "cron": {"cron": "0 9 * * *"},
+    "phrase": {"phrase": "every friday at 9:00"},
+    "every_seconds": {"every_seconds": 90},
+    "run_at": {"run_at": "2040-01-01T00:00:00Z"},
+    "on_demand": {"on_demand": True},
+    "timezone": {"timezone": "Europe/Zurich"},
+    "callback_url": {"callback_url": "http://127.0.0.1:9/other"},
+    "method": {"method": "PUT"},
+    "headers": {"headers": {"Accept": "text/plain"}},
+    "json": {"method": "POST", "json": {"a": [1, 2.5, None]}},
+    "action": {"action": {"type": "command", "command": ["true"]}},
+    "queue": {"queue": "reports"},
+    "max_retries": {"max_retries": 3},
+    "retry_backoff_seconds": {"retry_backoff_seconds": 2.5},
+    "retry_codes": {"retry_codes": [500, "502-504"]},
+    "success_codes": {"success_codes": ["2xx", 404]},
+    "timeout_seconds": {"timeout_seconds": 7},
+    "signing": {"signing": True},
+    "tags": {"tags": ["a", "b"]},
+    "catch_up": {"catch_up": "latest"},
+    "expire_after_seconds": {"expire_after_seconds": 900},
+    "run_overlap": {"run_overlap": "queue", "queue_limit": 3},
+    "jitter_seconds": {"jitter_seconds": 60},
+    "pause_after_failures": {"pause_after_failures": 3},
+}
+
+
+@pytest.mark.parametrize("field", CHANGES)
+def test_an_edit_of_each_field_is_noted(client: FlaskClient, create: Create, field: str) -> None:
+    made = create(rrule="FREQ=DAILY")
+    answer = client.put(f"/api/schedules/{made['id']}", json=CHANGES[field])
+    assert answer.status_code == 200, answer.text
+    (edit,) = edits_of(client, made["id"])
+    assert field in edit["after"] or edit.get("secrets_changed")
+    shown = client.get(f"/api/schedules/{made['id']}").get_json()
+    assert {name: shown[name] for name in edit["after"] if name in shown} == edit["after"]
