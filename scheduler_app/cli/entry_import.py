@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from scheduler_app.cli.click_extensions import Decorator, options
 from scheduler_app.cli.output import say, table, with_progress
 from scheduler_app.client import Json, Schedule, Scheduler, SchedulerError
 
@@ -160,8 +161,8 @@ class EntryImporter(Generic[E]):
         return tuple(str(each["run_time"]) for each in found["occurrences"])
 
 
-def id_prefix_option(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Adds --id-prefix."""
+def import_options(id_prefix: str) -> Decorator:
+    """Adds what `EntryImporter` needs to know: `id_prefix`, `update` and `dry_run`."""
 
     def check(context: click.Context, parameter: click.Parameter, value: str) -> str:
         if not _PREFIX.fullmatch(value):
@@ -169,12 +170,14 @@ def id_prefix_option(default: str) -> Callable[[Callable[..., None]], Callable[.
         return value
 
     help_text = "What the schedules' ids begin with."
-    return click.option("--id-prefix", default=default, show_default=True, callback=check, help=help_text)
+    return options(
+        click.option("--id-prefix", default=id_prefix, show_default=True, callback=check, help=help_text),
+        click.option("--update", is_flag=True, help="Change schedules that exist and differ."),
+        click.option("--dry-run", is_flag=True, help="Show what each would become, and change nothing."),
+    )
 
 
-def zone_option(
-    help_text: str, *, required: bool = False
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def zone_option(help_text: str, *, required: bool = False) -> Decorator:
     """Adds --timezone."""
 
     def check(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Self, TextIO, TypeVar
+from typing import Any, Self, TextIO, TypeVar
 
 import click
 
@@ -57,11 +57,16 @@ def show_json(value: object) -> None:
     say_result(json.dumps(value, indent=2, ensure_ascii=False, default=_as_json))
 
 
-def show_record(record: Mapping[str, object], as_json: bool) -> None:
-    """Prints a record as JSON, or a line for each field: terminals wrap long lines, and copy them whole."""
+def show_answer(answer: Any, as_json: bool, show: Callable[[Any], None] | None = None) -> None:
+    """Prints what the API answered as JSON, or by `show`; by default field by field."""
     if as_json:
-        show_json(record)
-        return
+        show_json(answer)
+    else:
+        (show or show_fields)(answer)
+
+
+def show_fields(record: Mapping[str, object]) -> None:
+    """Prints a line for each field of a record: terminals wrap long lines, and copy them whole."""
     if is_quiet():
         say_result(str(next((record[key] for key in ("id", "_id", "name") if key in record), "")))
         return
