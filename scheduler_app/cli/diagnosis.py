@@ -1,5 +1,6 @@
 """Runs the checks of `scheduler doctor`, in the order in which things depend on each other."""
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from threading import Thread
@@ -13,8 +14,17 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.celery_task_action import CELERY_TASK
 from scheduler_app.domain.command_action import COMMAND
 from scheduler_app.health import Check
-from scheduler_app.health.check import error_summary, fine, note, unknown, without_passwords, wrong
+from scheduler_app.health.check import (
+    error_summary,
+    fine,
+    note,
+    unknown,
+    unknown_without_mongodb,
+    without_passwords,
+    wrong,
+)
 from scheduler_app.health.configuration import (
+    ACTIONS,
     MOST_READ,
     check_keys,
     check_refused_actions,
@@ -45,15 +55,14 @@ def diagnose(settings: Settings, flower_url: str) -> list[Check]:
         with within(STORE_SECONDS):
             mongodb = check_mongodb(store, address, settings)
         # A MongoDB that has just not answered is not asked again: that would take 5 s more.
-        processes = _processes(store) if mongodb[0].ok else _unknown_processes()
-        broker, stored = _broker(settings), _stored(store, settings, asks=mongodb[0].ok)
+        answers = mongodb[0].ok
         return [
             *mongodb,
-            *broker,
+            *_broker(settings),
             *_brokers_of_others(settings),
-            *processes,
-            _actions(store, settings) if mongodb[0].ok else check_refused_actions(None),
-            *stored,
+            *_asked(answers, lambda: _processes(store), PROCESS_CHECKS),
+            *_asked(answers, lambda: _actions(store, settings), (ACTIONS,)),
+            *_asked(answers, lambda: _stored(store, settings), ("stored secrets", "destinations")),
             *check_keys(settings),
             _flower(flower_url),
         ]
@@ -61,15 +70,18 @@ def diagnose(settings: Settings, flower_url: str) -> list[Check]:
         store.close()
 
 
-def _stored(store: Store, settings: Settings, *, asks: bool) -> list[Check]:
-    """What is stored, and stops callbacks."""
-    found = unreadable = None
+def _asked(answers: bool, ask: Callable[[], list[Check]], names: Sequence[str]) -> list[Check]:
+    """The checks of these names: what MongoDB says to `ask`, or that it does not answer."""
     with suppress(*STORE_FAULTS), within(STORE_SECONDS):
-        if asks:
-            unreadable = store.schedules.unreadable(limit=MOST_READ) | store.destinations.unreadable(
-                limit=MOST_READ
-            )
-            found = store.destinations.stoppable(limit=MOST_READ)
+        if answers:
+            return ask()
+    return unknown_without_mongodb(*names)
+
+
+def _stored(store: Store, settings: Settings) -> list[Check]:
+    """What is stored, and stops callbacks."""
+    unreadable = store.schedules.unreadable(limit=MOST_READ) | store.destinations.unreadable(limit=MOST_READ)
+    found = store.destinations.stoppable(limit=MOST_READ)
     limiter = backend_of(settings.broker).limiter(settings, seconds=STEP_SECONDS) if found else None
     try:
         return [check_stored_secrets(unreadable), check_destinations(found, limiter)]
@@ -116,51 +128,33 @@ def _reach(future: "Future[None]", url: str, settings: Settings) -> None:
         future.set_exception(error)
 
 
+PROCESS_CHECKS = (
+    *("beat", "worker", "clocks", "queues", "this clock", "settings", "releases", "receivers"),
+    *("kill switches", "blackouts"),
+)
+
+
 def _processes(store: Store) -> list[Check]:
-    try:
-        with within(STORE_SECONDS):
-            nodes = store.processes.alive()
-            named = named_queues(store)
-            here = Clock()
-            offset = here.synchronize(store.mongo.server_time)
-            switches = sorted(store.kill_switches.everybodys().targets, key=str)
-            corrupt_switches = store.kill_switches.corrupt()
-            blackouts = store.blackouts.corrupt(here.now())
-    except STORE_FAULTS:
-        return _unknown_processes()
-    agree = check_settings(nodes, store.processes.settings, __version__)
+    """`PROCESS_CHECKS`."""
+    nodes = store.processes.alive()
+    named = named_queues(store)
+    here = Clock()
+    offset = here.synchronize(store.mongo.server_time)
+    switches = sorted(store.kill_switches.everybodys().targets, key=str)
     return [
         *check_fleet(nodes),
         check_queues(nodes, named),
         _own_clock(offset),
-        agree,
+        check_settings(nodes, store.processes.settings, __version__),
         check_releases(nodes, POLICY_LEVEL),
         check_receivers(nodes),
-        check_kill_switches(switches, corrupt_switches),
-        check_blackouts(blackouts),
+        check_kill_switches(switches, store.kill_switches.corrupt()),
+        check_blackouts(store.blackouts.corrupt(here.now())),
     ]
 
 
-def _actions(store: Store, settings: Settings) -> Check:
-    try:
-        with within(STORE_SECONDS):
-            return check_refused_actions(refused_actions(store, settings, (COMMAND, CELERY_TASK)))
-    except STORE_FAULTS:
-        return check_refused_actions(None)
-
-
-def _unknown_processes() -> list[Check]:
-    clock = unknown("this clock", "MongoDB does not answer")
-    return [
-        *check_fleet(None),
-        check_queues(None),
-        clock,
-        check_settings(None, {}, __version__),
-        check_releases(None, POLICY_LEVEL),
-        check_receivers(None),
-        check_kill_switches(None),
-        check_blackouts(None),
-    ]
+def _actions(store: Store, settings: Settings) -> list[Check]:
+    return [check_refused_actions(refused_actions(store, settings, (COMMAND, CELERY_TASK)))]
 
 
 def _own_clock(offset: float) -> Check:

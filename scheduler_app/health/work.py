@@ -10,7 +10,7 @@ from datetime import datetime
 from prometheus_client.metrics_core import Metric
 
 from scheduler_app.domain.queues import CALLBACKS
-from scheduler_app.health.check import Check, fine, note, unknown, wrong
+from scheduler_app.health.check import Check, fine, first_few, note, wrong
 from scheduler_app.store import Store
 from scheduler_app.store.events.events import EventRecord
 from scheduler_app.store.events.lists import DeadLetterCause
@@ -30,8 +30,6 @@ def check_queue(length: int, *, most: int) -> Check:
     return fine("queue", f"{length} messages wait", length=length)
 
 
-#: How many queues a sentence names.
-NAMED = 5
 #: Destinations whose queues are looked at.
 MOST_DESTINATIONS = 1_000
 
@@ -70,18 +68,15 @@ def system_figures(tenant: str, store: Store) -> Iterator[Metric]:
     yield metrics.schedules.family(store.schedules.count_by_state(tenant, most=MOST_SCHEDULES))
 
 
-def check_queues(nodes: Sequence[ProcessRecord] | None, named: Sequence[str] = ()) -> Check:
-    """`nodes` is None when MongoDB did not answer."""
-    if nodes is None:
-        return unknown("queues", "MongoDB does not answer")
+def check_queues(nodes: Sequence[ProcessRecord], named: Sequence[str]) -> Check:
+    """`named` are the queues beside CALLBACKS."""
     judged = unserved(nodes, named)
     alone = [queue for queue, nobody in judged.items() if nobody]
     if not alone:
         return fine("queues", f"{len(judged)} in use, each with a worker", unserved=[])
-    more = f" and {len(alone) - NAMED} more" if len(alone) > NAMED else ""
     return note(
         "queues",
-        f"no worker serves {', '.join(alone[:NAMED])}{more}: their events wait",
+        f"no worker serves {first_few(alone)}: their events wait",
         f"start one: celery -A scheduler_app worker -Q {alone[0]}, or name another queue in their schedules,"
         " messages and destinations",
         unserved=alone,
