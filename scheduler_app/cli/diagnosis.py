@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from threading import Thread
+from typing import TypeVar
 
 import requests
 from kombu.connection import Connection
@@ -38,6 +40,8 @@ from scheduler_app.health.work import check_queue, check_queues, named_queues
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.usecases.duties.dispatch_selection import MESSAGES_IN_QUEUE
 from scheduler_app.version import POLICY_LEVEL, __version__
+
+T = TypeVar("T")
 
 #: For one step of a connection.
 STEP_SECONDS = 3.0
@@ -94,9 +98,7 @@ def _brokers_of_others(settings: Settings) -> list[Check]:
     """The brokers and result backends of other applications, to which tasks are sent: all at once."""
     asked = [("CELERY_BROKERS", *each) for each in settings.celery_brokers]
     asked += [("CELERY_RESULT_BACKENDS", *each) for each in settings.celery_result_backends]
-    found: list[Future[None]] = [Future() for _ in asked]
-    for future, (_, _, url) in zip(found, asked, strict=True):
-        Thread(target=_reach, args=(future, url, settings), name="other-broker", daemon=True).start()
+    found = [_in_thread(partial(_reach, url, settings)) for *_, url in asked]
     until = monotonic() + BROKER_SECONDS
     checks = []
     for future, (setting, name, url) in zip(found, asked, strict=True):
@@ -112,20 +114,30 @@ def _brokers_of_others(settings: Settings) -> list[Check]:
     return checks
 
 
-def _reach(future: "Future[None]", url: str, settings: Settings) -> None:
-    try:
-        # kombu's own transports: queues of others have no form of ours.
-        patience = {"socket_timeout": STEP_SECONDS, "socket_connect_timeout": STEP_SECONDS}
-        with Connection(  # type: ignore[no-untyped-call]
-            url,
-            ssl=settings.broker_tls.options(url),
-            connect_timeout=STEP_SECONDS,
-            transport_options={"max_retries": 1} | ({} if url.startswith("amqp") else patience),
-        ) as connection:
-            connection.default_channel.close()
-        future.set_result(None)
-    except Exception as error:  # the asker's
-        future.set_exception(error)
+def _in_thread(ask: Callable[[], T]) -> "Future[T]":
+    """Asks a broker: its drivers only bound each step and each try."""
+    asked: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            asked.set_result(ask())
+        except Exception as error:  # each transport raises errors of its own
+            asked.set_exception(error)
+
+    Thread(target=run, name="broker", daemon=True).start()
+    return asked
+
+
+def _reach(url: str, settings: Settings) -> None:
+    # kombu's own transports: queues of others have no form of ours.
+    patience = {"socket_timeout": STEP_SECONDS, "socket_connect_timeout": STEP_SECONDS}
+    with Connection(  # type: ignore[no-untyped-call]
+        url,
+        ssl=settings.broker_tls.options(url),
+        connect_timeout=STEP_SECONDS,
+        transport_options={"max_retries": 1} | ({} if url.startswith("amqp") else patience),
+    ) as connection:
+        connection.default_channel.close()
 
 
 PROCESS_CHECKS = (
@@ -165,18 +177,8 @@ def _own_clock(offset: float) -> Check:
 
 
 def _broker(settings: Settings) -> list[Check]:
-    """Asks the broker within BROKER_SECONDS: its drivers only bound each step and each try."""
-    asked: Future[list[Check]] = Future()
-
-    def ask() -> None:
-        try:
-            asked.set_result(_ask_broker(settings))
-        except Exception as error:  # each transport raises errors of its own
-            asked.set_exception(error)
-
-    Thread(target=ask, name="broker", daemon=True).start()
     try:
-        return asked.result(BROKER_SECONDS)
+        return _in_thread(partial(_ask_broker, settings)).result(BROKER_SECONDS)
     except Exception as error:
         address = without_passwords(settings.broker)
         backend = backend_of(settings.broker)
@@ -203,11 +205,7 @@ def _ask_broker(settings: Settings) -> list[Check]:
         # First: a broker with an alarm reads nothing more once something was published.
         length = backend.queue_length(channel)
         checks = backend.checks(channel, without_passwords(settings.broker))
-        return [*checks, _queue(length)]
-
-
-def _queue(length: int) -> Check:
-    return check_queue(length, most=MESSAGES_IN_QUEUE)
+        return [*checks, check_queue(length, most=MESSAGES_IN_QUEUE)]
 
 
 def _flower(url: str) -> Check:

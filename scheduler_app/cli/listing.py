@@ -138,9 +138,3 @@ def kill_switch_name(found: KillSwitch) -> str:
 def count_text(count: int, noun: str, *, at_least: bool) -> str:
     """`3 events`, `1 event`, or `10,000+ events` where not all of them were counted."""
     return f"{count:,}{'+' if at_least else ''} {noun}{'' if count == 1 and not at_least else 's'}"
-
-
-def held_count_text(found: KillSwitch) -> str:
-    """How many events one holds."""
-    held = found.held or 0
-    return f"{held:,}{'+' if held >= MAX_HELD_COUNTED else ''}"

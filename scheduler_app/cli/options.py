@@ -3,7 +3,7 @@ them (90s, 10m, 1h30m, 2d).
 """
 
 import re
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -42,11 +42,6 @@ event_filters = options(
     click.option("--to", "before", help="Only those with a run time before this instant."),
     click.option("--timezone", "--tz", help="The time zone of a --from or --to without an offset."),
 )
-
-
-def any_filter_given(filters: dict[str, Any]) -> bool:
-    """Whether a filter was given; a time zone alone chooses nothing."""
-    return any(value for name, value in filters.items() if name != "timezone")
 
 
 _SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}

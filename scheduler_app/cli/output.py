@@ -6,7 +6,6 @@ control sequences to the reader's terminal.
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self, TextIO, TypeVar
 
 import click
@@ -73,6 +72,10 @@ def show_fields(record: Mapping[str, object]) -> None:
     width = max(map(len, record), default=0)
     for name, value in record.items():
         say(f"{name.ljust(width)}  {_as_text(value)}".rstrip())
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
 
 
 def table(
@@ -178,9 +181,7 @@ class ProgressBar:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._written:
             self._write("")
             self._stream.write("\r")

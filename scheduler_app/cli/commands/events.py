@@ -15,7 +15,7 @@ import click
 from scheduler_app.cli.bulk import edit_many, for_each, ids_argument, yes_option
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
 from scheduler_app.cli.listing import event_table, outcome, shows_list, watchable
-from scheduler_app.cli.options import any_filter_given, event_filters
+from scheduler_app.cli.options import event_filters
 from scheduler_app.cli.output import (
     ProgressBar,
     say,
@@ -106,7 +106,7 @@ def redrive(
     Dead letters are events that ended in error. A dead letter that is sent again gets the full number of
     attempts.
     """
-    many = any_filter_given(filters)
+    many = any(value for name, value in filters.items() if name != "timezone")
     if ids and (many or filters["timezone"]):
         raise click.UsageError("give ids of events, or options that choose many, not both")
     if ids and (dry_run or rate is not None):

@@ -86,6 +86,7 @@ def _entry(name: str, given: Any, timezone: str) -> BeatEntry:
         notes = (*notes, "relative: it counts from its import, and not from round times")
     return BeatEntry(
         name=name,
+        key=name,
         task=str(given.get("task") or name),
         trigger=trigger,
         args=given.get("args") or (),

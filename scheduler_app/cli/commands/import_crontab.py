@@ -9,7 +9,6 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from typing import IO, Any, Final
 from zoneinfo import ZoneInfo
@@ -18,6 +17,7 @@ import click
 
 from scheduler_app.cli.client_options import with_client
 from scheduler_app.cli.entry_import import (
+    Entry,
     EntryImporter,
     NotImportable,
     RefusedEntry,
@@ -90,20 +90,12 @@ _CRON_VARIABLES: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CrontabLine:
-    """What a line runs, and when. Its repr leaves out what may be secret."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrontabLine(Entry):
+    """What a line runs, and when. Its name says where it stands in the file."""
 
-    name: str
-    """Where it stands in the file."""
     command: str = field(repr=False)
-    trigger: Json
     action: Json = field(repr=False)
-    key: str = field(repr=False)
-    """What tells it from the other lines, however often it is imported."""
-    notes: tuple[str, ...] = ()
-    enabled: bool = True
-    once_after: datetime | None = None
 
 
 def read_crontab(

@@ -13,7 +13,6 @@ from scheduler_app.cli.field_options import given_fields
 from scheduler_app.cli.listing import (
     MAX_HELD_COUNTED,
     count_text,
-    held_count_text,
     kill_switch_name,
     shows_answer,
 )
@@ -71,10 +70,10 @@ def _show_switches(found: Sequence[KillSwitch]) -> None:
     if not found:
         say("No kill switch is on.")
         return
-    rows = [
-        [kill_switch_name(each), each.get("since", ""), held_count_text(each), each.get("note", "")]
-        for each in found
-    ]
+    rows = []
+    for each in found:
+        held = f"{each.held or 0:,}{'+' if (each.held or 0) >= MAX_HELD_COUNTED else ''}"
+        rows.append([kill_switch_name(each), each.get("since", ""), held, each.get("note", "")])
     table(["stops", "since", "held", "note"], rows, unbroken=("since",))
 
 
