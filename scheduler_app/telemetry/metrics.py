@@ -93,8 +93,8 @@ class Definition:
     meaning: str
     labels: tuple[str, ...]
 
-    def family(self, numbers: float | Mapping[str, float] | Mapping[tuple[str, ...], float]) -> Metric:
-        """Returns what a collector yields: one number, or numbers by the values of the labels."""
+    def family(self, numbers: float | Mapping[str, float] | Mapping[tuple[str, str], float]) -> Metric:
+        """Returns what a collector yields: one number, or numbers by the values of one label or of two."""
         kind = CounterMetricFamily if self.kind == "counter" else GaugeMetricFamily
         family = kind(self.name, self.meaning, labels=self.labels)
         for values, number in numbers.items() if isinstance(numbers, Mapping) else [((), numbers)]:

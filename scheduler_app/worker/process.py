@@ -57,7 +57,7 @@ class WorkerGauges(Collector):
 
     def _origins(self) -> Metric:
         loads = self._pipeline.courier.loads()
-        numbers: dict[tuple[str, ...], float] = {}
+        numbers: dict[tuple[str, str], float] = {}
         for load in loads:
             numbers[load.origin, "in_flight"] = load.in_flight
             numbers[load.origin, "waiting"] = load.waiting
