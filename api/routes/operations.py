@@ -6,13 +6,12 @@ The metrics are the counters of the API's processes, and gauges of the whole sys
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 
 from flask import Flask, Response, jsonify, request
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
@@ -25,10 +24,11 @@ from scheduler_app.api.services import Services, services, tenant
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.http_action import METHODS
 from scheduler_app.health.ready import check_ready
-from scheduler_app.health.work import MOST_DEAD_LETTERS, MOST_SCHEDULES, system_figures
+from scheduler_app.health.work import system_figures
 from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.store.mongo import within
-from scheduler_app.telemetry.metrics import Role, own_registry, requests
+from scheduler_app.telemetry import metrics
+from scheduler_app.telemetry.metrics import Role, own_registry
 
 
 def register_health(app: Flask) -> None:
@@ -58,28 +58,6 @@ def _checks(assembly: Services) -> dict[str, View]:
 
 #: Prometheus drops a scrape that lasts too long; a gauge that takes longer than this is left out of it.
 ANSWER_SECONDS = 1.5
-#: The gauges of `system_figures`: their names, meanings and labels.
-GAUGES = {
-    "processes": ("scheduler_nodes", "Processes that reported lately", "role"),
-    "events": ("scheduler_events", "Events in each living state", "state"),
-    "oldest_due": (
-        "scheduler_oldest_due_timestamp_seconds",
-        "When the longest-waiting event is or was due, Unix time; 0 when none waits",
-        "",
-    ),
-    "unserved_queues": (
-        "scheduler_queue_unserved",
-        "1 for a queue that events are in and no worker serves",
-        "queue",
-    ),
-    "kill_switches": ("scheduler_kill_switches", "Kill switches that are on", ""),
-    "dead_letters": (
-        "scheduler_dead_letters",
-        f"Events in error, which a redrive sends again; {MOST_DEAD_LETTERS} at most",
-        "",
-    ),
-    "schedules": ("scheduler_schedules", f"Schedules in each state; {MOST_SCHEDULES} at most", "state"),
-}
 #: The label of requests to no route, and of methods that HTTP does not define.
 OTHER = "other"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -98,19 +76,11 @@ class Fleet(Collector):
         read: list[Metric] = []
         # Collected before they are given on: what gives them on must not count for the time that MongoDB has.
         with suppress(*STORE_FAULTS), within(ANSWER_SECONDS):
-            for figure, numbers in system_figures(tenant(), self._assembly.store):
-                read.append(_gauge(*GAUGES[figure], numbers))  # what was read before a fault is kept
+            # What was read before a fault is kept.
+            read.extend(system_figures(tenant(), self._assembly.store))
         yield from read
         with suppress(*publisher.unavailable):
-            length = wait(started + ANSWER_SECONDS - monotonic())
-            yield _gauge("scheduler_queue_length", "Messages that no worker has taken", "", {"": length})
-
-
-def _gauge(name: str, about: str, label: str, numbers: Mapping[str, float]) -> Metric:
-    family = GaugeMetricFamily(name, about, labels=[label] if label else [])
-    for value, number in numbers.items():
-        family.add_metric([value] if label else [], number)
-    return family
+            yield metrics.queue_length.family(wait(started + ANSWER_SECONDS - monotonic()))
 
 
 def _counted() -> CollectorRegistry:
@@ -126,7 +96,7 @@ def _count(response: Response) -> Response:
     """Counts a request under its route's template: paths hold ids, and there would be too many labels."""
     route = _template(request.url_rule.rule) if request.url_rule else OTHER
     method = request.method if request.method in _METHODS else OTHER
-    requests.labels(method, route, str(response.status_code)).inc()
+    metrics.requests.labels(method, route, str(response.status_code)).inc()
     return response
 
 
@@ -140,7 +110,7 @@ def register_metrics(app: Flask) -> None:
     app.after_request(_count)
 
     @app.get("/metrics")
-    def metrics() -> Response:
+    def show_metrics() -> Response:
         """For Prometheus; it needs a key when keys are set, as the API does."""
         fleet = CollectorRegistry()
         fleet.register(Fleet(services()))

@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
+from scheduler_app.cli.click_extensions import Decorator, options
 from scheduler_app.cli.client_options import json_option, with_client
 from scheduler_app.cli.options import schedule_filters
-from scheduler_app.cli.output import ProgressBar, say, show_json, show_record
-from scheduler_app.client import EditResult, Json, SchedulerError
+from scheduler_app.cli.output import ProgressBar, say, show_answer, show_json
+from scheduler_app.client import EditResult, Json, Schedule, Scheduler, SchedulerError
 
 
-def ids_argument(metavar: str = "ID", *, required: bool = True) -> Callable[[Callable[..., None]], Any]:
+def ids_argument(metavar: str, *, required: bool = True) -> Decorator:
     """Adds `ids`: words, or --id, each of which may be repeated."""
 
     def taken(context: click.Context, _: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
@@ -23,28 +24,22 @@ def ids_argument(metavar: str = "ID", *, required: bool = True) -> Callable[[Cal
             raise click.UsageError(f"give {metavar}")
         return ids
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        command = click.argument("ids", nargs=-1, metavar=f"[{metavar}]...", callback=taken)(command)
-        return click.option(
-            "--id", "by_option", multiple=True, metavar=metavar, is_eager=True, help=f"The same as {metavar}."
-        )(command)
-
-    return decorate
+    help_text = f"The same as {metavar}."
+    return options(
+        click.option("--id", "by_option", multiple=True, metavar=metavar, is_eager=True, help=help_text),
+        click.argument("ids", nargs=-1, metavar=f"[{metavar}]...", callback=taken),
+    )
 
 
 def for_each(
-    ids: Sequence[str], act: Callable[[str], Any], as_json: bool, shown: Callable[[Any], None] | None = None
+    ids: Sequence[str], act: Callable[[str], Any], as_json: bool, show: Callable[[Any], None] | None = None
 ) -> None:
-    """Calls `act` with each id. `shown` prints one result for people; by default it is a record.
+    """Calls `act` with each id, and prints each result as JSON, or by `show`; by default field by field.
 
     Of several, those that are refused are told one by one, the others are done, and the exit status is 1.
     """
     if len(ids) == 1:
-        result = act(ids[0])
-        if as_json:
-            show_json(result)
-        else:
-            (shown or _show_one_record)(result)
+        show_answer(act(ids[0]), as_json, show)
         return
     results, refused = [], False
     for number, each in enumerate(ids):
@@ -59,46 +54,60 @@ def for_each(
             continue
         results.append(result)
         if not as_json:
-            if number and shown is None:
+            if number and show is None:
                 say("")
-            (shown or _show_one_record)(result)
+            show_answer(result, as_json, show)
     if as_json:
         show_json(results)
     if refused:
         raise click.exceptions.Exit(1)
 
 
-def _show_one_record(result: Any) -> None:
-    show_record(result, False)
+def change_existing(scheduler: Scheduler, schedule_id: str, fields: Json) -> Schedule:
+    """Not a PUT alone, which creates what is not there."""
+    scheduler.get(schedule_id)
+    return scheduler.update(schedule_id, **fields)
 
 
 yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 
 
-def schedule_edit(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds an edit's arguments: `scheduler`, `ids`, which may be empty, `as_json`, `yes`, and the filters."""
-    for option in (
-        with_client,
-        json_option,
-        yes_option,
-        click.option("--all", "all_", is_flag=True, help="Every schedule there is."),
-        schedule_filters,
-        ids_argument("SCHEDULE_ID", required=False),
-    ):
-        command = option(command)
-    return command
+#: An edit's arguments: `scheduler`, `ids`, which may be empty, `as_json`, `yes`, and the filters.
+schedule_edit = options(
+    ids_argument("SCHEDULE_ID", required=False),
+    schedule_filters,
+    click.option("--all", "all_", is_flag=True, help="Every schedule there is."),
+    yes_option,
+    json_option,
+    with_client,
+)
 
 
-def names_ids(ids: Sequence[str], filters: Json) -> bool:
-    """Whether the edit is of schedules that are named. Raises click.UsageError unless ids or filters are
-    given."""
+def edit_schedules(
+    verb: str,
+    done: str,
+    edit: Callable[[str], Any],
+    edit_all: Callable[..., EditResult],
+    *,
+    ids: Sequence[str],
+    as_json: bool,
+    yes: bool,
+    show: Callable[[Any], None] | None = None,
+    **filters: Any,
+) -> None:
+    """Edits the schedules that are named, or all that match. Raises click.UsageError unless ids or filters
+    are given. `done` is what `edit_many` says of it."""
     many = any(filters.values())
     if ids and many:
         raise click.UsageError("give ids, or options that choose many, not both")
     if not ids and not many:
-        options = "--tag, --name, --name-contains, --state, --last-outcome"
-        raise click.UsageError(f"give an id, or {options}, or --all")
-    return bool(ids)
+        raise click.UsageError(
+            "give an id, or --tag, --name, --name-contains, --state, --last-outcome, or --all"
+        )
+    if ids:
+        for_each(ids, edit, as_json, show)
+    else:
+        edit_many(verb, done, edit_all, filters, as_json, yes)
 
 
 def edit_many(

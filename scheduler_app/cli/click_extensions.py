@@ -1,8 +1,26 @@
-"""What the commands add to click: a group whose help names each command by a whole sentence, and the errors
-that end a command.
+"""What the commands add to click: a group whose help names each command by a whole sentence, options that
+several commands have, and the errors that end a command.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import click
+
+#: A function that becomes a command, and what adds options to it.
+Command = Callable[..., Any]
+Decorator = Callable[[Command], Command]
+
+
+def options(*decorators: Decorator) -> Decorator:
+    """Adds several options at once, in the order in which help shows them."""
+
+    def decorate(command: Command) -> Command:
+        for add in reversed(decorators):
+            command = add(command)
+        return command
+
+    return decorate
 
 
 class CommandGroup(click.Group):

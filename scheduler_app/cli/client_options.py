@@ -2,7 +2,7 @@
 
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from scheduler_app.cli.click_extensions import Command
 from scheduler_app.cli.output import be_quiet
 from scheduler_app.cli.profiles import chosen_profile
 from scheduler_app.cli.run_file import running_api
@@ -47,19 +48,14 @@ def _reading(reading: Mapping[str, Any]) -> list[str]:
     return [f"  {reading.get('description', '')}", f"    {given.replace(chr(10), ' ')}", f"    {local}"]
 
 
-def with_client(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options that say where the API is, and passes the command `scheduler`, a client of it."""
-    return _with_client(command, None)
+def with_client(command: Command, *, beside: str | None = None) -> Command:
+    """Adds the options that say where the API is, and passes the command `scheduler`, a client of it.
 
+    `beside` is the option or argument by which the command may set the URL of a receiver: --url is refused
+    then, since a person who means the receiver's URL would send the key there.
+    """
 
-def with_client_beside(receiver: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """As `with_client`, for a command that may set the URL of a receiver, by the option or argument
-    `receiver`: it refuses --url, since a person who means the receiver's URL would send the key there."""
-    return lambda command: _with_client(command, receiver)
-
-
-def _with_client(command: Callable[..., None], receiver: str | None) -> Callable[..., None]:
-    @click.option("--url", "short_url", help="The same as --api-url.", hidden=receiver is not None)
+    @click.option("--url", "short_url", help="The same as --api-url.", hidden=beside is not None)
     @click.option(
         "--api-url",
         envvar="SCHEDULER_URL",
@@ -87,9 +83,9 @@ def _with_client(command: Callable[..., None], receiver: str | None) -> Callable
         quiet: bool,
         **arguments: Any,
     ) -> None:
-        if short_url and receiver:
+        if short_url and beside:
             raise click.UsageError(
-                f"--url may mean two things here: {receiver} is what is called, --api-url the API's address"
+                f"--url may mean two things here: {beside} is what is called, --api-url the API's address"
             )
         url = short_url or api_url
         if quiet:

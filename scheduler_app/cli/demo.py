@@ -123,12 +123,18 @@ def _past_event(event: Event, sample: Example, age: timedelta, chance: random.Ra
     failed = away or chance.random() < sample.failing
     dead = failed and chance.random() < (0.4 if away else sample.dying)
     failures = 0 if not failed else ATTEMPTS if dead and sample.status >= 429 else 1
+    failure: dict[str, Any] = {"status_code": sample.status, "snippet": '{"error": "try again later"}'}
+    if away:
+        failure = {"status_code": None, "error": "timed out: no answer within 10 s"}
     attempts, started_at = [], event.due_at
     for number in range(1, failures + 1):
-        attempts.append(_failed_attempt(number, started_at, event, sample, chance, away))
+        took = 10_000 if away else sample.slow_ms / 2
+        attempts.append(_attempt(number, started_at, took, chance) | failure)
         started_at += timedelta(seconds=10 * 2**number * chance.uniform(0.5, 1))
     if not dead:
-        attempts.append(_successful_attempt(failures + 1, started_at, event, sample, chance))
+        took = sample.slow_ms * chance.lognormvariate(0, 0.4)
+        success = {"status_code": 200, "snippet": '{"ok": true}'}
+        attempts.append(_attempt(failures + 1, started_at, took, chance) | success)
     last = attempts[-1]
     ended_at = last["started_at"] + timedelta(milliseconds=last["duration_ms"])
     if dead:
@@ -137,29 +143,7 @@ def _past_event(event: Event, sample: Example, age: timedelta, chance: random.Ra
     return PastEvent(event, State.COMPLETED, ended_at, f"Attempt {last['number']} succeeded", attempts)
 
 
-def _successful_attempt(
-    number: int, started_at: datetime, event: Event, sample: Example, chance: random.Random
-) -> dict[str, Any]:
-    took = sample.slow_ms * chance.lognormvariate(0, 0.4)
-    return _attempt_fields(number, started_at, event, took, chance) | {
-        "status_code": 200,
-        "snippet": '{"ok": true}',
-    }
-
-
-def _failed_attempt(
-    number: int, started_at: datetime, event: Event, sample: Example, chance: random.Random, away: bool
-) -> dict[str, Any]:
-    if away:
-        wrong: dict[str, Any] = {"status_code": None, "error": "timed out: no answer within 10 s"}
-        return _attempt_fields(number, started_at, event, 10_000, chance) | wrong
-    wrong = {"status_code": sample.status, "snippet": '{"error": "try again later"}'}
-    return _attempt_fields(number, started_at, event, sample.slow_ms / 2, chance) | wrong
-
-
-def _attempt_fields(
-    number: int, started_at: datetime, event: Event, took: float, chance: random.Random
-) -> dict[str, Any]:
+def _attempt(number: int, started_at: datetime, took: float, chance: random.Random) -> dict[str, Any]:
     lag = chance.lognormvariate(1.6, 0.7)
     began = started_at + timedelta(milliseconds=lag)
     return {
@@ -211,9 +195,8 @@ def fill(api: Api, store: Store, *, days: int, seed: int, say: Callable[[str], N
     for name, fields in DESTINATIONS.items():
         given = {key: value for key, value in fields.items() if key != "path"}
         api.send("PUT", f"/destinations/{name}", given | {"url": api.receiver + fields["path"]})
-    made = api.send(
-        "POST", "/schedules/bulk", {"schedules": [_schedule_fields(each, api) for each in SAMPLES]}
-    )
+    schedules = [_schedule_fields(each, api) for each in SAMPLES]
+    made = api.send("POST", "/schedules/bulk", {"schedules": schedules})
     ids = [result["id"] for result in made["results"]]
     say(f"Made {len(DESTINATIONS)} destinations and {len(ids)} schedules.")
     count = _write_past(store, dict(zip(ids, SAMPLES, strict=True)), days, seed)
@@ -245,14 +228,11 @@ def _write_past(store: Store, samples: dict[str, Example], days: int, seed: int)
             past = list(past_events_of(schedule, sample, now, days, seed))
             past_events.insert(past)
             if past:
-                past_events.note_last(_last_run(past[-1]))
+                event, last = past[-1].event, past[-1]
+                ran = RunResult(schedule.id, event.run_time, State(last.state), event.id, last.ended_at)
+                past_events.note_last(ran)
             count += len(past)
     return count
-
-
-def _last_run(past: PastEvent) -> RunResult:
-    event = past.event
-    return RunResult(event.schedule_id, event.run_time, State(past.state), event.id, past.ended_at)
 
 
 _PAUSE_SECONDS = 0.5

@@ -1,8 +1,11 @@
 """Runs the checks of `scheduler doctor`, in the order in which things depend on each other."""
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from threading import Thread
+from typing import TypeVar
 
 import requests
 from kombu.connection import Connection
@@ -13,8 +16,17 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.celery_task_action import CELERY_TASK
 from scheduler_app.domain.command_action import COMMAND
 from scheduler_app.health import Check
-from scheduler_app.health.check import error_summary, fine, note, unknown, without_passwords, wrong
+from scheduler_app.health.check import (
+    error_summary,
+    fine,
+    note,
+    unknown,
+    unknown_without_mongodb,
+    without_passwords,
+    wrong,
+)
 from scheduler_app.health.configuration import (
+    ACTIONS,
     MOST_READ,
     check_keys,
     check_refused_actions,
@@ -28,6 +40,8 @@ from scheduler_app.health.work import check_queue, check_queues, named_queues
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.usecases.duties.dispatch_selection import MESSAGES_IN_QUEUE
 from scheduler_app.version import POLICY_LEVEL, __version__
+
+T = TypeVar("T")
 
 #: For one step of a connection.
 STEP_SECONDS = 3.0
@@ -45,15 +59,14 @@ def diagnose(settings: Settings, flower_url: str) -> list[Check]:
         with within(STORE_SECONDS):
             mongodb = check_mongodb(store, address, settings)
         # A MongoDB that has just not answered is not asked again: that would take 5 s more.
-        processes = _processes(store) if mongodb[0].ok else _unknown_processes()
-        broker, stored = _broker(settings), _stored(store, settings, asks=mongodb[0].ok)
+        answers = mongodb[0].ok
         return [
             *mongodb,
-            *broker,
+            *_broker(settings),
             *_brokers_of_others(settings),
-            *processes,
-            _actions(store, settings) if mongodb[0].ok else check_refused_actions(None),
-            *stored,
+            *_asked(answers, lambda: _processes(store), PROCESS_CHECKS),
+            *_asked(answers, lambda: _actions(store, settings), (ACTIONS,)),
+            *_asked(answers, lambda: _stored(store, settings), ("stored secrets", "destinations")),
             *check_keys(settings),
             _flower(flower_url),
         ]
@@ -61,15 +74,18 @@ def diagnose(settings: Settings, flower_url: str) -> list[Check]:
         store.close()
 
 
-def _stored(store: Store, settings: Settings, *, asks: bool) -> list[Check]:
-    """What is stored, and stops callbacks."""
-    found = unreadable = None
+def _asked(answers: bool, ask: Callable[[], list[Check]], names: Sequence[str]) -> list[Check]:
+    """The checks of these names: what MongoDB says to `ask`, or that it does not answer."""
     with suppress(*STORE_FAULTS), within(STORE_SECONDS):
-        if asks:
-            unreadable = store.schedules.unreadable(limit=MOST_READ) | store.destinations.unreadable(
-                limit=MOST_READ
-            )
-            found = store.destinations.stoppable(limit=MOST_READ)
+        if answers:
+            return ask()
+    return unknown_without_mongodb(*names)
+
+
+def _stored(store: Store, settings: Settings) -> list[Check]:
+    """What is stored, and stops callbacks."""
+    unreadable = store.schedules.unreadable(limit=MOST_READ) | store.destinations.unreadable(limit=MOST_READ)
+    found = store.destinations.stoppable(limit=MOST_READ)
     limiter = backend_of(settings.broker).limiter(settings, seconds=STEP_SECONDS) if found else None
     try:
         return [check_stored_secrets(unreadable), check_destinations(found, limiter)]
@@ -82,9 +98,7 @@ def _brokers_of_others(settings: Settings) -> list[Check]:
     """The brokers and result backends of other applications, to which tasks are sent: all at once."""
     asked = [("CELERY_BROKERS", *each) for each in settings.celery_brokers]
     asked += [("CELERY_RESULT_BACKENDS", *each) for each in settings.celery_result_backends]
-    found: list[Future[None]] = [Future() for _ in asked]
-    for future, (_, _, url) in zip(found, asked, strict=True):
-        Thread(target=_reach, args=(future, url, settings), name="other-broker", daemon=True).start()
+    found = [_in_thread(partial(_reach, url, settings)) for *_, url in asked]
     until = monotonic() + BROKER_SECONDS
     checks = []
     for future, (setting, name, url) in zip(found, asked, strict=True):
@@ -100,67 +114,59 @@ def _brokers_of_others(settings: Settings) -> list[Check]:
     return checks
 
 
-def _reach(future: "Future[None]", url: str, settings: Settings) -> None:
-    try:
-        # kombu's own transports: queues of others have no form of ours.
-        patience = {"socket_timeout": STEP_SECONDS, "socket_connect_timeout": STEP_SECONDS}
-        with Connection(  # type: ignore[no-untyped-call]
-            url,
-            ssl=settings.broker_tls.options(url),
-            connect_timeout=STEP_SECONDS,
-            transport_options={"max_retries": 1} | ({} if url.startswith("amqp") else patience),
-        ) as connection:
-            connection.default_channel.close()
-        future.set_result(None)
-    except Exception as error:  # the asker's
-        future.set_exception(error)
+def _in_thread(ask: Callable[[], T]) -> "Future[T]":
+    """Asks a broker: its drivers only bound each step and each try."""
+    asked: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            asked.set_result(ask())
+        except Exception as error:  # each transport raises errors of its own
+            asked.set_exception(error)
+
+    Thread(target=run, name="broker", daemon=True).start()
+    return asked
+
+
+def _reach(url: str, settings: Settings) -> None:
+    # kombu's own transports: queues of others have no form of ours.
+    patience = {"socket_timeout": STEP_SECONDS, "socket_connect_timeout": STEP_SECONDS}
+    with Connection(  # type: ignore[no-untyped-call]
+        url,
+        ssl=settings.broker_tls.options(url),
+        connect_timeout=STEP_SECONDS,
+        transport_options={"max_retries": 1} | ({} if url.startswith("amqp") else patience),
+    ) as connection:
+        connection.default_channel.close()
+
+
+PROCESS_CHECKS = (
+    *("beat", "worker", "clocks", "queues", "this clock", "settings", "releases", "receivers"),
+    *("kill switches", "blackouts"),
+)
 
 
 def _processes(store: Store) -> list[Check]:
-    try:
-        with within(STORE_SECONDS):
-            nodes = store.processes.alive()
-            named = named_queues(store)
-            here = Clock()
-            offset = here.synchronize(store.mongo.server_time)
-            switches = sorted(store.kill_switches.everybodys().targets, key=str)
-            corrupt_switches = store.kill_switches.corrupt()
-            blackouts = store.blackouts.corrupt(here.now())
-    except STORE_FAULTS:
-        return _unknown_processes()
-    agree = check_settings(nodes, store.processes.settings, __version__)
+    """`PROCESS_CHECKS`."""
+    nodes = store.processes.alive()
+    named = named_queues(store)
+    here = Clock()
+    offset = here.synchronize(store.mongo.server_time)
+    switches = sorted(store.kill_switches.everybodys().targets, key=str)
     return [
         *check_fleet(nodes),
         check_queues(nodes, named),
         _own_clock(offset),
-        agree,
+        check_settings(nodes, store.processes.settings, __version__),
         check_releases(nodes, POLICY_LEVEL),
         check_receivers(nodes),
-        check_kill_switches(switches, corrupt_switches),
-        check_blackouts(blackouts),
+        check_kill_switches(switches, store.kill_switches.corrupt()),
+        check_blackouts(store.blackouts.corrupt(here.now())),
     ]
 
 
-def _actions(store: Store, settings: Settings) -> Check:
-    try:
-        with within(STORE_SECONDS):
-            return check_refused_actions(refused_actions(store, settings, (COMMAND, CELERY_TASK)))
-    except STORE_FAULTS:
-        return check_refused_actions(None)
-
-
-def _unknown_processes() -> list[Check]:
-    clock = unknown("this clock", "MongoDB does not answer")
-    return [
-        *check_fleet(None),
-        check_queues(None),
-        clock,
-        check_settings(None, {}, __version__),
-        check_releases(None, POLICY_LEVEL),
-        check_receivers(None),
-        check_kill_switches(None),
-        check_blackouts(None),
-    ]
+def _actions(store: Store, settings: Settings) -> list[Check]:
+    return [check_refused_actions(refused_actions(store, settings, (COMMAND, CELERY_TASK)))]
 
 
 def _own_clock(offset: float) -> Check:
@@ -171,18 +177,8 @@ def _own_clock(offset: float) -> Check:
 
 
 def _broker(settings: Settings) -> list[Check]:
-    """Asks the broker within BROKER_SECONDS: its drivers only bound each step and each try."""
-    asked: Future[list[Check]] = Future()
-
-    def ask() -> None:
-        try:
-            asked.set_result(_ask_broker(settings))
-        except Exception as error:  # each transport raises errors of its own
-            asked.set_exception(error)
-
-    Thread(target=ask, name="broker", daemon=True).start()
     try:
-        return asked.result(BROKER_SECONDS)
+        return _in_thread(partial(_ask_broker, settings)).result(BROKER_SECONDS)
     except Exception as error:
         address = without_passwords(settings.broker)
         backend = backend_of(settings.broker)
@@ -209,11 +205,7 @@ def _ask_broker(settings: Settings) -> list[Check]:
         # First: a broker with an alarm reads nothing more once something was published.
         length = backend.queue_length(channel)
         checks = backend.checks(channel, without_passwords(settings.broker))
-        return [*checks, _queue(length)]
-
-
-def _queue(length: int) -> Check:
-    return check_queue(length, most=MESSAGES_IN_QUEUE)
+        return [*checks, check_queue(length, most=MESSAGES_IN_QUEUE)]
 
 
 def _flower(url: str) -> Check:

@@ -4,14 +4,15 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 from zoneinfo import ZoneInfo
 
 import click
 
-from scheduler_app.cli.output import say, table, with_progress
+from scheduler_app.cli.click_extensions import Decorator, options
+from scheduler_app.cli.output import counts_text, say, table, with_progress
 from scheduler_app.client import Json, Schedule, Scheduler, SchedulerError
 
 _MAX_ID: Final = 64
@@ -29,33 +30,23 @@ class NotImportable(Exception):
     """An entry cannot be taken over: the message says why, and perhaps what to do instead."""
 
 
-class ImportableEntry(Protocol):
-    """What another scheduler runs, and when."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What another scheduler runs, and when. Its repr leaves out what may be secret."""
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def key(self) -> str:
-        """What its schedule's id is made of: the same at each import, and another for each entry."""
-
-    @property
-    def trigger(self) -> Json:
-        """The API's fields of a trigger, with its timezone."""
-
-    @property
-    def enabled(self) -> bool: ...
-
-    @property
-    def once_after(self) -> datetime | None:
-        """Where it runs only once: the trigger's first occurrence after this instant is that run."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What differs from the other scheduler, and is taken over nevertheless."""
+    name: str
+    key: str = field(repr=False)
+    """What its schedule's id is made of: the same at each import, and another for each entry."""
+    trigger: Json
+    """The API's fields of a trigger, with its timezone."""
+    enabled: bool = True
+    once_after: datetime | None = None
+    """Where it runs only once: the trigger's first occurrence after this instant is that run."""
+    notes: tuple[str, ...] = ()
+    """What differs from the other scheduler, and is taken over nevertheless."""
 
 
-E = TypeVar("E", bound=ImportableEntry)
+E = TypeVar("E", bound=Entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +151,8 @@ class EntryImporter(Generic[E]):
         return tuple(str(each["run_time"]) for each in found["occurrences"])
 
 
-def id_prefix_option(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Adds --id-prefix."""
+def import_options(id_prefix: str) -> Decorator:
+    """Adds what `EntryImporter` needs to know: `id_prefix`, `update` and `dry_run`."""
 
     def check(context: click.Context, parameter: click.Parameter, value: str) -> str:
         if not _PREFIX.fullmatch(value):
@@ -169,12 +160,14 @@ def id_prefix_option(default: str) -> Callable[[Callable[..., None]], Callable[.
         return value
 
     help_text = "What the schedules' ids begin with."
-    return click.option("--id-prefix", default=default, show_default=True, callback=check, help=help_text)
+    return options(
+        click.option("--id-prefix", default=id_prefix, show_default=True, callback=check, help=help_text),
+        click.option("--update", is_flag=True, help="Change schedules that exist and differ."),
+        click.option("--dry-run", is_flag=True, help="Show what each would become, and change nothing."),
+    )
 
 
-def zone_option(
-    help_text: str, *, required: bool = False
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def zone_option(help_text: str, *, required: bool = False) -> Decorator:
     """Adds --timezone."""
 
     def check(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -217,7 +210,7 @@ def import_entries(importing: EntryImporter[E], found: Iterator[E | RefusedEntry
             say(f"{taken.name}: {note}", err=True)
     for lost in refused:
         say(f"{lost.name}: cannot be taken over: {lost.reason}", err=True)
-    said = ", ".join(f"{name} {counts[name]:,}" for name in _COUNTS)
+    said = counts_text({name: counts[name] for name in _COUNTS})
     click.echo(f"{'dry run: ' if importing.dry_run else ''}{said}")
     if counts["refused"] or counts["differs"]:
         raise click.exceptions.Exit(1)

@@ -3,16 +3,15 @@ types: a new field needs no code here.
 """
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from types import NoneType, UnionType
 from typing import IO, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 import click
 
+from scheduler_app.cli.click_extensions import Decorator, options
 from scheduler_app.cli.options import duration
 from scheduler_app.client import Json
-
-Command = Callable[..., None]
 
 #: Another option for a field; the one by the field's name means the same.
 _SHORT_OPTIONS: Final = {
@@ -26,25 +25,19 @@ _SHORT_OPTIONS: Final = {
 _DURATION_FIELDS: Final = frozenset({"every_seconds", "delay_seconds"})
 
 
-def field_options(kind: type, *, without: Collection[str]) -> Callable[[Command], Command]:
+def field_options(kind: type, *, without: Collection[str]) -> Decorator:
     """Gives a command an option for each field of `kind`, a TypedDict of the client, but those in `without`,
     which have options of their own. The command gets None, or (), for an option that was not given."""
 
-    def decorate(command: Command) -> Command:
-        hints = get_type_hints(kind, include_extras=True)
-        for name in reversed([name for name in hints if name not in without]):
-            value, meaning = get_args(hints[name])
-            command = _option(name, value, meaning)(command)
-        return command
-
-    return decorate
+    hints = get_type_hints(kind, include_extras=True)
+    return options(*(_option(name, *get_args(hints[name])) for name in hints if name not in without))
 
 
-def given_fields(options: dict[str, Any]) -> dict[str, Any]:
+def given_fields(values: dict[str, Any]) -> dict[str, Any]:
     """Of the values of such options those that were given, as the API takes them."""
     return {
         name: list(value) if isinstance(value, tuple) else value
-        for name, value in options.items()
+        for name, value in values.items()
         if value not in (None, ())
     }
 
@@ -58,7 +51,7 @@ def _long_flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _option(name: str, kind: Any, meaning: str) -> Callable[[Command], Command]:
+def _option(name: str, kind: Any, meaning: str) -> Decorator:
     """The option for a field of this type."""
     option = _long_flag(name)
     help_text = meaning.replace("`", "") + "."
@@ -76,14 +69,31 @@ def _option(name: str, kind: Any, meaning: str) -> Callable[[Command], Command]:
         # Each use of the option adds one value, so its name is the singular: `tags` is --tag.
         option = option.removesuffix("s")
         return click.option(option, name, multiple=True, help=f"{help_text} May be repeated.")
-    options = (_SHORT_OPTIONS[name], option) if name in _SHORT_OPTIONS else (option,)
+    flags = (_SHORT_OPTIONS[name], option) if name in _SHORT_OPTIONS else (option,)
     if name in _DURATION_FIELDS:
         help_text = f"{help_text} Such as 90s, 10m, 1h30m, 2d."
-        return click.option(*options, name, type=duration, help=help_text)
-    return click.option(*options, name, type=kind if kind in (int, float) else str, help=help_text)
+        return click.option(*flags, name, type=duration, help=help_text)
+    return click.option(*flags, name, type=kind if kind in (int, float) else str, help=help_text)
 
 
-header_option = click.option("--header", multiple=True, metavar="NAME: VALUE", help="May be repeated.")
+def pairs_option(option: str, name: str) -> Decorator:
+    """Adds an option that may be repeated. The command gets its pairs, None without any."""
+
+    def read(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> Json | None:
+        pairs = {}
+        for text in given:
+            key, colon, value = text.partition(":")
+            if not colon:
+                raise click.BadParameter(f"{text!r} is not NAME: VALUE", param_hint=option)
+            pairs[key.strip()] = value.strip()
+        return pairs or None
+
+    return click.option(
+        option, name, multiple=True, metavar="NAME: VALUE", callback=read, help="May be repeated."
+    )
+
+
+header_option = pairs_option("--header", "headers")
 
 
 def json_value(text: str, option: str) -> Any:
@@ -92,14 +102,6 @@ def json_value(text: str, option: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise click.BadParameter(f"is not JSON: {error}", param_hint=option) from None
-
-
-def name_and_value(text: str, option: str = "--header") -> tuple[str, str]:
-    """The two parts of `NAME: VALUE`. Raises BadParameter."""
-    name, colon, value = text.partition(":")
-    if not colon:
-        raise click.BadParameter(f"{text!r} is not NAME: VALUE", param_hint=option)
-    return name.strip(), value.strip()
 
 
 #: As /tasks makes them: the person who executes a task sees it fail, and executes it again.

@@ -1,54 +1,59 @@
-"""What the commands share that show things of the API: lists and single records, `--watch`, events in a
-table, kill switches in words.
+"""What the commands share that show things of the API: answers and lists, `--watch`, events in a table, kill
+switches in words.
 """
 
 import functools
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
 
-from scheduler_app.cli.client_options import json_option, with_client
-from scheduler_app.cli.output import show_json, show_record, table
+from scheduler_app.cli.click_extensions import Command, Decorator
+from scheduler_app.cli.client_options import json_option, limit_option, with_client
+from scheduler_app.cli.output import show_answer, show_fields, show_json, table
 from scheduler_app.client import Event, KillSwitch, Scheduler, SchedulerError
 
-T = TypeVar("T")
+
+def shows_answer(show: Callable[[Any], None] = show_fields, *, beside: str | None = None) -> Decorator:
+    """Adds a client and --json to a command. What the command returns is printed as JSON, or by `show`. For
+    `beside` see `with_client`."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def call(scheduler: Scheduler, as_json: bool, **given: Any) -> None:
+            show_answer(command(scheduler, **given), as_json, show)
+
+        return json_option(with_client(call, beside=beside))
+
+    return decorate
 
 
-def show_list(found: Iterable[T], limit: int, as_json: bool, show: Callable[[Sequence[T]], None]) -> None:
-    """Shows the first `limit` of what is found, as JSON or by `show`, and says whether there are more."""
-    rows = list(islice(found, limit + 1))
-    if as_json:
-        show_json(rows[:limit])
-        return
-    show(rows[:limit])
-    if len(rows) > limit:
-        click.echo(f"There are more: --limit {limit * 2}", err=True)
+def shows_list(show: Callable[[Sequence[Any]], None], *, watch: bool = False) -> Decorator:
+    """Adds a client, --limit and --json, and with `watch` --watch, to a command that returns rows. The first
+    of them are printed as JSON, or by `show`; another line says whether there are more."""
 
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def call(scheduler: Scheduler, limit: int, as_json: bool, **given: Any) -> None:
+            rows = list(islice(command(scheduler, **given), limit + 1))
+            if as_json:
+                show_json(rows[:limit])
+                return
+            show(rows[:limit])
+            if len(rows) > limit:
+                click.echo(f"There are more: --limit {limit * 2}", err=True)
 
-def record_command(
-    group: click.Group,
-    name: str,
-    argument: str,
-    call: Callable[[Scheduler, str], Mapping[str, object]],
-    help: str,
-) -> None:
-    """Adds a command to a group: it calls the API with its one argument and shows the answer."""
+        return limit_option(json_option(with_client(watchable(call) if watch else call)))
 
-    @group.command(name, help=help)
-    @click.argument(argument)
-    @json_option
-    @with_client
-    def command(scheduler: Scheduler, as_json: bool, **given: str) -> None:
-        show_record(call(scheduler, given[argument]), as_json)
+    return decorate
 
 
 WATCH_SECONDS = 2.0
 
 
-def watchable(command: Callable[..., None]) -> Callable[..., None]:
+def watchable(command: Command) -> Command:
     """Adds --watch to a command that takes a client first."""
 
     @click.option(
@@ -133,9 +138,3 @@ def kill_switch_name(found: KillSwitch) -> str:
 def count_text(count: int, noun: str, *, at_least: bool) -> str:
     """`3 events`, `1 event`, or `10,000+ events` where not all of them were counted."""
     return f"{count:,}{'+' if at_least else ''} {noun}{'' if count == 1 and not at_least else 's'}"
-
-
-def held_count_text(found: KillSwitch) -> str:
-    """How many events one holds."""
-    held = found.held or 0
-    return f"{held:,}{'+' if held >= MAX_HELD_COUNTED else ''}"

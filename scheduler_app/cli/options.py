@@ -3,61 +3,45 @@ them (90s, 10m, 1h30m, 2d).
 """
 
 import re
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import click
+
+from scheduler_app.cli.click_extensions import options
 
 STATES = ("active", "paused", "finished", "error")
 LAST_OUTCOMES = ("completed", "error", "retrying")
 
 
-def schedule_filters(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds `state`, `name`, `name_contains`, `tag` and `last_outcome`, each None if it is not given."""
-    for option in (
-        click.option("--name-contains", help="Only schedules whose name contains this, in any case."),
-        click.option("--name", help="Only schedules with exactly this name."),
-    ):
-        command = option(command)
-    return list_filters(command)
-
-
-def list_filters(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds `state`, `tag` and `last_outcome`, each None if it is not given."""
-    for option in (
-        click.option(
-            "--last-outcome",
-            type=click.Choice(LAST_OUTCOMES),
-            help="Only schedules whose last run ended like this.",
-        ),
-        click.option("--tag", help="Only schedules with this tag."),
-        click.option("--state", type=click.Choice(STATES), help="Only schedules in this state."),
-    ):
-        command = option(command)
-    return command
-
-
-def event_filters(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds the filters of events but their state, each None if it is not given."""
-    for option in (
-        click.option("--timezone", "--tz", help="The time zone of a --from or --to without an offset."),
-        click.option("--to", "before", help="Only those with a run time before this instant."),
-        click.option("--from", "after", help="Only those with a run time at or after this instant."),
-        click.option("--error", help="Only those whose last error contains this text."),
-        click.option(
-            "--status-code", help="Only those whose last answer was one of these: 503, 5xx, or 503,429."
-        ),
-        click.option("--origin", help="Only those sent to this origin: https://example.com."),
-        click.option("--tag", help="Only those of schedules with this tag."),
-        click.option("--schedule", "schedule_id", help="Only those of this schedule."),
-    ):
-        command = option(command)
-    return command
-
-
-def any_filter_given(filters: dict[str, Any]) -> bool:
-    """Whether a filter was given; a time zone alone chooses nothing."""
-    return any(value for name, value in filters.items() if name != "timezone")
+#: `state`, `tag` and `last_outcome`, each None if it is not given.
+list_filters = options(
+    click.option("--state", type=click.Choice(STATES), help="Only schedules in this state."),
+    click.option("--tag", help="Only schedules with this tag."),
+    click.option(
+        "--last-outcome",
+        type=click.Choice(LAST_OUTCOMES),
+        help="Only schedules whose last run ended like this.",
+    ),
+)
+#: Those, `name` and `name_contains`.
+schedule_filters = options(
+    list_filters,
+    click.option("--name", help="Only schedules with exactly this name."),
+    click.option("--name-contains", help="Only schedules whose name contains this, in any case."),
+)
+#: The filters of events but their state, each None if it is not given.
+event_filters = options(
+    click.option("--schedule", "schedule_id", help="Only those of this schedule."),
+    click.option("--tag", help="Only those of schedules with this tag."),
+    click.option("--origin", help="Only those sent to this origin: https://example.com."),
+    click.option(
+        "--status-code", help="Only those whose last answer was one of these: 503, 5xx, or 503,429."
+    ),
+    click.option("--error", help="Only those whose last error contains this text."),
+    click.option("--from", "after", help="Only those with a run time at or after this instant."),
+    click.option("--to", "before", help="Only those with a run time before this instant."),
+    click.option("--timezone", "--tz", help="The time zone of a --from or --to without an offset."),
+)
 
 
 _SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}

@@ -6,8 +6,7 @@ control sequences to the reader's terminal.
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import Self, TextIO, TypeVar
+from typing import Any, Self, TextIO, TypeVar
 
 import click
 
@@ -57,17 +56,26 @@ def show_json(value: object) -> None:
     say_result(json.dumps(value, indent=2, ensure_ascii=False, default=_as_json))
 
 
-def show_record(record: Mapping[str, object], as_json: bool) -> None:
-    """Prints a record as JSON, or a line for each field: terminals wrap long lines, and copy them whole."""
+def show_answer(answer: Any, as_json: bool, show: Callable[[Any], None] | None = None) -> None:
+    """Prints what the API answered as JSON, or by `show`; by default field by field."""
     if as_json:
-        show_json(record)
-        return
+        show_json(answer)
+    else:
+        (show or show_fields)(answer)
+
+
+def show_fields(record: Mapping[str, object]) -> None:
+    """Prints a line for each field of a record: terminals wrap long lines, and copy them whole."""
     if is_quiet():
         say_result(str(next((record[key] for key in ("id", "_id", "name") if key in record), "")))
         return
     width = max(map(len, record), default=0)
     for name, value in record.items():
         say(f"{name.ljust(width)}  {_as_text(value)}".rstrip())
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
 
 
 def table(
@@ -173,9 +181,7 @@ class ProgressBar:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._written:
             self._write("")
             self._stream.write("\r")

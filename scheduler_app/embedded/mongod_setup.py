@@ -1,8 +1,8 @@
 """Makes a running mongod the primary of its replica set, with one user."""
 
 from collections.abc import Callable
-from types import TracebackType
-from typing import Any, Self
+from contextlib import AbstractContextManager
+from typing import Any
 
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure, PyMongoError
@@ -14,7 +14,7 @@ _AUTHENTICATION_FAILED = 18
 _NOT_YET_INITIALIZED = 94
 
 
-class MongodSetup:
+class MongodSetup(AbstractContextManager["MongodSetup"]):
     """A connection as a member of the set, for one step.
 
     A new one for each: a client that has met a closed port retries only after half a second.
@@ -26,12 +26,7 @@ class MongodSetup:
         self._password = password
         self._member = self._client("__system", member_key, "local")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._member.close()
 
     def advance(self, replica_set: str, user: str, works_in: Callable[[str], bool]) -> bool:

@@ -9,7 +9,6 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from scheduler_app.embedded.parent_death import with_parent_death_signal
@@ -146,9 +145,7 @@ class Server(ABC):
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _works_here(self, directory: str) -> bool:

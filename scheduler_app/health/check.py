@@ -5,7 +5,7 @@ retried nor safe from a failover, and the texts of drivers' errors, made short a
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -49,6 +49,22 @@ def wrong(name: str, found: str, remedy: str, **facts: object) -> Check:
 
 def unknown(name: str, why: str) -> Check:
     return Check(name, Status.UNKNOWN, f"cannot be told: {why}")
+
+
+def unknown_without_mongodb(*names: str) -> list[Check]:
+    """The checks of what is read from MongoDB, while that does not answer."""
+    return [unknown(name, "MongoDB does not answer") for name in names]
+
+
+#: How many things a sentence names.
+NAMED = 5
+
+
+def first_few(names: Iterable[str], separator: str = ", ", conjunction: str = " and") -> str:
+    """`a, b, c, d, e and 4 more`."""
+    known = list(names)
+    more = f"{conjunction} {len(known) - NAMED} more" if len(known) > NAMED else ""
+    return separator.join(known[:NAMED]) + more
 
 
 #: What to do about a mongod that is not part of a replica set.

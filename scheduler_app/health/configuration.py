@@ -14,7 +14,7 @@ from scheduler_app.domain.celery_task_action import CELERY_TASK
 from scheduler_app.domain.command_action import COMMAND
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.health.check import Check, fine, note, unknown, wrong
+from scheduler_app.health.check import NAMED, Check, fine, note, wrong
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.telemetry import get_logger
 
@@ -45,10 +45,8 @@ def _secrets_key(settings: Settings) -> Check:
 MOST_READ = 500
 
 
-def check_stored_secrets(unreadable: Mapping[str, str] | None) -> Check:
-    """`unreadable` are the reasons by what cannot be read; None: MongoDB did not answer."""
-    if unreadable is None:
-        return unknown("stored secrets", "MongoDB does not answer")
+def check_stored_secrets(unreadable: Mapping[str, str]) -> Check:
+    """`unreadable` are the reasons by what cannot be read."""
     if not unreadable:
         return fine("stored secrets", f"the newest {MOST_READ} schedules and destinations can be read")
     name, reason = next(iter(unreadable.items()))
@@ -65,9 +63,8 @@ def check_stored_secrets(unreadable: Mapping[str, str] | None) -> Check:
 log = get_logger(__name__)
 
 ACTIONS = "actions"
-#: How many schedules are looked at, and how many a sentence names.
+#: How many schedules are looked at.
 MOST_SCHEDULES = 1_000
-NAMED = 5
 #: How long a worker's start waits for MongoDB here.
 START_SECONDS = 2.0
 
@@ -108,10 +105,7 @@ def refused_actions(store: Store, settings: Settings, kinds: Collection[str]) ->
     )
 
 
-def check_refused_actions(found: RefusedActions | None) -> Check:
-    """`found` is None when MongoDB did not answer."""
-    if found is None:
-        return unknown(ACTIONS, "MongoDB does not answer")
+def check_refused_actions(found: RefusedActions) -> Check:
     if found.refused:
         return wrong(
             ACTIONS,

@@ -17,6 +17,7 @@ from scheduler_app.health.check import (
     is_replica_set,
     note,
     unknown,
+    unknown_without_mongodb,
     wrong,
 )
 from scheduler_app.store import Store
@@ -46,7 +47,7 @@ def check_mongodb(store: Store, address: str, settings: Settings) -> list[Check]
                 f"{address} does not answer: {error_summary(error)}",
                 "start it, or see that MONGO_URI is right (its name, its port, its password)",
             ),
-            *(unknown(name, "MongoDB does not answer") for name in (REPLICATION, WRITES, INDEXES)),
+            *unknown_without_mongodb(REPLICATION, WRITES, INDEXES),
         ]
     return [
         _version(version, address),

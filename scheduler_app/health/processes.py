@@ -8,26 +8,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from scheduler_app.clock import WARN_OFFSET_SECONDS
-from scheduler_app.health.check import Check, fine, note, unknown, wrong
+from scheduler_app.health.check import NAMED, Check, fine, first_few, note, wrong
 from scheduler_app.store.processes import ProcessRecord
 
 #: A tick takes the ticker interval (60 s at most) and some time for a large backlog.
 TICK_SECONDS = 90
-#: How many processes a sentence names.
-NAMED = 5
 
 
-def check_fleet(nodes: Sequence[ProcessRecord] | None) -> list[Check]:
-    """Checks `beat`, `worker` and `clocks`; `nodes` is None when MongoDB did not answer."""
-    if nodes is None:
-        return [unknown(name, "MongoDB does not answer") for name in ("beat", "worker", "clocks")]
+def check_fleet(nodes: Sequence[ProcessRecord]) -> list[Check]:
+    """Checks `beat`, `worker` and `clocks`."""
     return [_beats(nodes), _workers(nodes), _clocks(nodes)]
 
 
 def process_names(nodes: Sequence[ProcessRecord]) -> str:
     """Returns the names of the first few processes."""
-    more = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
-    return ", ".join(node.name or node.id for node in nodes[:NAMED]) + more
+    return first_few(node.name or node.id for node in nodes)
 
 
 def _beats(nodes: Sequence[ProcessRecord]) -> Check:
@@ -51,7 +46,7 @@ def _tick_age(node: ProcessRecord) -> float:
     if ended is None:
         return 0.0
     # After a jump of mongod's clock beat reports monotonic time, while `seen_at` is mongod's.
-    return float(node.age_seconds + (node.seen_at - ended).total_seconds()) - _clock_jump(node)
+    return float(node.age_seconds + (node.seen_at - ended).total_seconds()) - node.clock_jump_seconds
 
 
 def _workers(nodes: Sequence[ProcessRecord]) -> Check:
@@ -75,9 +70,9 @@ def _workers(nodes: Sequence[ProcessRecord]) -> Check:
 
 
 def _clocks(nodes: Sequence[ProcessRecord]) -> Check:
-    jumped = [node for node in nodes if _clock_jump(node)]
+    jumped = [node for node in nodes if node.clock_jump_seconds]
     if jumped:
-        jump = max(map(_clock_jump, jumped), key=abs)
+        jump = max((node.clock_jump_seconds for node in jumped), key=abs)
         side = "ahead of" if jump > 0 else "behind"
         return wrong(
             "clocks",
@@ -87,9 +82,8 @@ def _clocks(nodes: Sequence[ProcessRecord]) -> Check:
             " they follow it then",
             jump_seconds=jump,
         )
-    offsets = {node.id: node.clock_offset_seconds for node in nodes}
-    off = [node for node in nodes if abs(offsets[node.id]) > WARN_OFFSET_SECONDS]
-    largest = max(offsets.values(), key=abs, default=0.0)
+    off = [node for node in nodes if abs(node.clock_offset_seconds) > WARN_OFFSET_SECONDS]
+    largest = max((node.clock_offset_seconds for node in nodes), key=abs, default=0.0)
     if not off:
         return fine(
             "clocks",
@@ -97,7 +91,7 @@ def _clocks(nodes: Sequence[ProcessRecord]) -> Check:
             largest_offset_seconds=largest,
         )
     those = ", ".join(
-        f"{node.role} {node.name or node.id} on {node.host} is {_offset_text(offsets[node.id])}"
+        f"{node.role} {node.name or node.id} on {node.host} is {_offset_text(node.clock_offset_seconds)}"
         for node in off[:NAMED]
     )
     return wrong(
@@ -106,10 +100,6 @@ def _clocks(nodes: Sequence[ProcessRecord]) -> Check:
         "set the clocks of these hosts and of MongoDB's by NTP (chrony or systemd-timesyncd)",
         largest_offset_seconds=largest,
     )
-
-
-def _clock_jump(node: ProcessRecord) -> float:
-    return node.clock_jump_seconds
 
 
 def _offset_text(offset: float) -> str:
@@ -130,13 +120,11 @@ _USED_BY: dict[str, tuple[str, ...]] = {
 _AGREEMENT_REMEDY = "give every process the same environment, and restart those that differ"
 
 
-def check_settings(nodes: Sequence[ProcessRecord] | None, own: Mapping[str, object], version: str) -> Check:
+def check_settings(nodes: Sequence[ProcessRecord], own: Mapping[str, object], version: str) -> Check:
     """`own` are this process's settings, by name; nodes of an older release report none.
 
     A difference among the processes is wrong; a difference to this process only, or of versions, is a note.
     """
-    if nodes is None:
-        return unknown(SETTINGS, "MongoDB does not answer")
     differing = [sentence for name in _USED_BY for sentence in _differing(name, nodes)]
     if differing:
         return wrong(SETTINGS, "; ".join(differing), _AGREEMENT_REMEDY)
@@ -182,18 +170,15 @@ RELEASES = "releases"
 _ROLES = ("api", "beat", "worker")
 
 
-def check_releases(nodes: Sequence[ProcessRecord] | None, level: int) -> Check:
-    """`nodes` is None when MongoDB did not answer; `level` is the POLICY_LEVEL of this release."""
-    if nodes is None:
-        return unknown(RELEASES, "MongoDB does not answer")
+def check_releases(nodes: Sequence[ProcessRecord], level: int) -> Check:
+    """`level` is the POLICY_LEVEL of this release."""
     older = [node for node in nodes if node.role in _ROLES and node.policy_level < level]
     if not older:
         return fine(RELEASES, "every process obeys all policies of this release", older=[])
-    names = ", ".join(f"{node.role} {node.name or node.id}" for node in older[:NAMED])
-    more = f" and {len(older) - NAMED} more" if len(older) > NAMED else ""
+    names = first_few(f"{node.role} {node.name or node.id}" for node in older)
     return note(
         RELEASES,
-        f"of an older release: {names}{more}; they ignore kill switches, blackouts, run_overlap and"
+        f"of an older release: {names}; they ignore kill switches, blackouts, run_overlap and"
         " completion, or some of these",
         "finish the upgrade before you use these: end the old workers, then the old beats and APIs",
         older=[node.name or node.id for node in older],
@@ -205,11 +190,9 @@ RECEIVERS = "receivers"
 FULL_SECONDS = 5.0
 
 
-def check_receivers(nodes: Sequence[ProcessRecord] | None) -> Check:
-    """Names the origins that hang and the workers that are nearly full; `nodes` is None when MongoDB did not
-    answer. The result is a note at most: callbacks to all other origins go on."""
-    if nodes is None:
-        return unknown(RECEIVERS, "MongoDB does not answer")
+def check_receivers(nodes: Sequence[ProcessRecord]) -> Check:
+    """Names the origins that hang and the workers that are nearly full. The result is a note at most:
+    callbacks to all other origins go on."""
     workers = [node for node in nodes if node.role == "worker"]
     origins = _load_by_origin(workers)
     full = [
@@ -244,8 +227,4 @@ def _load_by_origin(workers: Sequence[ProcessRecord]) -> dict[str, dict[str, int
                 of_all = loads.setdefault(load.origin, {"in_flight": 0, "waiting": 0, "postponed": 0})
                 for name in of_all:
                     of_all[name] += getattr(load, name)
-    return dict(sorted(loads.items(), key=_size, reverse=True))
-
-
-def _size(item: tuple[str, dict[str, int]]) -> int:
-    return sum(item[1].values())
+    return dict(sorted(loads.items(), key=lambda each: sum(each[1].values()), reverse=True))

@@ -5,11 +5,10 @@ from typing import Protocol
 
 from scheduler_app.broker_faults import TakesNoMessages
 from scheduler_app.clock import monotonic
-from scheduler_app.health.check import Check, fine, wrong
+from scheduler_app.health.check import Check, fine, unknown_without_mongodb, wrong
 from scheduler_app.health.processes import check_fleet
 from scheduler_app.health.work import check_queues, named_queues
 from scheduler_app.store import STORE_FAULTS, Store, within
-from scheduler_app.store.processes import ProcessRecord
 
 #: Probes give up after a few seconds; an answer after that would come too late to say what is missing.
 ANSWER_SECONDS = 1.5
@@ -32,19 +31,19 @@ class Broker(Protocol):
 def check_ready(store: Store, broker: Broker) -> list[Check]:
     """Returns `mongodb`, `broker`, `beat`, `worker`, `clocks`, `queues`, in this order."""
     wait, started = broker.ask_queue_length(), monotonic()
-    nodes: list[ProcessRecord] | None = None
-    named: list[str] = []
     try:
         with within(ANSWER_SECONDS):
             named = named_queues(store)
             nodes = store.processes.alive()
         mongodb = fine("mongodb", "answers")
+        processes = [*check_fleet(nodes), check_queues(nodes, named)]
     except STORE_FAULTS as error:
         mongodb = wrong(
             "mongodb", f"does not answer: {type(error).__name__}", "start it, or see that MONGO_URI is right"
         )
+        processes = unknown_without_mongodb("beat", "worker", "clocks", "queues")
     left = started + ANSWER_SECONDS - monotonic()
-    return [mongodb, _broker(broker, wait, left), *check_fleet(nodes), check_queues(nodes, named)]
+    return [mongodb, _broker(broker, wait, left), *processes]
 
 
 def _broker(broker: Broker, wait: Callable[[float], int], seconds: float) -> Check:

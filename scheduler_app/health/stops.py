@@ -8,66 +8,48 @@ from collections.abc import Sequence
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.kill_switch import Target
-from scheduler_app.health.check import Check, fine, note, unknown, wrong
+from scheduler_app.health.check import Check, fine, first_few, note, unknown, wrong
 from scheduler_app.store.blackouts import CorruptBlackout
 
-#: How many a sentence names.
-NAMED = 5
+#: How many breakers are looked at.
+LOOKED_AT = 100
 
 
-def check_kill_switches(targets: Sequence[Target] | None, corrupt: Sequence[str] = ()) -> Check:
-    """`targets` is None when MongoDB did not answer; `corrupt` are ids that name nothing."""
-    if targets is None:
-        return unknown("kill switches", "MongoDB does not answer")
+def check_kill_switches(targets: Sequence[Target], corrupt: Sequence[str] = ()) -> Check:
+    """`corrupt` are ids that name nothing."""
     if corrupt:
-        names = ", ".join(each[:200] for each in corrupt[:NAMED])
-        more = f" and {len(corrupt) - NAMED} more" if len(corrupt) > NAMED else ""
         return wrong(
             "kill switches",
-            f"{names}{more} cannot be read, and stop nothing",
+            f"{first_few(each[:200] for each in corrupt)} cannot be read, and stop nothing",
             "turn the switches on again by `scheduler kill-switch on`, and remove these documents from the"
             " collection kill_switches",
             on=len(targets),
         )
     if not targets:
         return fine("kill switches", "none is on")
-    names = ", ".join(sorted(map(str, targets))[:NAMED])
-    more = f" and {len(targets) - NAMED} more" if len(targets) > NAMED else ""
     return note(
         "kill switches",
-        f"on for {names}{more}: nothing of it is sent",
+        f"on for {first_few(sorted(map(str, targets)))}: nothing of it is sent",
         "see `scheduler kill-switch list`; turn it off by `scheduler kill-switch off`",
         on=len(targets),
     )
 
 
-#: How many a sentence names.
-
-
-def check_blackouts(corrupt: Sequence[CorruptBlackout] | None) -> Check:
-    """`corrupt` is None when MongoDB did not answer."""
-    if corrupt is None:
-        return unknown("blackouts", "MongoDB does not answer")
+def check_blackouts(corrupt: Sequence[CorruptBlackout]) -> Check:
+    """`corrupt` are those that cannot be read."""
     if not corrupt:
         return fine("blackouts", "all can be read", corrupt=0)
-    names = "; ".join(f"{each.name[:200]} ({each.reason})" for each in corrupt[:NAMED])
-    more = f", and {len(corrupt) - NAMED} more" if len(corrupt) > NAMED else ""
+    names = first_few((f"{each.name[:200]} ({each.reason})" for each in corrupt), "; ", ", and")
     return wrong(
         "blackouts",
-        f"cannot be read, and stop nothing: {names}{more}",
+        f"cannot be read, and stop nothing: {names}",
         "set each again by `scheduler blackout set`, or delete it by `scheduler blackout delete`",
         corrupt=len(corrupt),
     )
 
 
-#: How many a sentence names, and how many breakers are looked at.
-DESTINATIONS_NAMED, LOOKED_AT = 5, 100
-
-
-def check_destinations(found: Sequence[Destination] | None, limiter: Limiter | None) -> Check:
-    """`found` are those that are paused or have a breaker; None: MongoDB did not answer."""
-    if found is None:
-        return unknown("destinations", "MongoDB does not answer")
+def check_destinations(found: Sequence[Destination], limiter: Limiter | None) -> Check:
+    """`found` are those that are paused or have a breaker."""
     paused = [each.id for each in found if each.paused]
     breakers = [each for each in found if each.breaker and not each.paused][:LOOKED_AT]
     opened: list[str] = []
@@ -78,8 +60,8 @@ def check_destinations(found: Sequence[Destination] | None, limiter: Limiter | N
             return unknown("destinations", f"their limits cannot be read: {type(error).__name__}")
     if not paused and not opened:
         return fine("destinations", "none is paused, and no breaker is open")
-    stopped = [f"{_first_ids(paused)} paused"] if paused else []
-    stopped += [f"the breaker open of {_first_ids(opened)}"] if opened else []
+    stopped = [f"{first_few(paused)} paused"] if paused else []
+    stopped += [f"the breaker open of {first_few(opened)}"] if opened else []
     return note(
         "destinations",
         f"{'; '.join(stopped)}: their events wait",
@@ -87,8 +69,3 @@ def check_destinations(found: Sequence[Destination] | None, limiter: Limiter | N
         paused=len(paused),
         open=len(opened),
     )
-
-
-def _first_ids(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - DESTINATIONS_NAMED} more" if len(ids) > DESTINATIONS_NAMED else ""
-    return ", ".join(ids[:DESTINATIONS_NAMED]) + more

@@ -7,12 +7,15 @@ without a future.
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
+from prometheus_client.metrics_core import Metric
+
 from scheduler_app.domain.queues import CALLBACKS
-from scheduler_app.health.check import Check, fine, note, unknown, wrong
+from scheduler_app.health.check import Check, fine, first_few, note, wrong
 from scheduler_app.store import Store
 from scheduler_app.store.events.events import EventRecord
 from scheduler_app.store.events.lists import DeadLetterCause
 from scheduler_app.store.processes import ProcessRecord
+from scheduler_app.telemetry import metrics
 
 
 def check_queue(length: int, *, most: int) -> Check:
@@ -27,8 +30,6 @@ def check_queue(length: int, *, most: int) -> Check:
     return fine("queue", f"{length} messages wait", length=length)
 
 
-#: How many queues a sentence names.
-NAMED = 5
 #: Destinations whose queues are looked at.
 MOST_DESTINATIONS = 1_000
 
@@ -49,37 +50,33 @@ MOST_DEAD_LETTERS = 10_000
 MOST_SCHEDULES = 100_000
 
 
-def system_figures(tenant: str, store: Store) -> Iterator[tuple[str, Mapping[str, float]]]:
-    """How much there is of everything: each figure by its name, with its numbers by what it is divided into;
-    a figure that is one number has it under the empty text.
+def system_figures(tenant: str, store: Store) -> Iterator[Metric]:
+    """How much there is of everything, as gauges.
 
     Each is read when it is asked for: where the time ends, those before it stay. The processes come first:
     alarms that wake somebody need them. Raises a STORE_FAULT.
     """
     processes = store.processes.alive()
     roles = [process.role for process in processes]
-    yield "processes", {role: roles.count(role) for role in sorted({*roles, "api", "beat", "worker"})}
-    yield "events", store.events.living_by_state()
+    yield metrics.processes.family({role: roles.count(role) for role in sorted({*roles, *metrics.Role})})
+    yield metrics.events.family(store.events.living_by_state())
     oldest = store.events.oldest_due()
-    yield "oldest_due", {"": oldest.timestamp() if oldest else 0.0}
-    yield "unserved_queues", unserved(processes, named_queues(store))
-    yield "kill_switches", {"": len(store.kill_switches.everybodys().targets)}
-    yield "dead_letters", {"": store.events.dead_letters(tenant, most=MOST_DEAD_LETTERS)}
-    yield "schedules", store.schedules.count_by_state(tenant, most=MOST_SCHEDULES)
+    yield metrics.oldest_due.family(oldest.timestamp() if oldest else 0.0)
+    yield metrics.unserved_queues.family(unserved(processes, named_queues(store)))
+    yield metrics.kill_switches.family(len(store.kill_switches.everybodys().targets))
+    yield metrics.dead_letters.family(store.events.dead_letters(tenant, most=MOST_DEAD_LETTERS))
+    yield metrics.schedules.family(store.schedules.count_by_state(tenant, most=MOST_SCHEDULES))
 
 
-def check_queues(nodes: Sequence[ProcessRecord] | None, named: Sequence[str] = ()) -> Check:
-    """`nodes` is None when MongoDB did not answer."""
-    if nodes is None:
-        return unknown("queues", "MongoDB does not answer")
+def check_queues(nodes: Sequence[ProcessRecord], named: Sequence[str]) -> Check:
+    """`named` are the queues beside CALLBACKS."""
     judged = unserved(nodes, named)
     alone = [queue for queue, nobody in judged.items() if nobody]
     if not alone:
         return fine("queues", f"{len(judged)} in use, each with a worker", unserved=[])
-    more = f" and {len(alone) - NAMED} more" if len(alone) > NAMED else ""
     return note(
         "queues",
-        f"no worker serves {', '.join(alone[:NAMED])}{more}: their events wait",
+        f"no worker serves {first_few(alone)}: their events wait",
         f"start one: celery -A scheduler_app worker -Q {alone[0]}, or name another queue in their schedules,"
         " messages and destinations",
         unserved=alone,

@@ -16,7 +16,6 @@ from celery.concurrency import get_implementation
 from celery.concurrency.thread import TaskPool as ThreadPool
 from celery.exceptions import Reject
 from prometheus_client import REGISTRY
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
@@ -24,8 +23,7 @@ from scheduler_app.broker import inspection, task
 from scheduler_app.clock import monotonic
 from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.health.startup import serve_metrics_of
-from scheduler_app.telemetry import get_logger
-from scheduler_app.telemetry.metrics import Role
+from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.worker import Pipeline, WorkerStopping
 
@@ -43,49 +41,30 @@ class WorkerGauges(Collector):
     def collect(self) -> Iterator[Metric]:
         pipeline = self._pipeline
         unrecorded, in_flight = pipeline.backlog.count, pipeline.courier.in_flight
-        events = GaugeMetricFamily("scheduler_worker_events", "Events this worker holds", labels=["state"])
-        events.add_metric(["unrecorded"], unrecorded)
-        events.add_metric(["in_flight"], in_flight)
-        events.add_metric(["waiting"], max(0, pipeline.capacity.held - unrecorded - in_flight))
-        yield events
-        yield GaugeMetricFamily(
-            "scheduler_worker_events_limit",
-            "Events this worker may hold: WORKER_MAX_EVENTS",
-            value=pipeline.capacity.limit,
+        yield metrics.worker_events.family(
+            {
+                "unrecorded": unrecorded,
+                "in_flight": in_flight,
+                "waiting": max(0, pipeline.capacity.held - unrecorded - in_flight),
+            }
         )
-        yield GaugeMetricFamily(
-            "scheduler_oldest_unrecorded_seconds",
-            "How long the oldest outcome in memory has been waiting for MongoDB",
-            value=pipeline.backlog.age(monotonic()),
-        )
+        yield metrics.worker_events_limit.family(pipeline.capacity.limit)
+        yield metrics.oldest_unrecorded.family(pipeline.backlog.age(monotonic()))
         yield self._origins()
-        yield self._breakers()
+        open_breakers = pipeline.flow_control.open_breakers(monotonic())
+        yield metrics.breaker_open.family(dict.fromkeys(open_breakers, 1))
         yield from pipeline.reports.origins.collect()
 
-    def _breakers(self) -> GaugeMetricFamily:
-        gauge = GaugeMetricFamily(
-            "scheduler_destination_breaker_open",
-            "1 for each destination whose breaker this worker found open, 100 at most",
-            labels=["destination"],
-        )
-        for destination in self._pipeline.flow_control.open_breakers(monotonic()):
-            gauge.add_metric([destination], 1)
-        return gauge
-
-    def _origins(self) -> GaugeMetricFamily:
+    def _origins(self) -> Metric:
         loads = self._pipeline.courier.loads()
-        gauge = GaugeMetricFamily(
-            "scheduler_origin_events",
-            "Events of one origin in this worker; postponed: sent back to MongoDB, to come again later",
-            labels=["origin", "state"],
-        )
+        numbers: dict[tuple[str, str], float] = {}
         for load in loads:
-            gauge.add_metric([load.origin, "in_flight"], load.in_flight)
-            gauge.add_metric([load.origin, "waiting"], load.waiting)
-            gauge.add_metric([load.origin, "postponed"], load.postponed)
+            numbers[load.origin, "in_flight"] = load.in_flight
+            numbers[load.origin, "waiting"] = load.waiting
+            numbers[load.origin, "postponed"] = load.postponed
         rest = self._pipeline.courier.in_flight - sum(load.in_flight for load in loads)
-        gauge.add_metric([OTHER, "in_flight"], max(0, rest))
-        return gauge
+        numbers[OTHER, "in_flight"] = max(0, rest)
+        return metrics.origin_events.family(numbers)
 
 
 def held_events_report(pipeline: Pipeline) -> dict[str, Any]:
@@ -177,7 +156,7 @@ class WorkerProcess:
 
     def start(self) -> None:
         _raise_file_limit()
-        serve_metrics_of(self._settings, self.heartbeat.trouble, Role.WORKER)
+        serve_metrics_of(self._settings, self.heartbeat.trouble, metrics.Role.WORKER)
         inspection.set_in_flight_report(self._in_flight)
         REGISTRY.register(WorkerGauges(self.pipeline))
         self.pipeline.start()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 
-from prometheus_client.core import CounterMetricFamily
+from prometheus_client.metrics_core import Metric
 
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.states import State
@@ -173,24 +173,16 @@ class OriginCounts:
         known = origin in self._attempts or len(self._attempts) < MAX_ORIGINS
         return origin if known else OTHER_ORIGINS
 
-    def collect(self) -> Iterator[CounterMetricFamily]:
-        attempts = CounterMetricFamily(
-            "scheduler_origin_attempts",
-            "Attempts by origin and by how they ended; `other` is what is beyond the first origins",
-            labels=["origin", "outcome"],
-        )
-        seconds = CounterMetricFamily(
-            "scheduler_origin_attempt_seconds", "How long they took together", labels=["origin"]
-        )
+    def collect(self) -> Iterator[Metric]:
         with self._lock:
-            counted = [(origin, dict(counts)) for origin, counts in self._attempts.items()]
-            took = dict(self._seconds)
-        for origin, counts in counted:
-            for outcome, count in counts.items():
-                attempts.add_metric([origin, outcome], count)
-            seconds.add_metric([origin], took[origin])
-        yield attempts
-        yield seconds
+            counted = {
+                (origin, outcome): count
+                for origin, counts in self._attempts.items()
+                for outcome, count in counts.items()
+            }
+            seconds = dict(self._seconds)
+        yield metrics.origin_attempts.family(counted)
+        yield metrics.origin_seconds.family(seconds)
 
 
 TURN_SECONDS = 1.0

@@ -13,7 +13,7 @@ import click
 
 from scheduler_app.cli.apply.files import ApplyItem
 from scheduler_app.cli.apply.planning import PlannedChange, ResourceKind
-from scheduler_app.cli.output import say
+from scheduler_app.cli.output import counts_text, say
 from scheduler_app.client import Json, Schedule, Scheduler, SchedulerError
 
 
@@ -115,7 +115,7 @@ def say_change(step: PlannedChange) -> None:
 def results_summary(steps: Iterable[PlannedChange]) -> str:
     """The counts of all items."""
     counts = Counter(step.result for step in steps)
-    return ", ".join(f"{name} {counts[name]:,}" for name in _RESULTS)
+    return counts_text({name: counts[name] for name in _RESULTS})
 
 
 def change_as_json(step: PlannedChange) -> Json:

@@ -16,16 +16,13 @@ class ResourceKind:
 
     def __init__(self, scheduler: Scheduler, kind: str) -> None:
         """`kind` is one of the keys of the files."""
-        self._get: Callable[[str], Mapping[str, Any]]
-        self._put: Callable[..., Mapping[str, Any]]
-        if kind == "destinations":
-            self._get, self._put = scheduler.destinations.get, _put_destination(scheduler)
-        elif kind == "calendars":
-            self._get, self._put = scheduler.calendars.get, scheduler.calendars.put
-        elif kind == "blackouts":
-            self._get, self._put = scheduler.get_blackout, scheduler.put_blackout
-        else:
-            self._get, self._put = scheduler.get, scheduler.put
+        calls: dict[str, tuple[Callable[[str], Mapping[str, Any]], Callable[..., Mapping[str, Any]]]] = {
+            "calendars": (scheduler.calendars.get, scheduler.calendars.put),
+            "destinations": (scheduler.destinations.get, _put_destination(scheduler)),
+            "blackouts": (scheduler.get_blackout, scheduler.put_blackout),
+            "schedules": (scheduler.get, scheduler.put),
+        }
+        self._get, self._put = calls[kind]
 
     def find(self, name: str) -> Mapping[str, Any] | None:
         """None if there is none. Raises SchedulerError."""

@@ -97,6 +97,7 @@ class _Row:
         purpose = str(fields.get("description") or "")
         return BeatEntry(
             name=self._name,
+            key=self._name,
             task=str(fields.get("task") or ""),
             trigger=self._trigger(kind, start, end, now, once=once),
             args=self._json("args", []),

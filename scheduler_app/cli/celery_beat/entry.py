@@ -3,10 +3,10 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
-from scheduler_app.cli.entry_import import NotImportable, RefusedEntry
+from scheduler_app.cli.entry_import import Entry, NotImportable, RefusedEntry
 from scheduler_app.client import Json
 
 MAX_ENTRIES: Final = 10_000
@@ -24,29 +24,16 @@ MAX_PURPOSE: Final = 2_000
 _OPTIONS: Final = frozenset(("queue", "priority", "expires", "headers"))
 
 
-@dataclass(frozen=True, slots=True)
-class BeatEntry:
-    """What a beat sends, and when. Its repr leaves out what may be secret."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeatEntry(Entry):
+    """What a beat sends, and when."""
 
-    name: str
     task: str
-    trigger: Json
-    """The API's fields of a trigger, with its timezone."""
     args: object = field(default=(), repr=False)
     kwargs: object = field(default_factory=dict, repr=False)
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Those of `apply_async`."""
-    enabled: bool = True
-    once_after: datetime | None = None
-    """Where it runs only once: the trigger's first occurrence after this instant is that run."""
     purpose: str = ""
-    notes: tuple[str, ...] = ()
-
-    @property
-    def key(self) -> str:
-        return self.name
-
-    """What differs from the beat, and is taken over nevertheless."""
 
 
 FoundEntry = BeatEntry | RefusedEntry

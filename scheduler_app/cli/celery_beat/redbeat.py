@@ -107,8 +107,10 @@ def _entry(name: str, given: Json, zone: str) -> BeatEntry:
         trigger = _rrule(schedule)
     else:
         raise NotImportable(SOLAR if kind == "solar" else f"its schedule is a {kind}, which is not known")
+    name = str(given.get("name") or name)
     return BeatEntry(
-        name=str(given.get("name") or name),
+        name=name,
+        key=name,
         task=str(given.get("task") or ""),
         trigger=trigger,
         args=given.get("args") or [],

@@ -2,7 +2,7 @@
 installed zone and holiday data would move.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import IO, Any
 
@@ -11,8 +11,10 @@ import click
 from scheduler_app.cli.bulk import for_each
 from scheduler_app.cli.click_extensions import CommandGroup
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
-from scheduler_app.cli.output import say, show_json, show_record, table
-from scheduler_app.client import Json, Scheduler
+from scheduler_app.cli.field_options import given_fields
+from scheduler_app.cli.listing import shows_answer
+from scheduler_app.cli.output import say, table
+from scheduler_app.client import Json, MovedSchedule, Scheduler
 
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 
@@ -22,18 +24,17 @@ def calendar() -> None:
     """Calendars: names for closed days, which schedules observe."""
 
 
-@calendar.command("list")
-@limit_option
-@json_option
-@with_client
-def list_calendars(scheduler: Scheduler, limit: int, as_json: bool) -> None:
-    """List calendars, newest first."""
-    found = list(islice(scheduler.calendars.list(), limit))
-    if as_json:
-        show_json(found)
-        return
+def _show_calendars(found: Sequence[Mapping[str, Any]]) -> None:
     rows = [[each["name"], _closed_days_text(each), each.get("updated_at", "")] for each in found]
     table(["name", "closed", "changed"], rows, unbroken=("name", "changed"), key="name")
+
+
+@calendar.command("list")
+@limit_option
+@shows_answer(_show_calendars)
+def list_calendars(scheduler: Scheduler, limit: int) -> Sequence[Mapping[str, Any]]:
+    """List calendars, newest first."""
+    return list(islice(scheduler.calendars.list(), limit))
 
 
 @calendar.command("get")
@@ -63,24 +64,19 @@ def get_calendar(scheduler: Scheduler, names: tuple[str, ...], as_json: bool) ->
 )
 @click.option("--no-weekend", is_flag=True, help="Open on every day of the week.")
 @click.option("--ics", type=click.File(encoding="utf-8"), help="An iCalendar file with closed days.")
-@json_option
-@with_client
+@shows_answer()
 def put_calendar(
     scheduler: Scheduler,
     name: str,
-    categories: tuple[str, ...],
     working_weekends: bool,
     dates: tuple[str, ...],
     weekend: tuple[str, ...],
     no_weekend: bool,
     ics: IO[str] | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
+    **given: Any,
+) -> Mapping[str, Any]:
     """Create a calendar, or replace the whole of one; the schedules that observe it follow."""
-    fields: Json = {key: value for key, value in options.items() if value is not None}
-    if categories:
-        fields["categories"] = list(categories)
+    fields = given_fields(given)
     if working_weekends:
         fields["working_weekends"] = True
     if dates:
@@ -91,23 +87,22 @@ def put_calendar(
         fields["weekend"] = list(weekend)
     if ics is not None:
         fields["ics"] = ics.read()
-    show_record(scheduler.calendars.put(name, fields), as_json)
+    return scheduler.calendars.put(name, fields)
+
+
+def _show_days(found: Sequence[Mapping[str, Any]]) -> None:
+    rows = [[each["date"], each["kind"], each.get("name", "")] for each in found]
+    table(["date", "kind", "name"], rows, unbroken=("date",), key="date")
 
 
 @calendar.command("days")
 @click.argument("name")
 @click.option("--from", "first", required=True, metavar="DATE", help="The first day: 2027-01-01.")
 @click.option("--to", "last", required=True, metavar="DATE", help="The last day: 2027-12-31.")
-@json_option
-@with_client
-def list_days(scheduler: Scheduler, name: str, first: str, last: str, as_json: bool) -> None:
+@shows_answer(_show_days)
+def list_days(scheduler: Scheduler, name: str, first: str, last: str) -> Sequence[Mapping[str, Any]]:
     """List the closed days of a calendar."""
-    found = scheduler.calendars.days(name, first, last)
-    if as_json:
-        show_json(list(found))
-        return
-    rows = [[each["date"], each["kind"], each.get("name", "")] for each in found]
-    table(["date", "kind", "name"], rows, unbroken=("date",), key="date")
+    return scheduler.calendars.days(name, first, last)
 
 
 @calendar.command("delete")
@@ -142,18 +137,7 @@ def tzdata() -> None:
     """Zone and holiday data, and what a new release moves."""
 
 
-@tzdata.command("check")
-@json_option
-@with_client
-def check_tzdata(scheduler: Scheduler, as_json: bool) -> None:
-    """Show which schedules the API's zone and holiday data would move, and by how much; nothing is changed.
-
-    Beats with that data make it so. Start an API with the new release first, and ask it.
-    """
-    moved = list(scheduler.tzdata_check())
-    if as_json:
-        show_json(moved)
-        return
+def _show_moved(moved: Sequence[MovedSchedule]) -> None:
     if not moved:
         say("No schedule would move.")
         return
@@ -169,3 +153,13 @@ def check_tzdata(scheduler: Scheduler, as_json: bool) -> None:
 def _moved_schedule_row(schedule: Mapping[str, Any], move: Mapping[str, Any]) -> list[object]:
     by = schedule.get("error", "") if "seconds" not in move else f"{move['seconds']:+} s"
     return [schedule["id"], schedule["name"], move.get("before", "–"), move.get("after", "–"), by]
+
+
+@tzdata.command("check")
+@shows_answer(_show_moved)
+def check_tzdata(scheduler: Scheduler) -> Sequence[MovedSchedule]:
+    """Show which schedules the API's zone and holiday data would move, and by how much; nothing is changed.
+
+    Beats with that data make it so. Start an API with the new release first, and ask it.
+    """
+    return list(scheduler.tzdata_check())

@@ -1,22 +1,16 @@
 """`scheduler destination …`: named receivers and their limits."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
 
 from scheduler_app.cli.click_extensions import CommandGroup
-from scheduler_app.cli.client_options import json_option, limit_option, with_client, with_client_beside
-from scheduler_app.cli.field_options import (
-    field_options,
-    given_fields,
-    header_option,
-    json_value,
-    name_and_value,
-)
-from scheduler_app.cli.listing import record_command, show_list
-from scheduler_app.cli.output import say, show_record, table
+from scheduler_app.cli.client_options import json_option, with_client
+from scheduler_app.cli.field_options import field_options, given_fields, header_option, json_value
+from scheduler_app.cli.listing import shows_answer, shows_list
+from scheduler_app.cli.output import say, show_answer, table
 from scheduler_app.client import Destination, DestinationFields, Scheduler, SchedulerError
 
 
@@ -25,27 +19,24 @@ def destinations() -> None:
     """Named receivers: what is sent to them, how, and how much."""
 
 
-@destinations.command("list")
-@limit_option
-@json_option
-@with_client
-def list_destinations(scheduler: Scheduler, limit: int, as_json: bool) -> None:
-    """List destinations, newest first."""
-    show_list(scheduler.destinations.list(), limit, as_json, _show)
-
-
-def _show(found: Sequence[Destination]) -> None:
+def _show_destinations(found: Sequence[Destination]) -> None:
     rows = [[_name(each), each.url or each.corrupt or "", _limits(each)] for each in found]
     table(["name", "url", "limits"], rows, unbroken=("name",), key="name")
 
 
-record_command(
-    destinations,
-    "get",
-    "name",
-    lambda scheduler, name: scheduler.destinations.get(name),
-    help="Show a destination, and how it is at this moment.",
-)
+@destinations.command("list")
+@shows_list(_show_destinations)
+def list_destinations(scheduler: Scheduler) -> Iterable[Destination]:
+    """List destinations, newest first."""
+    return scheduler.destinations.list()
+
+
+@destinations.command("get")
+@click.argument("name")
+@shows_answer()
+def get_destination(scheduler: Scheduler, name: str) -> Destination:
+    """Show a destination, and how it is at this moment."""
+    return scheduler.destinations.get(name)
 
 
 @destinations.command("set")
@@ -60,30 +51,30 @@ record_command(
 )
 @click.option("--breaker", metavar="JSON", help='Such as {"failures": 5, "open_seconds": 30}.')
 @field_options(DestinationFields, without=("url", "headers", "auth", "breaker", "paused"))
-@json_option
-@with_client_beside("RECEIVER")
+@shows_answer(beside="RECEIVER")
 def set_destination(
     scheduler: Scheduler,
     name: str,
     receiver: str | None,
-    header: tuple[str, ...],
     auth: str | None,
     breaker: str | None,
-    as_json: bool,
     **options: Any,
-) -> None:
+) -> Destination:
     """Create a destination that calls the URL RECEIVER, or change what is given of it."""
-    fields = given_fields(options)
+    fields: Any = given_fields(options)
     if receiver is not None:
         fields["url"] = receiver
-    if header:
-        fields["headers"] = dict(map(name_and_value, header))
     if auth is not None:
         text = sys.stdin.read() if auth == "-" else auth
         fields["auth"] = json_value(text, "--auth")
     if breaker is not None:
         fields["breaker"] = json_value(breaker, "--breaker")
-    show_record(_set(scheduler, name, fields), as_json)
+    try:
+        return scheduler.destinations.update(name, **fields)
+    except SchedulerError as error:
+        if error.status != 404:
+            raise
+    return scheduler.destinations.put(name, **fields)
 
 
 @destinations.command("delete")
@@ -95,20 +86,20 @@ def delete_destination(scheduler: Scheduler, name: str) -> None:
     say(f"deleted {name}")
 
 
-record_command(
-    destinations,
-    "pause",
-    "name",
-    lambda scheduler, name: scheduler.destinations.pause(name),
-    help="Send nothing more; what is due waits.",
-)
-record_command(
-    destinations,
-    "resume",
-    "name",
-    lambda scheduler, name: scheduler.destinations.resume(name),
-    help="Send again; what waited follows, oldest first.",
-)
+@destinations.command("pause")
+@click.argument("name")
+@shows_answer()
+def pause_destination(scheduler: Scheduler, name: str) -> Destination:
+    """Send nothing more; what is due waits."""
+    return scheduler.destinations.pause(name)
+
+
+@destinations.command("resume")
+@click.argument("name")
+@shows_answer()
+def resume_destination(scheduler: Scheduler, name: str) -> Destination:
+    """Send again; what waited follows, oldest first."""
+    return scheduler.destinations.resume(name)
 
 
 @destinations.command("test")
@@ -118,18 +109,9 @@ record_command(
 def test_destination(scheduler: Scheduler, name: str, as_json: bool) -> None:
     """Call the destination once, now, outside of its limits; exit with 1 unless it answers well."""
     done = scheduler.destinations.test(name)
-    show_record(done, as_json)
+    show_answer(done, as_json)
     if done.outcome != "success":
         raise click.exceptions.Exit(1)
-
-
-def _set(scheduler: Scheduler, name: str, fields: Any) -> Destination:
-    try:
-        return scheduler.destinations.update(name, **fields)
-    except SchedulerError as error:
-        if error.status != 404:
-            raise
-    return scheduler.destinations.put(name, **fields)
 
 
 def _name(destination: Destination) -> str:

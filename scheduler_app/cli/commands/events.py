@@ -7,20 +7,20 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from typing import Any, NamedTuple
 
 import click
 
 from scheduler_app.cli.bulk import edit_many, for_each, ids_argument, yes_option
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
-from scheduler_app.cli.listing import event_table, outcome, show_list, watchable
-from scheduler_app.cli.options import any_filter_given, event_filters
+from scheduler_app.cli.listing import event_table, outcome, shows_list, watchable
+from scheduler_app.cli.options import event_filters
 from scheduler_app.cli.output import (
     ProgressBar,
     say,
     say_result,
-    show_json,
+    show_answer,
     table,
     visible_json,
     with_progress,
@@ -32,13 +32,10 @@ from scheduler_app.clock import clock
 @click.command("events")
 @event_filters
 @click.option("--state", help="Only those in this state, or in one of several separated by commas.")
-@limit_option
-@json_option
-@with_client
-@watchable
-def list_events(scheduler: Scheduler, limit: int, as_json: bool, **filters: Any) -> None:
+@shows_list(event_table, watch=True)
+def list_events(scheduler: Scheduler, **filters: Any) -> Iterable[Event]:
     """List events, newest run time first, those to come included."""
-    show_list(with_progress(scheduler.events(**filters), "read"), limit, as_json, event_table)
+    return with_progress(scheduler.events(**filters), "read")
 
 
 @click.command()
@@ -53,24 +50,7 @@ def history(
 ) -> None:
     """Show a schedule's events, newest first, also after it was deleted."""
     found = scheduler.history(schedule_id, include_cancelled=include_cancelled)
-    events = list(islice(with_progress(found, "read"), limit))
-    if as_json:
-        show_json(events)
-    else:
-        event_table(events)
-
-
-@click.command()
-@event_filters
-@limit_option
-@json_option
-@with_client
-@watchable
-def failed(scheduler: Scheduler, limit: int, as_json: bool, **filters: Any) -> None:
-    """List the dead letters (events that ended in error), newest first; `redrive` sends them again."""
-    show_list(
-        with_progress(scheduler.events(state="error", **filters), "read"), limit, as_json, _show_dead_letters
-    )
+    show_answer(list(islice(with_progress(found, "read"), limit)), as_json, event_table)
 
 
 def _show_dead_letters(found: Sequence[Event]) -> None:
@@ -88,6 +68,14 @@ def _failure_reason(event: Event) -> str:
     code, error = last.get("status_code"), last.get("error")
     said = " ".join(str(each) for each in (code, error) if each is not None)
     return said or outcome(event)
+
+
+@click.command()
+@event_filters
+@shows_list(_show_dead_letters, watch=True)
+def failed(scheduler: Scheduler, **filters: Any) -> Iterable[Event]:
+    """List the dead letters (events that ended in error), newest first; `redrive` sends them again."""
+    return with_progress(scheduler.events(state="error", **filters), "read")
 
 
 @click.command()
@@ -118,7 +106,7 @@ def redrive(
     Dead letters are events that ended in error. A dead letter that is sent again gets the full number of
     attempts.
     """
-    many = any_filter_given(filters)
+    many = any(value for name, value in filters.items() if name != "timezone")
     if ids and (many or filters["timezone"]):
         raise click.UsageError("give ids of events, or options that choose many, not both")
     if ids and (dry_run or rate is not None):
@@ -160,13 +148,11 @@ def cancel_events(
     if waiting and not yes:
         click.confirm(f"cancel {'it' if len(waiting) == 1 else 'them'}?", abort=True, err=True)
     with ProgressBar("cancelled", len(waiting)) as progress:
-        done = 0
+        done = count(1)
 
         def cancel(event_id: str) -> Event:
-            nonlocal done
             event = scheduler.cancel_event(event_id)
-            done += 1
-            progress(done)
+            progress(next(done))
             return event
 
         if waiting:

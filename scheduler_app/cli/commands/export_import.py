@@ -6,7 +6,7 @@ import hashlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import IO, Any
 
@@ -16,7 +16,7 @@ from scheduler_app.cli.client_options import with_client
 from scheduler_app.cli.field_options import field_options, flag, given_fields
 from scheduler_app.cli.listing import kill_switch_name
 from scheduler_app.cli.options import schedule_filters
-from scheduler_app.cli.output import say, say_result, with_progress
+from scheduler_app.cli.output import counts_text, say, say_result, with_progress
 from scheduler_app.client import BulkResult, ImportedItem, Json, ScheduleFields, Scheduler, SchedulerError
 from scheduler_app.domain.text import visible
 
@@ -91,7 +91,7 @@ def import_calendar(
     for item in done.found:
         for line in _item_lines(item):
             say(f"{item.name}: {line}", err=True)
-    said = ", ".join(f"{name} {done[name]:,}" for name in _CALENDAR_COUNTS)
+    said = counts_text({name: done[name] for name in _CALENDAR_COUNTS})
     click.echo(f"{'dry run: ' if dry_run else ''}{said}")
     if done.refused:
         raise click.exceptions.Exit(1)
@@ -153,7 +153,7 @@ def import_schedules(
     counts = dict.fromkeys((*_ACCEPTED, "refused"), 0)
     for batch in _batches(chain(first, file)):
         if any(counts.values()):
-            click.echo(f"… {_counts_text(counts)}", err=True)
+            click.echo(f"… {counts_text(counts)}", err=True)
         given = [each for _, each in batch]
         for (number, schedule), result in zip(
             batch, scheduler.schedule_many(given, dry_run=dry_run), strict=True
@@ -162,7 +162,7 @@ def import_schedules(
             counts[result_name] += 1
             if reason:
                 say(f"line {number}: {reason}", err=True)
-    click.echo(f"{'dry run: ' if dry_run else ''}{_counts_text(counts)}")
+    click.echo(f"{'dry run: ' if dry_run else ''}{counts_text(counts)}")
     if counts["refused"]:
         raise click.exceptions.Exit(1)
 
@@ -185,10 +185,6 @@ def _import_result(
     if existing == "changed" and not update:
         return "refused", f"schedule {schedule['id']} exists and differs; --update changes it"
     return str(existing), None
-
-
-def _counts_text(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
 
 
 def _batches(lines: Iterable[str]) -> Iterator[list[NumberedSchedule]]:

@@ -29,8 +29,8 @@ from scheduler_app.cli.entry_import import (
     EntryImporter,
     NotImportable,
     RefusedEntry,
-    id_prefix_option,
     import_entries,
+    import_options,
     zone_option,
 )
 from scheduler_app.client import Json, Scheduler
@@ -86,6 +86,7 @@ def _entry(name: str, given: Any, timezone: str) -> BeatEntry:
         notes = (*notes, "relative: it counts from its import, and not from round times")
     return BeatEntry(
         name=name,
+        key=name,
         task=str(given.get("task") or name),
         trigger=trigger,
         args=given.get("args") or (),
@@ -132,9 +133,7 @@ def _trigger(schedule: Any, timezone: str) -> tuple[Json, tuple[str, ...]]:
     "--broker", required=True, metavar="NAME", help="The tasks' broker, as CELERY_BROKERS names it."
 )
 @zone_option("Of crontabs that name none.  [default: that of the application, else UTC]")
-@id_prefix_option("beat")
-@click.option("--update", is_flag=True, help="Change schedules that exist and differ.")
-@click.option("--dry-run", is_flag=True, help="Show what each would become, and change nothing.")
+@import_options("beat")
 @with_client
 def import_celery_beat(
     scheduler: Scheduler,
@@ -144,9 +143,7 @@ def import_celery_beat(
     redbeat_prefix: str,
     broker: str,
     timezone: str | None,
-    id_prefix: str,
-    update: bool,
-    dry_run: bool,
+    **how: Any,
 ) -> None:
     """Create a schedule, with an action celery_task, of each entry of a Celery beat: the beat_schedule of an
     application (--app), the tables of django-celery-beat (--dump), or the keys of RedBeat (--redbeat).
@@ -156,8 +153,7 @@ def import_celery_beat(
     """
     found = _found(app, dump, redbeat, redbeat_prefix, timezone)
     fields_of = partial(schedule_of, broker=broker)
-    importing = EntryImporter(scheduler, fields_of, DISABLED_NOTE, id_prefix, update, dry_run)
-    import_entries(importing, found)
+    import_entries(EntryImporter(scheduler, fields_of, DISABLED_NOTE, **how), found)
 
 
 def _found(

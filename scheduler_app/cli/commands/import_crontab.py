@@ -9,20 +9,20 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
-from typing import IO, Final
+from typing import IO, Any, Final
 from zoneinfo import ZoneInfo
 
 import click
 
 from scheduler_app.cli.client_options import with_client
 from scheduler_app.cli.entry_import import (
+    Entry,
     EntryImporter,
     NotImportable,
     RefusedEntry,
-    id_prefix_option,
     import_entries,
+    import_options,
     zone_option,
 )
 from scheduler_app.cli.options import duration
@@ -90,20 +90,12 @@ _CRON_VARIABLES: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CrontabLine:
-    """What a line runs, and when. Its repr leaves out what may be secret."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrontabLine(Entry):
+    """What a line runs, and when. Its name says where it stands in the file."""
 
-    name: str
-    """Where it stands in the file."""
     command: str = field(repr=False)
-    trigger: Json
     action: Json = field(repr=False)
-    key: str = field(repr=False)
-    """What tells it from the other lines, however often it is imported."""
-    notes: tuple[str, ...] = ()
-    enabled: bool = True
-    once_after: datetime | None = None
 
 
 def read_crontab(
@@ -256,9 +248,7 @@ _SYSTEM_CRONTABS = ("/etc/crontab", "/etc/cron.d/")
     show_default=True,
     help="Ends a command that runs for longer, which cron does not; 5m is the most.",
 )
-@id_prefix_option("cron")
-@click.option("--update", is_flag=True, help="Change schedules that exist and differ.")
-@click.option("--dry-run", is_flag=True, help="Show what each would become, and change nothing.")
+@import_options("cron")
 @with_client
 def import_crontab(
     scheduler: Scheduler,
@@ -266,9 +256,7 @@ def import_crontab(
     timezone: str,
     user_column: bool | None,
     timeout: int,
-    id_prefix: str,
-    update: bool,
-    dry_run: bool,
+    **how: Any,
 ) -> None:
     """Create a schedule, with an action command, of each line of the crontab FILE (- for standard input).
 
@@ -288,8 +276,8 @@ def import_crontab(
 
     fields_of = partial(schedule_of, timeout_seconds=timeout)
     try:
-        import_entries(EntryImporter(scheduler, fields_of, "", id_prefix, update, dry_run), found())
+        import_entries(EntryImporter(scheduler, fields_of, "", **how), found())
     finally:
-        if dry_run and patterns:
+        if how["dry_run"] and patterns:
             allowed = shlex.quote(json.dumps(list(patterns), ensure_ascii=False))
             say(f"ALLOWED_COMMANDS={allowed}", err=True)

@@ -11,7 +11,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from scheduler_app.cli.click_extensions import CommandGroup
-from scheduler_app.cli.output import say, show_json, show_record, table
+from scheduler_app.cli.output import say, show_answer, show_json, table
 from scheduler_app.cli.profiles import (
     DEFAULT,
     Profile,
@@ -34,16 +34,9 @@ _PACKAGES_OF_EXTRAS = {
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def version(as_json: bool) -> None:
     """Show which release this is, on which Python, and the extras that are installed."""
-    show_record(
-        {
-            "version": __version__,
-            "python": platform.python_version(),
-            "extras": [
-                extra for extra, names in _PACKAGES_OF_EXTRAS.items() if all(map(_is_installed, names))
-            ],
-        },
-        as_json,
-    )
+    extras = [extra for extra, names in _PACKAGES_OF_EXTRAS.items() if all(map(_is_installed, names))]
+    found = {"version": __version__, "python": platform.python_version(), "extras": extras}
+    show_answer(found, as_json)
 
 
 def _is_installed(name: str) -> bool:

@@ -30,12 +30,15 @@ _STATUS_MARKS = {
 STOPPING = ("kill switches", "destinations")
 
 
-@click.command()
-@click.option(
+_config_option = click.option(
     "--config",
     help="A configuration file.  [default: that of `scheduler up` in ./data, ./config.yaml,"
     " ./config/config.yaml]",
 )
+
+
+@click.command()
+@_config_option
 @click.option("--json", "as_json", is_flag=True, help="The checks as JSON, for programs.")
 @click.option(
     "--flower-url",
@@ -79,24 +82,15 @@ def _check_row(check: Check) -> list[str]:
 
 
 def _check_as_json(check: Check) -> dict[str, object]:
-    common = {
-        "name": check.name,
-        "status": check.status.value,
-        "found": check.found,
-        "remedy": check.remedy or None,
-    }
-    return {**common, **check.facts}
+    shown = {"name": check.name, "status": check.status.value, "found": check.found}
+    return {**shown, "remedy": check.remedy or None, **check.facts}
 
 
 PROGRESS_SECONDS = 1.0
 
 
 @click.command()
-@click.option(
-    "--config",
-    help="A configuration file.  [default: that of `scheduler up` in ./data, ./config.yaml,"
-    " ./config/config.yaml]",
-)
+@_config_option
 def reseal(config: str | None) -> None:
     """Encrypt all stored secrets with the newest SECRETS_KEY.
 

@@ -1,6 +1,6 @@
 """`scheduler next`, `preview`, `why` and `forecast`: when schedules run, and why."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -9,10 +9,19 @@ import click
 
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
 from scheduler_app.cli.field_options import field_options, flag, given_fields
-from scheduler_app.cli.listing import watchable
+from scheduler_app.cli.listing import shows_answer, watchable
 from scheduler_app.cli.options import duration
 from scheduler_app.cli.output import say, show_json, table, with_progress
-from scheduler_app.client import TRIGGERS, Json, Schedule, Scheduler, TriggerFields
+from scheduler_app.client import (
+    TRIGGERS,
+    Explanation,
+    Forecast,
+    Json,
+    Preview,
+    Schedule,
+    Scheduler,
+    TriggerFields,
+)
 from scheduler_app.clock import clock
 
 #: Schedules that are looked at for the soonest among them.
@@ -99,10 +108,26 @@ OCCURRENCE_COLUMNS = {
 }
 
 
+def _show_preview(found: Preview) -> None:
+    say(found["description"])
+    for line in found.get("recurrence", "").splitlines():
+        say(f"  {line}")
+    first = next(iter(found["occurrences"]), {"run_time": "", "local": ""})
+    shown = [name for name in OCCURRENCE_COLUMNS if name in first]
+    titles = [OCCURRENCE_COLUMNS[name] for name in shown]
+    table(titles, [[one[name] for name in shown] for one in found["occurrences"]], unbroken=tuple(titles))
+    _say_notes(found.get("warnings", ()))
+
+
+def _say_notes(notes: Iterable[str]) -> None:
+    for note in notes:
+        say(f"Note: {note}", err=True)
+
+
 @click.command()
 @click.argument("rrule", required=False)
 @field_options(TriggerFields, without=("rrule",))
-@click.option("--given-at", help="The instant from which delays and intervals count.  [default: now]")
+@click.option("--given-at", "at", help="The instant from which delays and intervals count.  [default: now]")
 @click.option("--after", help="Show what comes after this instant.  [default: that of --given-at]")
 @click.option("--until", help="Show nothing that comes after this instant.  [default: no end]")
 @click.option(
@@ -113,62 +138,17 @@ OCCURRENCE_COLUMNS = {
     help="The most occurrences to show.",
 )
 @click.option("--display-timezone", metavar="ZONE", help="The zone of local times.  [default: the trigger's]")
-@json_option
-@with_client
-def preview(
-    scheduler: Scheduler,
-    rrule: str | None,
-    given_at: str | None,
-    after: str | None,
-    until: str | None,
-    limit: int,
-    display_timezone: str | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
+@shows_answer(_show_preview)
+def preview(scheduler: Scheduler, rrule: str | None, **given: Any) -> Preview:
     """Show when RRULE, or another trigger, would run, and what it became, without saving anything."""
-    fields = given_fields(options)
+    fields = given_fields(given)
     if (rrule is not None) + sum(name in fields for name in TRIGGERS) != 1:
         others = ", ".join(flag(name) for name in TRIGGERS if name != "rrule")
         raise click.UsageError(f"give RRULE, or one of {others}")
-    found = scheduler.preview(
-        rrule,
-        at=given_at,
-        after=after,
-        until=until,
-        limit=limit,
-        display_timezone=display_timezone,
-        **fields,
-    )
-    if as_json:
-        show_json(found)
-        return
-    say(found["description"])
-    for line in found.get("recurrence", "").splitlines():
-        say(f"  {line}")
-    first = next(iter(found["occurrences"]), {"run_time": "", "local": ""})
-    shown = [name for name in OCCURRENCE_COLUMNS if name in first]
-    titles = [OCCURRENCE_COLUMNS[name] for name in shown]
-    table(titles, [[one[name] for name in shown] for one in found["occurrences"]], unbroken=tuple(titles))
-    for warning in found.get("warnings", []):
-        say(f"Note: {warning}", err=True)
+    return scheduler.preview(rrule, **fields)
 
 
-@click.command()
-@click.argument("schedule_id")
-@click.argument("at")
-@json_option
-@with_client
-def why(scheduler: Scheduler, schedule_id: str, at: str, as_json: bool) -> None:
-    """Say why a schedule fires at the instant AT, past or future, or why it does not.
-
-    AT is an instant such as 2030-01-05T12:00:00Z, or a local time in the schedule's zone, such as
-    2030-01-05T13:00.
-    """
-    found = scheduler.why(schedule_id, at)
-    if as_json:
-        show_json(found)
-        return
+def _show_reasons(found: Explanation) -> None:
     say(f"{_time_text(found['at'])}: {'it fires' if found['fires'] else 'it does not fire'}.")
     said = [found.get("reason"), *found["further_reasons"], *found.get("causes", ())]
     for reason in filter(None, said):
@@ -176,21 +156,30 @@ def why(scheduler: Scheduler, schedule_id: str, at: str, as_json: bool) -> None:
         if "rule" in reason:
             say(f"    of the rule {reason['rule']}")
     if "event" in found:
-        _say_event(found["event"])
+        event = found["event"]
+        lines = event.get("status") or [{}]
+        say(f"event     {event['_id']}: {event['state']}. {lines[-1].get('message', '')}".rstrip())
     for name in ("previous", "next"):
         say(f"{name.ljust(8)}  {_time_text(found[name]) if name in found else 'none'}")
-    for warning in found["warnings"]:
-        say(f"Note: {warning}", err=True)
-
-
-def _say_event(event: Mapping[str, Any]) -> None:
-    lines = event.get("status") or [{}]
-    say(f"event     {event['_id']}: {event['state']}. {lines[-1].get('message', '')}".rstrip())
+    _say_notes(found["warnings"])
 
 
 def _time_text(shown: Mapping[str, Any]) -> str:
     due = f", due {shown['due_at']} with its jitter" if "due_at" in shown else ""
     return f"{shown['run_time']} ({shown['local']}){due}"
+
+
+@click.command()
+@click.argument("schedule_id")
+@click.argument("at")
+@shows_answer(_show_reasons)
+def why(scheduler: Scheduler, schedule_id: str, at: str) -> Explanation:
+    """Say why a schedule fires at the instant AT, past or future, or why it does not.
+
+    AT is an instant such as 2030-01-05T12:00:00Z, or a local time in the schedule's zone, such as
+    2030-01-05T13:00.
+    """
+    return scheduler.why(schedule_id, at)
 
 
 #: The longest bar, in characters.
@@ -199,35 +188,13 @@ BAR_WIDTH = 50
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
-@click.command()
-@click.option("--from", "start", help="Where it begins, an instant.  [default: now]")
-@click.option("--to", "end", help="Where it ends, an instant.  [default: a day after --from]")
-@click.option("--for", "length", type=duration, help="How long it is, such as 6h, instead of --to.")
-@click.option("--bucket", type=duration, help="The time of a bar, such as 10m.  [default: at most 60 bars]")
-@json_option
-@with_client
-def forecast(
-    scheduler: Scheduler,
-    start: str | None,
-    end: str | None,
-    length: int | None,
-    bucket: int | None,
-    as_json: bool,
-) -> None:
-    """Draw how many callbacks fall due, from rules, events and messages, before they come."""
-    if length is not None:
-        if end is not None:
-            raise click.UsageError("give --to or --for, not both")
-        end = _end_after(start, length)
-    found = scheduler.forecast(after=start, until=end, bucket_seconds=bucket)
-    if as_json:
-        show_json(found)
-        return
+def _show_forecast(found: Forecast) -> None:
     most = max((part["count"] for part in found["buckets"]), default=0)
     digits = len(str(most))
     for part in found["buckets"]:
         say(f"{part['from']}  {part['count']:>{digits}}  {bar(part['count'], most)}".rstrip())
-    say(f"{found['count']} callbacks, {found['bucket_seconds']} s a bar.{_overdue_text(found)}")
+    overdue = f" {found['overdue']} more were due earlier and are still waiting." if found["overdue"] else ""
+    say(f"{found['count']} callbacks, {found['bucket_seconds']} s a bar.{overdue}")
     withheld = found.get("blackouts") or {"skipped": 0, "postponed": 0}
     if withheld["skipped"]:
         say(f"Blackouts skip {withheld['skipped']} more, which are not counted.")
@@ -237,8 +204,7 @@ def forecast(
         say(f"  {each['count']:>{len(str(found['count']))}}  {each.get('destination') or each['origin']}")
     if found["receivers_omitted"]:
         say(f"  and {found['receivers_omitted']} other receivers")
-    for note in found["notes"]:
-        say(f"Note: {note}", err=True)
+    _say_notes(found["notes"])
 
 
 def bar(count: int, most: int) -> str:
@@ -248,6 +214,23 @@ def bar(count: int, most: int) -> str:
     return drawn or ("▏" if count else "")
 
 
+@click.command()
+@click.option("--from", "start", help="Where it begins, an instant.  [default: now]")
+@click.option("--to", "end", help="Where it ends, an instant.  [default: a day after --from]")
+@click.option("--for", "length", type=duration, help="How long it is, such as 6h, instead of --to.")
+@click.option("--bucket", type=duration, help="The time of a bar, such as 10m.  [default: at most 60 bars]")
+@shows_answer(_show_forecast)
+def forecast(
+    scheduler: Scheduler, start: str | None, end: str | None, length: int | None, bucket: int | None
+) -> Forecast:
+    """Draw how many callbacks fall due, from rules, events and messages, before they come."""
+    if length is not None:
+        if end is not None:
+            raise click.UsageError("give --to or --for, not both")
+        end = _end_after(start, length)
+    return scheduler.forecast(after=start, until=end, bucket_seconds=bucket)
+
+
 def _end_after(start: str | None, seconds: int) -> str:
     try:
         since = clock.now() if start is None else datetime.fromisoformat(start)
@@ -255,7 +238,3 @@ def _end_after(start: str | None, seconds: int) -> str:
         message = "must be an instant, as in 2025-01-05T12:00:00Z"
         raise click.BadParameter(message, param_hint="--from") from None
     return (since + timedelta(seconds=seconds)).isoformat()
-
-
-def _overdue_text(found: Mapping[str, Any]) -> str:
-    return f" {found['overdue']} more were due earlier and are still waiting." if found["overdue"] else ""

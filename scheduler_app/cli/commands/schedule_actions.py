@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from scheduler_app.cli.bulk import edit_many, for_each, ids_argument, names_ids, schedule_edit
+from scheduler_app.cli.bulk import change_existing, edit_schedules, for_each, ids_argument, schedule_edit
 from scheduler_app.cli.client_options import json_option, with_client
 from scheduler_app.cli.options import duration
 from scheduler_app.cli.output import say, say_result
-from scheduler_app.client import Json, ScheduleFields, Scheduler
+from scheduler_app.client import Json, Scheduler
 from scheduler_app.clock import clock
 
 
@@ -22,43 +22,26 @@ from scheduler_app.clock import clock
 @click.option("--for", "seconds", type=duration, help="Resume after this time: 90s, 10m, 1h30m, 2d.")
 @click.option("--note", help="The reason, shown with the schedule.")
 def pause_schedules(
-    scheduler: Scheduler,
-    ids: tuple[str, ...],
-    as_json: bool,
-    yes: bool,
-    until: str | None,
-    seconds: int | None,
-    note: str | None,
-    **filters: Any,
+    scheduler: Scheduler, until: str | None, seconds: int | None, note: str | None, **chosen: Any
 ) -> None:
     """Stop sending callbacks, for one schedule or for all that match."""
     if until is not None and seconds is not None:
         raise click.UsageError("give --until or --for, not both")
     end = clock.now() + timedelta(seconds=seconds) if seconds is not None else until
-    if names_ids(ids, filters):
-        for_each(ids, partial(scheduler.pause, until=end, note=note), as_json)
-    else:
-        pause_many = partial(scheduler.pause_many, until=end, note=note)
-        edit_many("pause", "paused", pause_many, filters, as_json, yes)
+    pause = partial(scheduler.pause, until=end, note=note)
+    edit_schedules("pause", "paused", pause, partial(scheduler.pause_many, until=end, note=note), **chosen)
 
 
 @click.command("resume")
 @schedule_edit
-def resume_schedules(
-    scheduler: Scheduler, ids: tuple[str, ...], as_json: bool, yes: bool, **filters: Any
-) -> None:
+def resume_schedules(scheduler: Scheduler, **chosen: Any) -> None:
     """Continue after a pause, or after the cause of an error was removed."""
-    if names_ids(ids, filters):
-        for_each(ids, scheduler.resume, as_json)
-    else:
-        edit_many("resume", "resumed", scheduler.resume_many, filters, as_json, yes)
+    edit_schedules("resume", "resumed", scheduler.resume, scheduler.resume_many, **chosen)
 
 
 @click.command("delete")
 @schedule_edit
-def delete_schedules(
-    scheduler: Scheduler, ids: tuple[str, ...], as_json: bool, yes: bool, **filters: Any
-) -> None:
+def delete_schedules(scheduler: Scheduler, **chosen: Any) -> None:
     """Delete schedules by their ids, or all that match.
 
     What was not sent yet is cancelled; the history stays.
@@ -68,10 +51,10 @@ def delete_schedules(
         scheduler.cancel(schedule_id)
         return {"deleted": 1, "id": schedule_id}
 
-    if names_ids(ids, filters):
-        for_each(ids, delete, as_json, lambda done: say(f"deleted {done['id']}"))
-    else:
-        edit_many("delete", "deleted", scheduler.delete_many, filters, as_json, yes)
+    def show(done: Json) -> None:
+        say(f"deleted {done['id']}")
+
+    edit_schedules("delete", "deleted", delete, scheduler.delete_many, show=show, **chosen)
 
 
 @click.command("trigger")
@@ -105,13 +88,7 @@ def schedule_once(
     """Run schedules that exist once, --at a time or --in a while; it displaces the trigger that they had."""
     if (at is None) == (delay is None):
         raise click.UsageError("give --at or --in")
-    fields: ScheduleFields = {"delay_seconds": delay} if at is None else {"run_at": at}
+    fields: Json = {"delay_seconds": delay} if at is None else {"run_at": at}
     if timezone is not None:
         fields["timezone"] = timezone
-
-    def schedule(schedule_id: str) -> Any:
-        # Not a PUT alone, which creates what is not there.
-        scheduler.get(schedule_id)
-        return scheduler.update(schedule_id, **fields)
-
-    for_each(ids, schedule, as_json)
+    for_each(ids, partial(change_existing, scheduler, fields=fields), as_json)

@@ -1,13 +1,15 @@
 """`scheduler create`, `update`, `get` and `list`: schedules and their fields."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import IO, Any
 
 import click
 
-from scheduler_app.cli.bulk import for_each, ids_argument
-from scheduler_app.cli.client_options import json_option, limit_option, with_client, with_client_beside
+from scheduler_app.cli.bulk import change_existing, for_each, ids_argument
+from scheduler_app.cli.click_extensions import Decorator
+from scheduler_app.cli.client_options import json_option, with_client
 from scheduler_app.cli.field_options import (
     as_task,
     command_action,
@@ -16,13 +18,19 @@ from scheduler_app.cli.field_options import (
     given_fields,
     header_option,
     json_value,
-    name_and_value,
     read_fields,
 )
-from scheduler_app.cli.listing import show_list, watchable
+from scheduler_app.cli.listing import shows_answer, shows_list
 from scheduler_app.cli.options import list_filters
-from scheduler_app.cli.output import show_record, table, with_progress
+from scheduler_app.cli.output import table, with_progress
 from scheduler_app.client import TRIGGERS, Schedule, ScheduleFields, Scheduler
+
+
+def _file_option(help_text: str) -> Decorator:
+    return click.option("--file", "-f", "file", type=click.File(encoding="utf-8"), help=help_text)
+
+
+_data_option = click.option("--data", "json_body", metavar="JSON", help="A body of JSON, instead of --body.")
 
 
 @click.command("create")
@@ -31,42 +39,28 @@ from scheduler_app.client import TRIGGERS, Schedule, ScheduleFields, Scheduler
 @click.option("--command", help="A command to run, instead of a URL to call; without a trigger, on demand.")
 @click.option("--shell", is_flag=True, help="The command is a line for /bin/sh.")
 @header_option
-@click.option("--data", "json_body", metavar="JSON", help="A body of JSON, instead of --body.")
-@click.option(
-    "--file",
-    "-f",
-    "file",
-    type=click.File(encoding="utf-8"),
-    help="A JSON object with the fields of a schedule, or of a task; options come before it.",
-)
+@_data_option
+@_file_option("A JSON object with the fields of a schedule, or of a task; options come before it.")
 @field_options(ScheduleFields, without=("callback_url", "name", "headers", "json", "sealed", "action"))
-@json_option
-@with_client
+@shows_answer()
 def create_schedule(
     scheduler: Scheduler,
-    callback_url: str | None,
     name: str | None,
     command: str | None,
     shell: bool,
-    header: tuple[str, ...],
     json_body: str | None,
     file: IO[str] | None,
-    as_json: bool,
     **options: Any,
-) -> None:
+) -> Schedule:
     """Create a schedule that calls CALLBACK_URL or a --destination, or runs a --command.
 
     It does so by a rule, or once; a command without a trigger waits for `scheduler execute`.
     """
     fields = (read_fields(file) if file else {}) | given_fields(options)
-    if callback_url is not None:
-        fields["callback_url"] = callback_url
     if command is not None:
         fields["action"] = command_action(command, shell=shell)
     elif shell:
         raise click.UsageError("--shell is for a --command")
-    if header:
-        fields["headers"] = dict(map(name_and_value, header))
     if json_body is not None:
         fields["json"] = json_value(json_body, "--data")
     if sum(fields.get(each) is not None for each in ("callback_url", "destination", "action")) != 1:
@@ -78,25 +72,18 @@ def create_schedule(
         fields = as_task(fields)
     elif triggers != 1:
         raise click.UsageError(f"give exactly one of {', '.join(map(flag, TRIGGERS))}")
-    name = name or fields.pop("name", None)
-    fields.pop("name", None)
-    show_record(scheduler.schedule(fields.pop("callback_url", None), name=name, **fields), as_json)
+    named = fields.pop("name", None)
+    return scheduler.schedule(fields.pop("callback_url", None), name=name or named, **fields)
 
 
 @click.command("update")
 @ids_argument("SCHEDULE_ID")
 @click.option("--command", help="The command to run.")
-@click.option("--data", "json_body", metavar="JSON", help="A body of JSON, instead of --body.")
-@click.option(
-    "--file",
-    "-f",
-    "file",
-    type=click.File(encoding="utf-8"),
-    help="A JSON object with the fields to change; options come before it.",
-)
+@_data_option
+@_file_option("A JSON object with the fields to change; options come before it.")
 @field_options(ScheduleFields, without=("id", "headers", "json", "sealed", "action"))
 @json_option
-@with_client_beside("--callback-url")
+@partial(with_client, beside="--callback-url")
 def update_schedule(
     scheduler: Scheduler,
     ids: tuple[str, ...],
@@ -118,13 +105,7 @@ def update_schedule(
         fields["json"] = json_value(json_body, "--data")
     if not fields:
         raise click.UsageError("give a field to change, such as --name")
-
-    def update(schedule_id: str) -> Any:
-        # Not a PUT alone, which creates what is not there.
-        scheduler.get(schedule_id)
-        return scheduler.update(schedule_id, **fields)
-
-    for_each(ids, update, as_json)
+    for_each(ids, partial(change_existing, scheduler, fields=fields), as_json)
 
 
 @click.command("get")
@@ -137,18 +118,6 @@ def get_schedule(scheduler: Scheduler, ids: tuple[str, ...], as_json: bool) -> N
 
 
 _STATE_COLORS = {"active": "green", "paused": "yellow", "error": "red"}
-
-
-@click.command("list")
-@list_filters
-@click.option("--name", "name_contains", help="Only schedules whose name contains this, in any case.")
-@limit_option
-@json_option
-@with_client
-@watchable
-def list_schedules(scheduler: Scheduler, limit: int, as_json: bool, **filters: Any) -> None:
-    """List schedules, newest first."""
-    show_list(with_progress(scheduler.list(**filters), "read"), limit, as_json, _show_schedules)
 
 
 def _show_schedules(found: Sequence[Schedule]) -> None:
@@ -169,6 +138,15 @@ def _show_schedules(found: Sequence[Schedule]) -> None:
         unbroken=("state", "last run", "id", "next run"),
         key="id",
     )
+
+
+@click.command("list")
+@list_filters
+@click.option("--name", "name_contains", help="Only schedules whose name contains this, in any case.")
+@shows_list(_show_schedules, watch=True)
+def list_schedules(scheduler: Scheduler, **filters: Any) -> Iterable[Schedule]:
+    """List schedules, newest first."""
+    return with_progress(scheduler.list(**filters), "read")
 
 
 def _colored(state: str) -> str:

@@ -2,17 +2,23 @@
 recur.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from scheduler_app.cli.click_extensions import CommandGroup
-from scheduler_app.cli.client_options import json_option, with_client
-from scheduler_app.cli.listing import MAX_HELD_COUNTED, count_text, held_count_text, kill_switch_name
+from scheduler_app.cli.click_extensions import CommandGroup, options
+from scheduler_app.cli.client_options import with_client
+from scheduler_app.cli.field_options import given_fields
+from scheduler_app.cli.listing import (
+    MAX_HELD_COUNTED,
+    count_text,
+    kill_switch_name,
+    shows_answer,
+)
 from scheduler_app.cli.options import duration
-from scheduler_app.cli.output import say, show_json, table
-from scheduler_app.client import Json, Scheduler
+from scheduler_app.cli.output import say, table
+from scheduler_app.client import Json, KillSwitch, Scheduler
 
 
 @click.group("kill-switch", cls=CommandGroup)
@@ -20,34 +26,14 @@ def kill_switch() -> None:
     """Stop everything, a tag or a destination within a second."""
 
 
-def _target_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in (
-        click.option("--destination", help="What goes to this destination."),
-        click.option("--tag", help="What has this tag."),
-        click.option("--all", "all_", is_flag=True, help="Everything."),
-    ):
-        command = option(command)
-    return command
+_target_options = options(
+    click.option("--all", "everything", is_flag=True, help="Everything."),
+    click.option("--tag", help="What has this tag."),
+    click.option("--destination", help="What goes to this destination."),
+)
 
 
-@kill_switch.command("on")
-@_target_options
-@click.option("--note", help="The reason, shown to everybody who looks at it.")
-@json_option
-@with_client
-def turn_on(
-    scheduler: Scheduler,
-    all_: bool,
-    tag: str | None,
-    destination: str | None,
-    note: str | None,
-    as_json: bool,
-) -> None:
-    """Turn one on. No schedule is changed; events that fall due are held until it is off."""
-    found = scheduler.kill_switch_on(everything=all_, tag=tag, destination=destination, note=note)
-    if as_json:
-        show_json(found)
-        return
+def _show_turned_on(found: KillSwitch) -> None:
     stopped = found["stopped"]
     schedules = count_text(stopped["schedules"], "active schedule", at_least=stopped["at_least"])
     text = f"{kill_switch_name(found)} is stopped: {schedules}"
@@ -58,37 +44,44 @@ def turn_on(
         say(f"Warning: {found['warning']}.", err=True)
 
 
+@kill_switch.command("on")
+@_target_options
+@click.option("--note", help="The reason, shown to everybody who looks at it.")
+@shows_answer(_show_turned_on)
+def turn_on(scheduler: Scheduler, **given: Any) -> KillSwitch:
+    """Turn one on. No schedule is changed; events that fall due are held until it is off."""
+    return scheduler.kill_switch_on(**given)
+
+
+def _show_turned_off(done: Json) -> None:
+    held = count_text(done["held"], "held event", at_least=done["held"] >= MAX_HELD_COUNTED)
+    say(f"off; {held} due again")
+
+
 @kill_switch.command("off")
 @_target_options
-@json_option
-@with_client
-def turn_off(
-    scheduler: Scheduler, all_: bool, tag: str | None, destination: str | None, as_json: bool
-) -> None:
+@shows_answer(_show_turned_off)
+def turn_off(scheduler: Scheduler, **target: Any) -> Json:
     """Turn one off. The events that it held are due again."""
-    held = scheduler.kill_switch_off(everything=all_, tag=tag, destination=destination)
-    if as_json:
-        show_json({"held": held})
-    else:
-        say(f"off; {count_text(held, 'held event', at_least=held >= MAX_HELD_COUNTED)} due again")
+    return {"held": scheduler.kill_switch_off(**target)}
+
+
+def _show_switches(found: Sequence[KillSwitch]) -> None:
+    if not found:
+        say("No kill switch is on.")
+        return
+    rows = []
+    for each in found:
+        held = f"{each.held or 0:,}{'+' if (each.held or 0) >= MAX_HELD_COUNTED else ''}"
+        rows.append([kill_switch_name(each), each.get("since", ""), held, each.get("note", "")])
+    table(["stops", "since", "held", "note"], rows, unbroken=("since",))
 
 
 @kill_switch.command("list")
-@json_option
-@with_client
-def list_on(scheduler: Scheduler, as_json: bool) -> None:
+@shows_answer(_show_switches)
+def list_on(scheduler: Scheduler) -> Sequence[KillSwitch]:
     """Show those that are on, and how many events each holds."""
-    found = scheduler.kill_switches()
-    if as_json:
-        show_json(found)
-    elif not found:
-        say("No kill switch is on.")
-    else:
-        rows = [
-            [kill_switch_name(each), each.get("since", ""), held_count_text(each), each.get("note", "")]
-            for each in found
-        ]
-        table(["stops", "since", "held", "note"], rows, unbroken=("since",))
+    return scheduler.kill_switches()
 
 
 @click.group(cls=CommandGroup)
@@ -114,33 +107,27 @@ def blackout() -> None:
 @click.option("--destination", help="It is of what goes to this destination.")
 @click.option("--schedule", help="It is of this schedule.")
 @click.option("--note", help="Why.")
-@json_option
-@with_client
-def set_blackout(scheduler: Scheduler, name: str, as_json: bool, **fields: Any) -> None:
+@shows_answer(lambda found: say(f"{found['result']}: {found['name']}, {_window_text(found)}"))
+def set_blackout(scheduler: Scheduler, name: str, **fields: Any) -> Json:
     """Set a blackout, or replace the one of that name. It holds within two seconds."""
-    found = scheduler.put_blackout(name, {key: value for key, value in fields.items() if value is not None})
-    if as_json:
-        show_json(found)
-    else:
-        say(f"{found['result']}: {name}, {_window_text(found)}")
+    return scheduler.put_blackout(name, given_fields(fields))
+
+
+def _show_blackouts(found: Sequence[Json]) -> None:
+    if not found:
+        say("There is no blackout.")
+        return
+    rows = [
+        [each["name"], _blackout_scope(each), each.get("policy", ""), _window_text(each)] for each in found
+    ]
+    table(["name", "of", "policy", "window"], rows)
 
 
 @blackout.command("list")
-@json_option
-@with_client
-def list_blackouts(scheduler: Scheduler, as_json: bool) -> None:
+@shows_answer(_show_blackouts)
+def list_blackouts(scheduler: Scheduler) -> Sequence[Json]:
     """Show the blackouts, and the present or next window of each."""
-    found = scheduler.blackouts()
-    if as_json:
-        show_json(found)
-    elif not found:
-        say("There is no blackout.")
-    else:
-        rows = [
-            [each["name"], _blackout_scope(each), each.get("policy", ""), _window_text(each)]
-            for each in found
-        ]
-        table(["name", "of", "policy", "window"], rows)
+    return scheduler.blackouts()
 
 
 @blackout.command("delete")

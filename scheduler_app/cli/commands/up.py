@@ -7,21 +7,26 @@ from pathlib import Path
 
 import click
 
-from scheduler_app.cli.click_extensions import CannotStart
+from scheduler_app.cli.click_extensions import CannotStart, Decorator
+
+
+def _data_dir_option(help_text: str) -> Decorator:
+    kind = click.Path(path_type=Path, file_okay=False)
+    return click.option("--data-dir", type=kind, default=Path("data"), show_default=True, help=help_text)
 
 
 @click.command()
-@click.option("--port", help="The API's port.  [API_PORT; default: 8080]")
-@click.option("--flower-port", help="Flower's port.  [FLOWER_PORT; default: 5555, or another if taken]")
+@click.option("--port", "API_PORT", help="The API's port.  [API_PORT; default: 8080]")
 @click.option(
-    "--data-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("data"),
-    show_default=True,
-    help="Where the embedded MongoDB and Redis keep their data, and generated keys and passwords are.",
+    "--flower-port", "FLOWER_PORT", help="Flower's port.  [FLOWER_PORT; default: 5555, or another if taken]"
+)
+@_data_dir_option(
+    "Where the embedded MongoDB and Redis keep their data, and generated keys and passwords are."
 )
 @click.option("--config", help="A configuration file.  [default: ./config.yaml, ./config/config.yaml]")
-@click.option("--log-level", help="debug, info, warning, error or critical.  [LOG_LEVEL; default: info]")
+@click.option(
+    "--log-level", "LOG_LEVEL", help="debug, info, warning, error or critical.  [LOG_LEVEL; default: info]"
+)
 @click.option(
     "--broker",
     type=click.Choice(["redis", "rabbitmq"]),
@@ -29,28 +34,25 @@ from scheduler_app.cli.click_extensions import CannotStart
     show_default=True,
     help="The broker to start, unless one is named.",
 )
-@click.option("--worker-count", help="The number of workers.  [WORKER_COUNT; default: one per core]")
-@click.option("--worker-max-retries", help="Of schedules that name none.  [WORKER_MAX_RETRIES; default: 10]")
+@click.option(
+    "--worker-count", "WORKER_COUNT", help="The number of workers.  [WORKER_COUNT; default: one per core]"
+)
+@click.option(
+    "--worker-max-retries",
+    "WORKER_MAX_RETRIES",
+    help="Of schedules that name none.  [WORKER_MAX_RETRIES; default: 10]",
+)
 @click.option(
     "--prequeuer-ticker-seconds",
+    "PREQUEUER_TICKER_INTERVAL_SECONDS",
     help="How often beats look for what to do.  [PREQUEUER_TICKER_INTERVAL_SECONDS; default: 1]",
 )
 @click.option(
     "--prequeuer-timeframe-minutes",
+    "PREQUEUER_EVENT_TIMEFRAME_MINUTES",
     help="How far ahead events are made.  [PREQUEUER_EVENT_TIMEFRAME_MINUTES; default: 10]",
 )
-def up(
-    port: str | None,
-    flower_port: str | None,
-    data_dir: Path,
-    config: str | None,
-    log_level: str | None,
-    broker: str,
-    worker_count: str | None,
-    worker_max_retries: str | None,
-    prequeuer_ticker_seconds: str | None,
-    prequeuer_timeframe_minutes: str | None,
-) -> None:
+def up(data_dir: Path, config: str | None, broker: str, **flags: str | None) -> None:
     """Run everything here, in the foreground, until Ctrl-C.
 
     This starts MongoDB, Redis or RabbitMQ, the API, beat, the workers and Flower. To use a MongoDB
@@ -62,15 +64,6 @@ def up(
     from scheduler_app.cli.up.services import up_defaults
     from scheduler_app.config import InvalidSetting, load_settings
 
-    flags = {
-        "API_PORT": port,
-        "FLOWER_PORT": flower_port,
-        "LOG_LEVEL": log_level,
-        "WORKER_COUNT": worker_count,
-        "WORKER_MAX_RETRIES": worker_max_retries,
-        "PREQUEUER_TICKER_INTERVAL_SECONDS": prequeuer_ticker_seconds,
-        "PREQUEUER_EVENT_TIMEFRAME_MINUTES": prequeuer_timeframe_minutes,
-    }
     overrides = {name: value for name, value in flags.items() if value is not None}
     try:
         # Without the file of an earlier run: its servers would be taken for named ones.
@@ -83,13 +76,7 @@ def up(
 
 @click.command()
 @click.option("--config", help="A configuration file.  [default: that of `scheduler up` in --data-dir]")
-@click.option(
-    "--data-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("data"),
-    show_default=True,
-    help="Where the `scheduler up` that is to be filled keeps its data.",
-)
+@_data_dir_option("Where the `scheduler up` that is to be filled keeps its data.")
 @click.option(
     "--days", type=click.IntRange(1, 30), default=7, show_default=True, help="How much history to make up."
 )

@@ -7,7 +7,7 @@ import errno
 import socket
 import sys
 from contextlib import ExitStack
-from typing import Any, Self
+from typing import Any
 
 from scheduler_app.cli.click_extensions import CannotStart
 from scheduler_app.config import InvalidSetting, Settings
@@ -92,10 +92,6 @@ class ReservedPorts(ExitStack):
     Unix socket with the port's number in its name tells other runs, of any user, that it is reserved. Only
     Linux has such sockets: elsewhere the first service to listen wins, as between any two programs.
     """
-
-    def __enter__(self) -> Self:
-        super().__enter__()
-        return self
 
     def reserve(self, setting: str, host: str, port: int, remedy: str) -> int:
         """Reserves a port. Raises `CannotStart` with the setting's name when another program, another run,

@@ -5,7 +5,7 @@ import sys
 import pytest
 from click import unstyle
 
-from scheduler_app.cli.output import show_record, table
+from scheduler_app.cli.output import show_fields, table
 
 ID = "nightly-report-of-the-finance-department-in-zurich-0123456789abc"
 EVENT = f"{ID}-12-20261121T120002Z"
@@ -53,9 +53,7 @@ def test_the_fields_of_one_thing_are_a_line_each(
 ) -> None:
     narrow_terminal(monkeypatch)
     url = "https://example.com/" + "a" * 200
-    show_record(
-        {"id": ID, "next_run_at": TIME, "callback_url": url, "tags": ["[red]a"], "reason": None}, False
-    )
+    show_fields({"id": ID, "next_run_at": TIME, "callback_url": url, "tags": ["[red]a"], "reason": None})
     assert capsys.readouterr().out.splitlines() == [
         f"id            {ID}",
         f"next_run_at   {TIME}",

@@ -11,7 +11,6 @@ from typing import Any
 import promql_parser
 import pytest
 import yaml
-from prometheus_client import REGISTRY
 
 from scheduler_app.telemetry import metrics
 from tests.unit.deploy.commands import ROOT
@@ -40,19 +39,9 @@ def queries() -> list[str]:
 
 
 def existing() -> set[str]:
-    """The series that our processes show: those of `metrics`, and those that they make when asked."""
-    suffixes = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_sum", "_count"]}
-    assert metrics.lag is not None
-    found = {
-        family.name + suffix
-        for family in REGISTRY.collect()
-        if family.name.startswith("scheduler_")
-        for suffix in suffixes[family.type]
-    }
-    sources = [path.read_text() for part in ("api", "scheduler_app") for path in (ROOT / part).rglob("*.py")]
-    text = "".join(sources)
-    counted = re.findall(r'CounterMetricFamily\(\s*"(scheduler_[a-z_]+)"', text)
-    return found | set(re.findall(r'"(scheduler_[a-z_]+)"', text)) | {f"{name}_total" for name in counted}
+    """The series that our processes show."""
+    suffixes = {"counter": [""], "gauge": [""], "histogram": ["_bucket", "_sum", "_count"]}
+    return {each.name + suffix for each in metrics.DEFINITIONS for suffix in suffixes[each.kind]}
 
 
 def selected(node: Any) -> Iterator[promql_parser.VectorSelector]:

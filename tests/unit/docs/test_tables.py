@@ -34,6 +34,8 @@ from scheduler_app.domain.retry import RETRY_CODES
 from scheduler_app.domain.schedule import DEFAULT_QUEUE_LIMIT, RunOverlap
 from scheduler_app.domain.states import State
 from scheduler_app.domain.triggers import TriggerContext, new_trigger
+from scheduler_app.health.work import MOST_DEAD_LETTERS, MOST_SCHEDULES
+from scheduler_app.telemetry import metrics
 from tests.acceptance.chaos.faults import FAULTS
 from tests.bench import pages as pages_bench
 from tests.bench.__main__ import NAMES as BENCHES
@@ -366,6 +368,22 @@ def test_the_alarms_are_those_of_the_rules() -> None:
         assert alarm in THRESHOLDS or not re.search(r"\d", means), (
             f"{alarm}: which number of its rule is that?"
         )
+
+
+def test_the_metrics_are_those_of_the_table() -> None:
+    written = ["| metric | kind | labels | shown by | meaning |", "|---|---|---|---|---|"]
+    for each in metrics.DEFINITIONS:
+        labels = ", ".join(f"`{label}`" for label in each.labels)
+        shown_by = ", ".join(role.replace("api", "API") for role in metrics.Role if role in each.roles)
+        if each.roles == metrics.EVERY:
+            shown_by = "each"
+        written.append(f"| `{each.name}` | {each.kind} | {labels} | {shown_by} | {each.meaning} |")
+    assert table("operations", written[0]).text == "\n".join(written)
+
+
+def test_the_meaning_of_a_metric_names_its_bound() -> None:
+    assert metrics.dead_letters.meaning.endswith(f"; {MOST_DEAD_LETTERS} at most")
+    assert metrics.schedules.meaning.endswith(f"; {MOST_SCHEDULES} at most")
 
 
 def test_each_page_for_browsers_is_in_the_table() -> None:

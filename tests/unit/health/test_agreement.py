@@ -70,10 +70,6 @@ def test_nodes_of_a_release_that_says_nothing_of_its_settings_are_passed_over() 
     assert check(ProcessRecord("old", "worker", NOON, 2.0, version=VERSION)).status is Status.OK
 
 
-def test_nothing_is_said_while_mongodb_does_not_answer() -> None:
-    assert check_settings(None, OWN, VERSION).status is Status.UNKNOWN
-
-
 def test_a_fingerprint_tells_newest_keys_apart_and_shows_none() -> None:
     other = "b" * 43 + "="
     assert fingerprint(KEY) == fingerprint(f" {KEY} , {other}") != fingerprint(other)

@@ -81,10 +81,6 @@ def test_an_offset_of_less_than_a_second_is_no_news() -> None:
     assert checks(node("worker", clock_offset_seconds=0.9))["clocks"].ok
 
 
-def test_nothing_is_said_of_processes_while_mongodb_does_not_answer() -> None:
-    assert {check.status for check in check_fleet(None)} == {Status.UNKNOWN}
-
-
 def test_of_a_hundred_processes_a_few_are_named() -> None:
     many = [node("worker", name=f"w{number}") for number in range(100)]
     assert checks(*many)["worker"].found == "100 alive: w0, w1, w2, w3, w4 and 95 more"

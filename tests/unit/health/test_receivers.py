@@ -42,7 +42,3 @@ def test_of_many_receivers_a_few_are_named_and_the_rest_counted() -> None:
 def test_a_worker_that_is_nearly_full_is_named() -> None:
     check = check_receivers([worker("w1", events=9_000, events_limit=10_000), worker("w2")])
     assert (check.status, "w1" in check.found, "w2" in check.found) == (Status.NOTE, True, False)
-
-
-def test_nothing_is_said_of_receivers_while_mongodb_does_not_answer() -> None:
-    assert check_receivers(None).status is Status.UNKNOWN

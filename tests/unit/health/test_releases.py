@@ -22,7 +22,3 @@ def test_those_of_an_older_release_are_named() -> None:
 
 def test_a_newer_one_obeys_all_that_this_one_does() -> None:
     assert check_releases([node("worker", "newer", 2), node("api", "same", 1)], 1).status is Status.OK
-
-
-def test_it_is_unknown_while_mongodb_is_away() -> None:
-    assert check_releases(None, 1).status is Status.UNKNOWN

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
-from itertools import cycle
+from itertools import chain, cycle
 from typing import BinaryIO
 
 #: The name in front of the supervisor's own lines.
@@ -19,12 +19,11 @@ class Console:
         self._stream = sys.stdout.buffer if stream is None else stream
         coloured = self._stream.isatty() and not os.environ.get("NO_COLOR")
         width = max(map(len, (OWN_NAME, *names)))
-        self._prefixes = {
-            name: _prefix(name.ljust(width), colour if coloured else None)
-            for name, colour in zip(
-                (OWN_NAME, *names), (_BOLD, *_colours_for(_COLOURS, len(names))), strict=True
-            )
-        }
+        self._prefixes: dict[str, bytes] = {}
+        for name, colour in zip((OWN_NAME, *names), chain((_BOLD,), cycle(_COLOURS)), strict=False):
+            padded = name.ljust(width)
+            prefix = f"\x1b[{colour}m{padded} |\x1b[0m " if coloured else f"{padded} | "
+            self._prefixes[name] = prefix.encode()
         #: Whether the reader has closed the pipe (`scheduler up | head`).
         self.lost = False
 
@@ -50,11 +49,3 @@ class Console:
             # What is still buffered would raise again when the interpreter flushes it at exit.
             if self._stream is sys.stdout.buffer:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _prefix(name: str, colour: int | None) -> bytes:
-    return (f"{name} | " if colour is None else f"\x1b[{colour}m{name} |\x1b[0m ").encode()
-
-
-def _colours_for(colours: Sequence[int], count: int) -> list[int]:
-    return [colour for colour, _ in zip(cycle(colours), range(count), strict=False)]

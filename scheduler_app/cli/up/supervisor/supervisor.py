@@ -7,7 +7,7 @@ import selectors
 import signal
 import time
 from collections.abc import Callable, Sequence
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 from scheduler_app.cli.up.supervisor.console import Console
@@ -112,9 +112,7 @@ class Signals:
         self._previous[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(-1)
