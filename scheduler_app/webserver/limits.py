@@ -30,7 +30,7 @@ MIN_BYTES_PER_SECOND = 8 * 1024
 MAX_BODY_SECONDS = 120.0
 
 #: An application that writes its answer piece by piece pauses while the client has this much of it to read.
-PENDING_ANSWER_BYTES = 256 * 1024
+PENDING_ANSWER_BYTES = 64 * 1024
 #: Bodies and answers in memory, of all connections together; a single one may be larger.
 MAX_BUFFERED_BYTES = 64 * 1024 * 1024
 #: A connection that holds less is not closed to free memory.

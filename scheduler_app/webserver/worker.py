@@ -74,13 +74,16 @@ class _Threads(task.ThreadedTaskDispatcher):  # type: ignore[misc]
 
     def stop(self) -> None:
         """Takes no more requests, and does not wait for what is being answered."""
-        for each in (self, *self._probes.values()):
+        self.change_count(-self._count)
+        for each in self._probes.values():
             each.set_thread_count(0)
 
     def change_count(self, count: int) -> None:
         with self._lock:
             self._count += count
-            self.set_thread_count(self._count)
+            self.set_thread_count(
+                max(0, self._count)
+            )  # it is less where one that waited goes on after the stop
 
 
 class _Answer(task.WSGITask):  # type: ignore[misc]

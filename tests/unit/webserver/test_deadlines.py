@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from scheduler_app.webserver import limits
 from scheduler_app.webserver.limits import LINGER_SECONDS, MAX_BODY_SECONDS, MIN_BYTES_PER_SECOND
 from tests.unit.webserver.serving import PIECES, Served, served
 
@@ -117,6 +118,6 @@ def test_an_answer_comes_whole_and_in_order(api: Served) -> None:
 def test_a_client_that_does_not_read_keeps_no_thread_from_others(api: Served) -> None:
     """There is one thread, which waits for the first client."""
     channel, _ = api.connect(b"GET /pieces HTTP/1.1\r\nHost: x\r\n\r\n" * 20)
-    api.wait_until(lambda: channel.total_outbufs_len > 256 * 1024)
+    api.wait_until(lambda: channel.total_outbufs_len > limits.PENDING_ANSWER_BYTES)
     _, client = api.connect(b"GET / HTTP/1.0\r\n\r\n")
     assert api.answer_to(client).endswith(b"\r\n\r\n[]")
