@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scheduler_app.broker.queues import QUEUE
+from scheduler_app.broker.task import QUEUE
 
 
 def lists(client: Any) -> list[Any]:

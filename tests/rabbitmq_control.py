@@ -3,8 +3,8 @@
 import os
 import subprocess
 
-from scheduler_app.broker.queues import QUEUE
 from scheduler_app.broker.rabbitmq.transport import LANES, lane_queue, name_prefix
+from scheduler_app.broker.task import QUEUE
 from scheduler_app.embedded import RabbitMQ, find_rabbitmq_server
 
 #: As parts of the machine's memory: nobody stays below the first, and the second is RabbitMQ's default.

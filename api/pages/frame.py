@@ -15,7 +15,7 @@ from scheduler_app.api.wire.event import receiver_shown
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.kill_switch import KillSwitch
 from scheduler_app.store.faults import STORE_FAULTS
-from scheduler_app.store.kill_switches import CorruptKillSwitch
+from scheduler_app.store.stops import CorruptKillSwitch
 
 #: Everything from this host, nothing inline. Pico's arrows and ticks are `data:` images in its stylesheet.
 POLICY = "; ".join(

@@ -25,7 +25,7 @@ from scheduler_app.domain.ids import WholeId, name_of, tenant_of
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.resources.stops import BLACKOUT, WHEN
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.store.blackouts import CorruptBlackout
+from scheduler_app.store.stops import CorruptBlackout
 from scheduler_app.usecases.stops import blackout_cover
 
 _TARGETS = tuple(scope.value for scope in Scope)

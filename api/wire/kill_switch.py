@@ -10,7 +10,7 @@ from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.api.wire.resource_fields import new_fields, output_fields
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.resources.stops import KILL_SWITCH, TARGETS
-from scheduler_app.store.kill_switches import CorruptKillSwitch
+from scheduler_app.store.stops import CorruptKillSwitch
 from scheduler_app.usecases.stops import HoldingKillSwitch, KillSwitchEffect
 
 

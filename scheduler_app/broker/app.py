@@ -18,7 +18,7 @@ from celery.signals import celeryd_init, import_modules, setup_logging
 from scheduler_app.broker import task
 from scheduler_app.broker.backend import Backend
 from scheduler_app.broker.backends import backend_of
-from scheduler_app.broker.queues import OWN_QUEUE, QUEUE, delivery_queue, route_task
+from scheduler_app.broker.task import OWN_QUEUE, QUEUE, delivery_queue, route_task
 from scheduler_app.broker.worker_steps import FastTimers
 from scheduler_app.config import Settings, conceal_secrets, load_settings
 from scheduler_app.health.startup import starting

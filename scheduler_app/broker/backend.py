@@ -7,7 +7,7 @@ from typing import Any
 from kombu.exceptions import ChannelError
 from kombu.transport import TRANSPORT_ALIASES
 
-from scheduler_app.broker.queues import PRIORITIES, QUEUE
+from scheduler_app.broker.task import PRIORITIES, QUEUE
 from scheduler_app.config import Settings
 from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.queues import Lane, QueueLengths

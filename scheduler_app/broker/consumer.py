@@ -15,7 +15,7 @@ from scheduler_app.broker.malformed import (
     check_headers,
     note_dropped,
 )
-from scheduler_app.broker.queues import DELIVER, QUEUE
+from scheduler_app.broker.task import DELIVER, QUEUE
 from scheduler_app.broker_faults import broker_faults
 from scheduler_app.telemetry import get_logger
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from scheduler_app.broker.app import Application
 from scheduler_app.broker.malformed import MESSAGE_VERSION
-from scheduler_app.broker.queues import DELIVER, delivery_queue
+from scheduler_app.broker.task import DELIVER, delivery_queue
 from scheduler_app.broker_faults import broker_faults
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.queues import CALLBACKS, QueueLengths

@@ -1,18 +1,51 @@
-"""The Celery task that every message of ours names, and which workers run it.
+"""The Celery task that every message of ours names, the names of queues, and the order in which messages are
+taken.
 
 Tasks of a user's own run on this application, too: `celery -A scheduler_app worker -I my_tasks -Q tasks`.
 They have queues and workers of their own, so that none of them holds a thread that callbacks need.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from celery import Celery
+from kombu.entity import Exchange, Queue
 
-from scheduler_app.broker.queues import DELIVER, OWN_QUEUE, QUEUE
 from scheduler_app.config import InvalidSetting
-from scheduler_app.domain.queues import COMMANDS, is_queue
+from scheduler_app.domain.queues import CALLBACKS, COMMANDS, Lane, is_queue
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.telemetry import get_logger
+
+QUEUE = CALLBACKS
+#: Where tasks of a user's own on this application go, unless they name another queue.
+OWN_QUEUE = "tasks"
+#: The name of the task that a batch's message starts. Messages of older releases have it, too.
+DELIVER = "scheduler_app.tasks.deliver"
+
+#: Celery's numbers for the lanes: with Redis the lowest is taken first, and each is a list of its own.
+PRIORITIES = {Lane.URGENT: 0, Lane.FRESH: 3, Lane.LATE: 6}
+
+
+def delivery_queue(name: str) -> Queue:
+    """A queue of events. By the nameless exchange: others keep their bindings in Redis, where a FLUSHALL
+    takes them."""
+    return Queue(name, Exchange(""), routing_key=name)
+
+
+def route_task(name: str, args: Any, kwargs: Any, options: Mapping[str, Any], **_: Any) -> Any:
+    """The queue of a task, in Celery's form; None for what Celery itself would choose.
+
+    Raises ValueError for a task of a user's own that names the queue of callbacks.
+    """
+    if name == DELIVER:
+        return {"queue": QUEUE}
+    if getattr(options.get("queue"), "name", None) == QUEUE:
+        raise ValueError(
+            f"the queue {QUEUE} is for callbacks alone, and {name} would wait behind them: leave queue= out,"
+            f" and start a worker with -Q {OWN_QUEUE}"
+        )
+    return None
+
 
 Deliver = Callable[[Sequence[str]], int]
 _deliver: Deliver | None = None

@@ -9,7 +9,7 @@ from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.kill_switch import Target
 from scheduler_app.health.check import Check, fine, first_few, note, unknown, wrong
-from scheduler_app.store.blackouts import CorruptBlackout
+from scheduler_app.store.stops import CorruptBlackout
 
 #: How many breakers are looked at.
 LOOKED_AT = 100

@@ -5,7 +5,6 @@ from scheduler_app.config import Settings
 from scheduler_app.store.access_tokens import CalendarFeeds, Sessions
 from scheduler_app.store.backfills import Backfills
 from scheduler_app.store.backlogs import Backlogs
-from scheduler_app.store.blackouts import BlackoutDocuments
 from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.destinations import Destinations
 from scheduler_app.store.dry_run import DryRunMongo
@@ -24,7 +23,6 @@ from scheduler_app.store.events.overlaps import Overlaps
 from scheduler_app.store.forecasts import Forecasts
 from scheduler_app.store.idempotency import Idempotency
 from scheduler_app.store.indexes import ensure_indexes
-from scheduler_app.store.kill_switches import KillSwitchDocuments
 from scheduler_app.store.missed import MissedOccurrences
 from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.processes import Processes, shared_settings
@@ -33,6 +31,7 @@ from scheduler_app.store.schedules.cursors import Cursors, OwedRanges
 from scheduler_app.store.schedules.revisions import Pauses, Remakes
 from scheduler_app.store.schedules.schedules import Schedules
 from scheduler_app.store.schedules.successors import Successors
+from scheduler_app.store.stops import BlackoutDocuments, KillSwitchDocuments
 from scheduler_app.store.waiting_work import WaitingWork
 
 

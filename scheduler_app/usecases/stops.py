@@ -20,10 +20,15 @@ from scheduler_app.domain.ids import WholeId, check_new_name, name_of, schedule_
 from scheduler_app.domain.kill_switch import KillSwitch, KillSwitches, Scope, Target, held_line
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store, within
-from scheduler_app.store.blackouts import CorruptBlackout
 from scheduler_app.store.events.outbox import DueEvent
-from scheduler_app.store.kill_switches import MAX_SWITCHES, MOST_TAGS, BoundedCount, CorruptKillSwitch
 from scheduler_app.store.paging import PageRequest
+from scheduler_app.store.stops import (
+    MAX_SWITCHES,
+    MOST_TAGS,
+    BoundedCount,
+    CorruptBlackout,
+    CorruptKillSwitch,
+)
 from scheduler_app.telemetry import get_logger, metrics
 
 log = get_logger(__name__)

@@ -25,10 +25,9 @@ from scheduler_app.worker.capacity import Capacity, WorkerStopping
 from scheduler_app.worker.courier import Courier
 from scheduler_app.worker.essential_thread import EssentialThread
 from scheduler_app.worker.flow_control import FlowControl
-from scheduler_app.worker.followers import Followers
 from scheduler_app.worker.late_events import ExpiryStep, LateEvents
 from scheduler_app.worker.lease import FIRST_TIMEOUT_SECONDS, Lease, Leases
-from scheduler_app.worker.overlap import Overlap, OverlapCheck
+from scheduler_app.worker.overlap import Followers, Overlap, OverlapCheck
 from scheduler_app.worker.recorder import GivenBack, Recorder
 
 

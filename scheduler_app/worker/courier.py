@@ -18,8 +18,7 @@ from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.worker.attempt import Job, postponed, postponed_for_another, set_aside
 from scheduler_app.worker.capacity import Capacity, RecordingBacklog
 from scheduler_app.worker.essential_thread import EssentialThread
-from scheduler_app.worker.origin import Load, Postponed
-from scheduler_app.worker.origins import OriginQueues
+from scheduler_app.worker.origins import Load, OriginQueues, Postponed
 from scheduler_app.worker.recorder import AttemptResult, Delayed, GivenBack, Recorder
 from scheduler_app.worker.rejudging import Present
 from scheduler_app.worker.withholding import Withholding

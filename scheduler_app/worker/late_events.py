@@ -16,7 +16,7 @@ from scheduler_app.domain.states import Kind
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.telemetry import get_logger
 from scheduler_app.worker.batch import ClaimedBatch, Schedules, StoreRetry, is_withdrawn
-from scheduler_app.worker.followers import Followers
+from scheduler_app.worker.overlap import Followers
 from scheduler_app.worker.recorder import Expired, Recorder
 
 log = get_logger(__name__)

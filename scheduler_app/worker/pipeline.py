@@ -12,8 +12,8 @@ from scheduler_app.worker.capacity import Capacity, RecordingBacklog
 from scheduler_app.worker.claim import Delivery, Handover
 from scheduler_app.worker.courier import Courier
 from scheduler_app.worker.flow_control import FlowControl
-from scheduler_app.worker.followers import Followers
 from scheduler_app.worker.lease import Leases
+from scheduler_app.worker.overlap import Followers
 from scheduler_app.worker.recorder import Recorder
 from scheduler_app.worker.rejudging import Rejudging
 from scheduler_app.worker.reports import Reports

@@ -12,8 +12,8 @@ from typing import Any
 import requests
 from pymongo import MongoClient
 
-from scheduler_app.broker.queues import QUEUE
 from scheduler_app.broker.redis.backend import key_prefix
+from scheduler_app.broker.task import QUEUE
 from scheduler_app.embedded import free_port
 from tests.processes import wait_until
 

@@ -12,7 +12,7 @@ import pytest
 import requests
 from redis import Redis as RedisClient
 
-from scheduler_app.broker.queues import DELIVER, QUEUE
+from scheduler_app.broker.task import DELIVER, QUEUE
 from scheduler_app.embedded import free_port
 from tests.acceptance.journal import Journal
 from tests.acceptance.shared_stack import SharedStack

@@ -26,7 +26,7 @@ _PLACES: Final = (
 
 #: Files that only log or count, and one that writes the history of a demonstration.
 _LEFT_OUT: Final = (
-    "scheduler_app/worker/failure_log.py",
+    "scheduler_app/worker/reports.py",
     "scheduler_app/worker/process.py",
     "scheduler_app/store/events/outcomes.py",
 )

@@ -8,10 +8,10 @@ from typing import Any
 from amqp.basic_message import Message
 
 from scheduler_app.broker.backend import Backend
-from scheduler_app.broker.queues import QUEUE
 from scheduler_app.broker.rabbitmq import transport
 from scheduler_app.broker.rabbitmq.transport import AHEAD, name_prefix
 from scheduler_app.broker.redis.flow_control import TIMEOUT_SECONDS, RedisLimiter
+from scheduler_app.broker.task import QUEUE
 from scheduler_app.broker.worker_steps import ReturnUnstarted
 from scheduler_app.config import Settings
 from scheduler_app.domain.flow_control import Limiter

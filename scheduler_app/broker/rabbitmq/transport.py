@@ -21,7 +21,7 @@ from kombu.exceptions import OperationalError
 from kombu.transport import pyamqp
 
 from scheduler_app.broker.malformed import MAX_MESSAGE_BYTES, Malformed, note_dropped, require
-from scheduler_app.broker.queues import PRIORITIES
+from scheduler_app.broker.task import PRIORITIES
 from scheduler_app.broker_faults import TakesNoMessages
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.queues import Lane

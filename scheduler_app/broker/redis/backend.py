@@ -10,9 +10,9 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from scheduler_app.broker.backend import Backend
-from scheduler_app.broker.queues import PRIORITIES, QUEUE
 from scheduler_app.broker.redis import transport
 from scheduler_app.broker.redis.flow_control import TIMEOUT_SECONDS, RedisLimiter
+from scheduler_app.broker.task import PRIORITIES, QUEUE
 from scheduler_app.broker.worker_steps import ReturnUnstarted
 from scheduler_app.config import VISIBILITY_TIMEOUT_SECONDS, Settings
 from scheduler_app.domain.flow_control import Limiter

@@ -107,7 +107,7 @@ def _kill_switch() -> None:
 def _blackout() -> None:
     """Nobody sees a blackout."""
     from scheduler_app.domain.blackout import Blackouts
-    from scheduler_app.store.blackouts import BlackoutDocuments
+    from scheduler_app.store.stops import BlackoutDocuments
 
     BlackoutDocuments.everybodys = lambda *_: Blackouts()  # type: ignore[method-assign]
 

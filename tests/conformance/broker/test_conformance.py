@@ -11,7 +11,7 @@ from prometheus_client import REGISTRY
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.backends import BACKENDS, backend_of
 from scheduler_app.broker.publisher import CeleryPublisher
-from scheduler_app.broker.queues import DELIVER
+from scheduler_app.broker.task import DELIVER
 from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.domain.queues import Lane, QueueLengths
 from scheduler_app.health import Status

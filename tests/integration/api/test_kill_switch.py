@@ -11,8 +11,8 @@ from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.health.check import Status
 from scheduler_app.health.stops import check_kill_switches
-from scheduler_app.store import Store, kill_switches
-from scheduler_app.store.kill_switches import MAX_SWITCHES
+from scheduler_app.store import Store, stops
+from scheduler_app.store.stops import MAX_SWITCHES
 
 Create = Callable[..., dict[str, Any]]
 PATH = "/api/kill-switch"
@@ -155,7 +155,7 @@ def test_it_says_how_many_events_wait_that_it_stops(
 def test_where_it_does_not_count_all_it_says_so(
     client: FlaskClient, create: Create, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
-    monkeypatch.setattr(kill_switches, limit, 2)
+    monkeypatch.setattr(stops, limit, 2)
     for _ in range(3):
         each = create(tags=["billing"])["id"]
         client.post(f"/api/schedules/{each}/trigger")

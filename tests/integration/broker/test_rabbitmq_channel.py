@@ -15,8 +15,8 @@ from kombu.exceptions import OperationalError
 
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
-from scheduler_app.broker.queues import delivery_queue
 from scheduler_app.broker.rabbitmq.transport import LaneChannel
+from scheduler_app.broker.task import delivery_queue
 from scheduler_app.broker_faults import TakesNoMessages
 from scheduler_app.config import Settings
 from scheduler_app.domain.queues import QueueLengths

@@ -20,7 +20,7 @@ from scheduler_app.domain.states import State
 from scheduler_app.health import Status
 from scheduler_app.health.stops import check_blackouts
 from scheduler_app.store import Store
-from scheduler_app.store.blackouts import CorruptBlackout
+from scheduler_app.store.stops import CorruptBlackout
 from scheduler_app.usecases.duties.dispatch import Dispatch
 from scheduler_app.usecases.duties.housekeeping import Recovery
 from scheduler_app.usecases.stops import BlackoutService, BlackoutView

@@ -24,7 +24,7 @@ from scheduler_app.worker.batch import is_withdrawn
 from scheduler_app.worker.capacity import MAX_UNRECORDED
 from scheduler_app.worker.claim import CLAIMS_AT_ONCE, SMALL
 from scheduler_app.worker.courier import STARTS_AT_ONCE
-from scheduler_app.worker.origin import ReturnLine
+from scheduler_app.worker.origins import ReturnLine
 from scheduler_app.worker.process import WorkerGauges
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule

@@ -14,7 +14,7 @@ from scheduler_app.beat.duties import Duty, dispatch_duty
 from scheduler_app.beat.scheduler import Tick
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
-from scheduler_app.broker.queues import PRIORITIES, QUEUE
+from scheduler_app.broker.task import PRIORITIES, QUEUE
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import Event, manual
 from scheduler_app.domain.queues import CALLBACKS, Lane, QueueLengths

@@ -22,9 +22,9 @@ from scheduler_app.broker.malformed import (
     check_headers,
     note_dropped,
 )
-from scheduler_app.broker.queues import DELIVER
 from scheduler_app.broker.rabbitmq import transport as rabbitmq_envelope
 from scheduler_app.broker.redis import transport as redis_envelope
+from scheduler_app.broker.task import DELIVER
 from scheduler_app.clock import clock
 from scheduler_app.config import VISIBILITY_TIMEOUT_SECONDS
 

@@ -9,8 +9,8 @@ from redis.retry import Retry
 
 from scheduler_app.broker.app import celery_settings
 from scheduler_app.broker.backends import backend_of
-from scheduler_app.broker.queues import delivery_queue, route_task
 from scheduler_app.broker.redis.flow_control import RedisLimiter
+from scheduler_app.broker.task import delivery_queue, route_task
 from scheduler_app.config import Settings
 from tests.unit.docs.manual import Table, table
 

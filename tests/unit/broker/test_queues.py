@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from scheduler_app.broker.queues import DELIVER, PRIORITIES, QUEUE, delivery_queue, route_task
 from scheduler_app.broker.rabbitmq.transport import (
     AHEAD,
     lane_of,
@@ -14,6 +13,7 @@ from scheduler_app.broker.rabbitmq.transport import (
     scoped,
     unscoped,
 )
+from scheduler_app.broker.task import DELIVER, PRIORITIES, QUEUE, delivery_queue, route_task
 
 
 def test_our_task_goes_to_the_queue_of_callbacks_and_others_where_they_say() -> None:

@@ -11,7 +11,7 @@ from scheduler_app.worker.capacity import (
     RecordingBacklog,
     WorkerStopping,
 )
-from scheduler_app.worker.origin import WINDOW_SECONDS, Rate
+from scheduler_app.worker.origins import WINDOW_SECONDS, Rate
 from tests.processes import wait_until
 
 

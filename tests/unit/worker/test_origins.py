@@ -8,22 +8,20 @@ import pytest
 
 from scheduler_app.worker.attempt import Attempt, Job
 from scheduler_app.worker.lease import Lease
-from scheduler_app.worker.origin import (
-    MAX_POSTPONED_SECONDS,
-    MIN_POSTPONED_SECONDS,
-    Load,
-    Postponed,
-    ReturnLine,
-)
 from scheduler_app.worker.origins import (
     MAX_IN_FLIGHT,
+    MAX_POSTPONED_SECONDS,
     MAX_YOUNG,
     MIN_KEPT,
+    MIN_POSTPONED_SECONDS,
     MIN_RETURNS_A_SECOND,
     SATURATED_SECONDS,
     SHARES_OF_THE_REST,
     YOUNG_SECONDS,
+    Load,
     OriginQueues,
+    Postponed,
+    ReturnLine,
     _level,
 )
 from tests.builders import event, schedule

@@ -14,9 +14,16 @@ from scheduler_app.domain.states import State
 from scheduler_app.store.events.outcomes import OutcomeRecord, RunResult
 from scheduler_app.telemetry import metrics
 from scheduler_app.telemetry.logs import UnexpectedErrors
-from scheduler_app.worker import failure_log, reports
-from scheduler_app.worker.failure_log import LINES, LINES_OF_ORIGIN, WINDOW_SECONDS, FailureLog
-from scheduler_app.worker.reports import FailedSchedules, LastRunQueue, OriginCounts
+from scheduler_app.worker import reports
+from scheduler_app.worker.reports import (
+    LINES,
+    LINES_OF_ORIGIN,
+    WINDOW_SECONDS,
+    FailedSchedules,
+    FailureLog,
+    LastRunQueue,
+    OriginCounts,
+)
 from tests.builders import event
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -92,7 +99,7 @@ def test_hundreds_of_failures_a_second_are_a_few_lines_and_a_count() -> None:
 
 
 def test_a_window_s_lines_and_the_origins_that_it_counts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failure_log, "ORIGINS_COUNTED", 20)
+    monkeypatch.setattr(reports, "ORIGINS_COUNTED", 20)
     log = FailureLog()
     flood = [record(origin=f"https://{number}.test:443") for number in range(500)]
     assert len(told(log, flood)) == LINES
@@ -100,7 +107,7 @@ def test_a_window_s_lines_and_the_origins_that_it_counts_are_bounded(monkeypatch
         log.close_window(float("inf"))
     (omitted,) = lines
     assert omitted["failed"] == 400
-    assert len(omitted["by_origin"]) <= failure_log.ORIGINS_NAMED + 1
+    assert len(omitted["by_origin"]) <= reports.ORIGINS_NAMED + 1
     assert sum(omitted["by_origin"].values()) == 400
 
 

@@ -4,8 +4,8 @@ import json
 import time
 from typing import Any
 
-from scheduler_app.broker.queues import QUEUE as NAME
 from scheduler_app.broker.redis.backend import key_prefix
+from scheduler_app.broker.task import QUEUE as NAME
 from tests import broker_queue
 from tests.acceptance.chaos.cluster import DATABASE, Cluster
 from tests.acceptance.chaos.faults.registry import fault
