@@ -188,14 +188,14 @@ def new_message(_: Loaded) -> str:
 
 @takes_form(MessageForm)
 def send_message(form: Loaded) -> Response | str | tuple[str, int]:
-    made, seed = services(), seed_of(form)
+    assembly, seed = services(), seed_of(form)
     try:
         draft = _NEW.load(request_of(form))
-        timing = timing_of(form.get("when", ""), form.get("timezone", "UTC"), made.now())
-        scheduled = made.messages.schedule(
+        timing = timing_of(form.get("when", ""), form.get("timezone", "UTC"), assembly.now())
+        scheduled = assembly.messages.schedule(
             tenant(),
             replace(draft, timing=timing),
-            made.now(),
+            assembly.now(),
             request_seed=seed,
             hops=request_limits.request_hops(),
         )
@@ -230,12 +230,12 @@ def preview_delivery(form: Loaded) -> str:
 
 @takes_form(TimeForm)
 def reschedule(form: Loaded, event_id: WholeId) -> Response:
-    made = services()
+    assembly = services()
     try:
-        timing = timing_of(form.get("when", ""), form["timezone"], made.now())
+        timing = timing_of(form.get("when", ""), form["timezone"], assembly.now())
     except (ValidationError, InvalidField) as error:
         raise problem_of(error) from None
-    made.messages.reschedule(event_id, timing, made.now())
+    assembly.messages.reschedule(event_id, timing, assembly.now())
     return redirect(url_for(f"{PAGES}.event", event_id=event_id, done="rescheduled"), 303)
 
 

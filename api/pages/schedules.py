@@ -84,13 +84,13 @@ def register(blueprint: Blueprint) -> None:
 
 @takes_query(SchedulesQuery)
 def schedules(query: Loaded) -> str:
-    made = services()
+    assembly = services()
     filters = {name: query[name] for name in FILTERS if name in query}
     window = PageRequest(limit=ROWS, after=query.get("cursor"), seconds=LOOK_SECONDS)
-    found = made.schedules.page(tenant(), window, order=query["order"], **_which(filters))
-    now = made.now()
+    found = assembly.schedules.page(tenant(), window, order=query["order"], **_which(filters))
+    now = assembly.now()
     ids = [each.id for each in found.rows if isinstance(each, Schedule)]
-    bars = made.event_figures.last_of_each(ids, now, most=OUTCOMES)
+    bars = assembly.event_figures.last_of_each(ids, now, most=OUTCOMES)
     return render_template(
         "schedules.html",
         rows=[schedule_shown(each, now) for each in found.rows],

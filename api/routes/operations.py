@@ -46,9 +46,9 @@ def register_health(app: Flask) -> None:
         return jsonify(status="ready" if fine else "not ready", checks=checks), 200 if fine else 503
 
 
-def _checks(made: Services) -> dict[str, View]:
+def _checks(assembly: Services) -> dict[str, View]:
     checks = {}
-    for check in check_ready(made.store, made.publisher):
+    for check in check_ready(assembly.store, assembly.publisher):
         checks[check.name] = {"ok": check.ok, **check.facts}
         if check.remedy or not check.ok:
             word = "warning" if check.ok else "detail"
@@ -89,16 +89,16 @@ class Fleet(Collector):
     """Gauges of the whole system, read at each scrape. Those that nobody answers in time are left out
     (`scheduler_dependency_up` tells): a gauge that kept its value would look fine."""
 
-    def __init__(self, made: Services) -> None:
-        self._made = made
+    def __init__(self, assembly: Services) -> None:
+        self._assembly = assembly
 
     def collect(self) -> Iterator[Metric]:
-        publisher, started = self._made.publisher, monotonic()
+        publisher, started = self._assembly.publisher, monotonic()
         wait = publisher.ask_queue_length()
         read: list[Metric] = []
         # Collected before they are given on: what gives them on must not count for the time that MongoDB has.
         with suppress(*STORE_FAULTS), within(ANSWER_SECONDS):
-            for figure, numbers in system_figures(tenant(), self._made.store):
+            for figure, numbers in system_figures(tenant(), self._assembly.store):
                 read.append(_gauge(*GAUGES[figure], numbers))  # what was read before a fault is kept
         yield from read
         with suppress(*publisher.unavailable):

@@ -173,12 +173,12 @@ def _refuse_where_off() -> None:
 @blueprint.alt_response(400, schema=TaskError, description="A field is not usable")
 def create_task(given: Loaded) -> tuple[View, int, Headers]:
     """Create a task; with `scheduled_at` it is executed then"""
-    made = services()
+    assembly = services()
     with errors_in_task_fields():
-        schedule = made.creation.create(
+        schedule = assembly.creation.create(
             tenant(),
             new_task_draft(given, _allowed()),
-            made.now(),
+            assembly.now(),
             schedule_id=given["id"],
             request_seed=idempotency.request_seed(),
             hops=request_limits.request_hops(),
