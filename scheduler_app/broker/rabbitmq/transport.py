@@ -1,7 +1,7 @@
 """kombu's transport over py-amqp: names of a deployment's own, a queue for each lane, publishing with
 confirms.
 
-Above it all is as with any broker: Celery and kombu know the names that `broker.queues` gives.
+Above it all is as with any broker: Celery and kombu know the names that `broker.task` gives.
 
 A quorum queue has no priorities before RabbitMQ 4, and since then two, which are not a strict order. Each
 lane is a queue of its own, therefore. What is due later is in one more: a worker fetches many of these and
