@@ -9,7 +9,8 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 _PLACES: Final = (
     "scheduler_app/worker",
     "scheduler_app/usecases/duties/expansion.py",
-    "scheduler_app/usecases/dispatch",
+    "scheduler_app/usecases/duties/dispatch.py",
+    "scheduler_app/usecases/duties/dispatch_selection.py",
     "scheduler_app/usecases/duties/housekeeping.py",
     "scheduler_app/store/events",
     "scheduler_app/broker",
@@ -24,22 +25,13 @@ _PLACES: Final = (
 )
 
 
-#: Files that only log or count, and one that writes the history of a demonstration.
-_LEFT_OUT: Final = (
-    "scheduler_app/worker/reports.py",
-    "scheduler_app/worker/process.py",
-    "scheduler_app/store/events/outcomes.py",
-)
-
-
 def sources() -> list[str]:
     """The files, by their paths below the root, in order."""
     found: list[Path] = []
     for place in _PLACES:
         path = ROOT / place
         found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
-    names = [path.relative_to(ROOT).as_posix() for path in found]
-    return [name for name in names if name not in _LEFT_OUT]
+    return [path.relative_to(ROOT).as_posix() for path in found]
 
 
 def copy_tree(folder: Path) -> None:
