@@ -38,7 +38,8 @@ from scheduler_app.domain.states import State
 from scheduler_app.store.events.messages import MessageRecord
 
 BODY_FIELDS = ("payload", "body", "body_base64")
-#: What usually differs between the messages of a bulk, which have all the rest in common.
+#: What usually differs between the messages of a bulk, which have all the rest in common. `_own_parts` puts
+#: them into the draft of a message; all others go into its draft of a schedule.
 OF_ONE = ("id", "event_name", "metadata", "scheduled_at", "delay_seconds", *BODY_FIELDS)
 
 

@@ -40,7 +40,7 @@ _MEANINGS = {
     " given",
 }
 
-#: The fields that a message has as a schedule has them.
+#: The fields that a message has as a schedule has them. They reach it by the draft of a schedule.
 SHARED = tuple(
     replace(row, meaning=_MEANINGS.get(row.name, row.meaning), shown_meaning=row.shown_meaning or row.meaning)
     for row in (*REQUEST, QUEUE, *RETRY, TIMEOUT, SUCCESS, *NOTIFIED, EXPIRY, SIGNING)
@@ -71,7 +71,8 @@ EVENT_NAME = ResourceField(
     shown_meaning="Its subject; absent if it has none",
 )
 
-#: What is a message's own, and usually differs between the messages of a bulk.
+#: What is a message's own, and usually differs between the messages of a bulk. `api/wire/message.py` takes
+#: each by its name: a row alone adds none.
 OWN = (
     ResourceField(
         "id",

@@ -59,7 +59,7 @@ from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.paging import Page, PagedQuery, PageRequest, RowFilter
 from scheduler_app.telemetry import get_logger
 
-#: The fields that hold what a message delivers.
+#: The fields that hold what a message delivers. A claim reads these, and those in CLAIMED.
 CONTENT = {
     "action": 1,
     "sealed": 1,
