@@ -30,7 +30,7 @@ from scheduler_app.store.edits import Edits
 from scheduler_app.store.faults import REJECTED, STORE_FAULTS
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.deeds.creation import Preconditions
-from scheduler_app.usecases.schedule_revisions import OnEdit
+from scheduler_app.usecases.deeds.schedules import OnEdit
 
 _VERSION = re.compile(r"(\d{1,15})(-[0-9a-f]{8})?\Z")
 

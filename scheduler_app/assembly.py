@@ -34,12 +34,13 @@ from scheduler_app.usecases.deeds.creation import Creation
 from scheduler_app.usecases.deeds.destinations import DestinationService
 from scheduler_app.usecases.deeds.events import CompletionService, CompletionTimeouts, EventService
 from scheduler_app.usecases.deeds.messages import MessageQuota, MessageService
-from scheduler_app.usecases.deeds.schedules import ScheduleService
+from scheduler_app.usecases.deeds.schedules import ExpandUntil, OnEdit, ScheduleService, ignore_edit
 from scheduler_app.usecases.duties.backfills import BackfillDuty, BackfillService
 from scheduler_app.usecases.duties.dispatch import Dispatch, PromptDispatch
-from scheduler_app.usecases.duties.expansion import Expansion, OwedExpansion
+from scheduler_app.usecases.duties.expansion import Expansion
 from scheduler_app.usecases.duties.housekeeping import Inspection, Recovery
 from scheduler_app.usecases.duties.notifications import Notifications
+from scheduler_app.usecases.duties.owed_expansion import OwedExpansion
 from scheduler_app.usecases.duties.pauses import FailurePausing, Resumption
 from scheduler_app.usecases.duties.remaking import Recalendaring, Rezoning
 from scheduler_app.usecases.heartbeat import Presence
@@ -48,7 +49,6 @@ from scheduler_app.usecases.questions.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.questions.figures import RecentFigures
 from scheduler_app.usecases.questions.forecast import ForecastService
 from scheduler_app.usecases.questions.schedules import ScheduleQuestions
-from scheduler_app.usecases.schedule_revisions import ExpandUntil, OnEdit, ignore_edit
 from scheduler_app.usecases.stops import BlackoutService, HeldEvents, KillSwitchNotice, KillSwitchService
 
 if TYPE_CHECKING:

@@ -38,8 +38,8 @@ from scheduler_app.domain.schedule import Schedule
 from scheduler_app.ics import Series
 from scheduler_app.store.paging import PageRequest
 from scheduler_app.store.schedules.documents import CorruptSchedule
+from scheduler_app.usecases.deeds.bulk_edits import BulkAction, edit_page
 from scheduler_app.usecases.deeds.ics_import import ImportedItem, ImportRequest, SeriesImport, import_calendar
-from scheduler_app.usecases.deeds.schedules import BulkAction, edit_page
 from scheduler_app.usecases.questions.schedules import ScheduleQuestions
 
 CREATED = 201

@@ -26,6 +26,11 @@ class Action(Protocol):
         """
         ...
 
+    @property
+    def destination(self) -> str | None:
+        """The id of the destination that it names, with its tenant; None if it names none."""
+        ...
+
     def unmasked(self, old: "Action | None") -> Self:
         """Returns the action with the values of `old`, the schedule's, where this one has masks for them.
         Raises InvalidField where a mask stands for nothing."""

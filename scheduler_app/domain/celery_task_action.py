@@ -102,6 +102,10 @@ class CeleryTaskAction:
         return _PREFIX + self.broker
 
     @property
+    def destination(self) -> None:
+        return None
+
+    @property
     def completion_problem(self) -> str | None:
         if self.wait:
             return "and the action's wait both say how a task has ended: leave one of them out"

@@ -47,6 +47,10 @@ class CommandAction:
         return _PREFIX + (PurePosixPath(words[0]).name[:_MAX_PROGRAM] if words else "")
 
     @property
+    def destination(self) -> None:
+        return None
+
+    @property
     def completion_problem(self) -> str | None:
         return "is for HTTP requests and Celery tasks: a command completes when it exits"
 

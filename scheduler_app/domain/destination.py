@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from scheduler_app.domain.action import Action, origin_of
+from scheduler_app.domain.action import origin_of
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import (
@@ -159,11 +159,6 @@ class Destination(RetryOverride):
 
 def _default_method(asking: Schedule | Message) -> str | None:
     return MESSAGE_METHOD if isinstance(asking, Message) else None
-
-
-def destination_of(action: Action) -> str | None:
-    """Returns the id of the destination that an action names, with its tenant; None if it names none."""
-    return action.destination if isinstance(action, HttpAction) else None
 
 
 def joined(base: str, path: str) -> str:

@@ -13,7 +13,7 @@ from typing import Final, Generic, Literal, TypeVar
 
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain.blackout import MAX_BLACKOUTS, Blackout, Blackouts, Cover
-from scheduler_app.domain.destination import Destination, destination_of
+from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.http_action import destination_of_key
 from scheduler_app.domain.ids import WholeId, check_new_name, name_of, schedule_of, tenant_of
@@ -411,4 +411,4 @@ def _may_cover(blackouts: Blackouts, event: DueEvent, now: datetime) -> bool:
 
 def blackout_cover(known: Blackouts, schedule: Schedule, at: datetime) -> Cover | None:
     """Which of `known` covers an event of the schedule that falls due at `at`."""
-    return known.covering(at, schedule.id, schedule.id, schedule.tags, destination_of(schedule.action))
+    return known.covering(at, schedule.id, schedule.id, schedule.tags, schedule.action.destination)

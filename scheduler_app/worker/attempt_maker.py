@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from scheduler_app.domain.deliverable import Deliverable
-from scheduler_app.domain.destination import Destination, destination_of
+from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import Event, new_completion_token, token_digest
 from scheduler_app.domain.message import Message, UnreadableMessage
@@ -122,7 +122,7 @@ class AttemptMaker:
         if not self._serves(kind):
             queue = deliverable.queue if isinstance(deliverable, Schedule) else None
             return self._left_to_others(event, lease, f"it executes no actions of kind {kind}", queue)
-        named = destination_of(deliverable.action)
+        named = deliverable.action.destination
         if named is None:
             return Attempt(event, deliverable, lease.token, self._worker)
         destination = destinations.get(named)

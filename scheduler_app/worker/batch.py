@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
-from scheduler_app.domain.destination import Destination, destination_of
+from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.schedule import Schedule, ScheduleState
@@ -187,7 +187,7 @@ class BatchReader:
         """The destinations that the schedules and messages name; most name none. Raises Stopping."""
         found = [each.action for each in schedules.values() if isinstance(each, Schedule)]
         found += [event.message.action for event in events if isinstance(event.message, Message)]
-        ids = list({own_id for action in found if (own_id := destination_of(action))})
+        ids = list({own_id for action in found if (own_id := action.destination)})
         if not ids:
             return {}
         return self._retrying.until_answered(lambda: self._store.destinations.for_delivery(ids))

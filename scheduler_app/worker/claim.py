@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.destination import Destination, destination_of
+from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store import Store
@@ -43,7 +43,7 @@ class Routing:
         free: list[Job] = []
         limited: list[tuple[Destination, Job]] = []
         for job in jobs:
-            named = destination_of(job.attempt.deliverable.action) if destinations else None
+            named = job.attempt.deliverable.action.destination if destinations else None
             destination = destinations.get(named) if named else None
             if isinstance(destination, Destination) and destination.is_limited:
                 limited.append((destination, job))

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
@@ -43,7 +42,7 @@ class Present(NamedTuple):
             facts = ScheduleFacts(deliverable.version, deliverable.revision, deliverable.state.value)
             if self.schedules[deliverable.id] != facts:
                 return True
-        named = destination_of(deliverable.action)
+        named = deliverable.action.destination
         return (
             named is not None
             and named in self.destinations
@@ -147,7 +146,7 @@ class Rejudging(threading.Thread):
         cancelled = self._store.cancel_requests.texts()
         waiting = [job for place in self._places for job in place.waiting()]
         schedules = {made.id for job in waiting if isinstance(made := job.attempt.deliverable, Schedule)}
-        named = {own_id for job in waiting if (own_id := destination_of(job.attempt.deliverable.action))}
+        named = {own_id for job in waiting if (own_id := job.attempt.deliverable.action.destination)}
         if not (schedules or named or cancelled):
             return
         present = Present(

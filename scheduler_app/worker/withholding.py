@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.blackout import Cover
-from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.instants import whole_milliseconds
 from scheduler_app.domain.kill_switch import Target, held_line
 from scheduler_app.domain.schedule import Schedule
@@ -74,7 +73,7 @@ class Withholding(threading.Thread):
             return None
         deliverable, event = job.attempt.deliverable, job.attempt.event
         tags = deliverable.tags if isinstance(deliverable, Schedule) else ()
-        destination = destination_of(deliverable.action)
+        destination = deliverable.action.destination
         stopped = switches.stopping(event.id, tags, destination)
         if stopped is not None:
             return _held(job, stopped, now)

@@ -9,6 +9,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 _PLACES: Final = (
     "scheduler_app/worker",
     "scheduler_app/usecases/duties/expansion.py",
+    "scheduler_app/usecases/duties/owed_expansion.py",
     "scheduler_app/usecases/duties/dispatch.py",
     "scheduler_app/usecases/duties/dispatch_selection.py",
     "scheduler_app/usecases/duties/housekeeping.py",

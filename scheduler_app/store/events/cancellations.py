@@ -18,6 +18,8 @@ from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease, lease_over
 
 #: Events that one command cancels: a long backlog would take longer than a request waits for an answer.
 PAGE = 2_000
+WITHDRAWN_BY_CHANGE = "Withdrawn: the schedule was changed"
+WITHDRAWN_BY_DELETION = "Withdrawn: the schedule was deleted"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from typing import Any
 from scheduler_app.actions.registry import KINDS, kind_of
 from scheduler_app.clock import clock
 from scheduler_app.domain.action import Action
-from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.queues import CALLBACKS, is_queue
@@ -210,7 +209,7 @@ def _needs_this_release(schedule: Schedule) -> bool:
     leaves the schedule and its events to processes of this one."""
     return (
         not isinstance(schedule.action, HttpAction)
-        or destination_of(schedule.action) is not None
+        or schedule.action.destination is not None
         or bool(schedule.on_success or schedule.on_failure)
         or schedule.calendar is not None
         or schedule.run_overlap != "allow"
@@ -256,7 +255,7 @@ def _action(action: Document, envelope: SecretBox) -> Action:
 
 def _of_tenant(action: Action, schedule_id: str) -> Action:
     """Raises Corrupt for a destination of another tenant, which would be sent this one's secrets."""
-    destination = destination_of(action)
+    destination = action.destination
     if destination is not None and tenant_of(destination) != tenant_of(schedule_id):
         raise Corrupt("action.destination is another tenant's")
     return action

@@ -17,6 +17,7 @@ from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.triggers import ONE_OF, names_a_trigger
 from scheduler_app.store import Store
 from scheduler_app.store.encryption import open_draft
+from scheduler_app.store.events.cancellations import WITHDRAWN_BY_DELETION
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.deeds.calendars import KnownCalendars, with_calendar
 from scheduler_app.usecases.deeds.named_destinations import (
@@ -26,8 +27,7 @@ from scheduler_app.usecases.deeds.named_destinations import (
     deleted_destination_finder,
     destination_deleted_error,
 )
-from scheduler_app.usecases.deeds.schedules import ScheduleService
-from scheduler_app.usecases.schedule_revisions import TRIES
+from scheduler_app.usecases.deeds.schedules import TRIES, ScheduleService
 
 log = get_logger(__name__)
 
@@ -199,7 +199,7 @@ class Creation:
                 schedule_id,
                 predecessors[schedule_id].revision,
                 now,
-                "Withdrawn: the schedule was deleted",
+                WITHDRAWN_BY_DELETION,
             )
         positions = list(chosen.values())
         pairs = [

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from scheduler_app.domain.action import Action
-from scheduler_app.domain.destination import Destination, destination_of
+from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import HttpAction, http_action
 from scheduler_app.domain.ids import name_of, whole_id
@@ -23,7 +23,7 @@ def check_named_destination(
 ) -> None:
     """Raises InvalidField where an action names a destination that there is not, or that refuses it. `known`
     keeps what was read, for a request of many actions; `default_method` is as for `Destination.action`."""
-    own_id = destination_of(action)
+    own_id = action.destination
     if own_id is not None:
         _check(store, "destination", http_action(action), {} if known is None else known, default_method)
 
@@ -79,7 +79,7 @@ def deleted_destination_finder(
     def field(asking: Schedule | Message, tenant: str) -> str | None:
         if not gone:
             return None
-        if destination_of(asking.action) in gone:
+        if asking.action.destination in gone:
             return "destination"
         told = {each.value: getattr(asking, each.value) for each in Notifying}
         return next((field for field, name in told.items() if name and whole_id(tenant, name) in gone), None)

@@ -1,28 +1,33 @@
 """What people do with schedules that exist: edit, pause, resume, trigger, delete.
 
-They pause, resume or delete many at once, too: all that match a filter, page by page.
+Changes are written by version, with the cut of their events where the future changes.
 """
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
-from typing import Any
+from typing import Protocol
 
 from scheduler_app.domain import event
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.ids import tenant_of
+from scheduler_app.domain.ids import name_of, tenant_of
 from scheduler_app.domain.instants import check_storable
 from scheduler_app.domain.not_given import NOT_GIVEN
-from scheduler_app.domain.schedule import PAUSED_BY_FAILURES, Pause, Schedule, ScheduleState
+from scheduler_app.domain.schedule import (
+    MAX_OWED,
+    PAUSED_BY_FAILURES,
+    OwedRange,
+    Pause,
+    Schedule,
+    ScheduleState,
+)
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
 from scheduler_app.store.encryption import open_draft
-from scheduler_app.store.paging import Page, Position
+from scheduler_app.store.events.cancellations import WITHDRAWN_BY_CHANGE, WITHDRAWN_BY_DELETION
 from scheduler_app.store.schedules.documents import CorruptSchedule
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.deeds.calendars import with_calendar
@@ -32,18 +37,35 @@ from scheduler_app.usecases.deeds.named_destinations import (
     check_notified_destinations,
     deleted_destination_finder,
 )
-from scheduler_app.usecases.schedule_revisions import (
-    WITHDRAWN_BY_DELETION,
-    ExpandUntil,
-    OnEdit,
-    ScheduleChanges,
-    get_schedule,
-    ignore_edit,
-    next_version,
-    stale_version,
-)
 
 log = get_logger(__name__)
+
+#: How often an edit is tried while other edits come in between.
+TRIES = 20
+
+
+class ExpandUntil(Protocol):
+    """Makes the events that a schedule's rule still owes up to an instant, before an edit replaces the rule.
+
+    Returns what is too much for one request: the edit leaves it to beats.
+    """
+
+    def __call__(self, schedule: Schedule, until: datetime) -> OwedRange | None: ...
+
+
+class OnEdit(Protocol):
+    """Is told of each edit that a person made, after it was written: what was done, and the schedule before
+    and after it, where they are known."""
+
+    def __call__(
+        self, schedule_id: str, what: str, before: Schedule | None, after: Schedule | None, now: datetime
+    ) -> None: ...
+
+
+def ignore_edit(
+    schedule_id: str, what: str, before: Schedule | None, after: Schedule | None, now: datetime
+) -> None:
+    """Stands in where edits are not logged."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +86,26 @@ class ScheduleService:
     new_secret: Callable[[], str]
     on_edit: OnEdit = ignore_edit
 
-    @property
-    def _changes(self) -> ScheduleChanges:
-        return ScheduleChanges(self.store, self.expand_until, self.expand_and_dispatch, self.on_edit)
-
     def get(self, schedule_id: str, *, linearizable: bool = False) -> Schedule:
         """Raises NotFound, and Conflict for one whose document can no longer be read.
 
         `linearizable`: as it is at this moment, and not as the majority knew it a moment ago.
         """
-        return get_schedule(self.store, schedule_id, linearizable=linearizable)
+        schedule = self.store.schedules.get(schedule_id, linearizable=linearizable)
+        if schedule is None:
+            raise NotFound(f"there is no schedule {name_of(schedule_id)}")
+        if isinstance(schedule, CorruptSchedule) and schedule.readable_elsewhere:
+            raise Conflict(
+                f"{name_of(schedule_id)} cannot be read by this process: {schedule.reason}. Run the API with"
+                " the SECRETS_KEY and the release of the other processes"
+            )
+        if isinstance(schedule, CorruptSchedule):
+            raise Conflict(
+                f"the stored document of {name_of(schedule_id)} is corrupt: {schedule.reason}. Mend that"
+                " field in MongoDB and then resume the schedule, or delete it and create it again under"
+                " another id"
+            )
+        return schedule
 
     def living(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids of which there is a schedule, deleted ones aside."""
@@ -118,7 +150,7 @@ class ScheduleService:
                 return changed
             return replace(changed, hops=hops)
 
-        changed = self._changes.write(schedule_id, now, edited, version, "edited")
+        changed = self._write(schedule_id, now, edited, version, "edited")
         if known and (field := deleted_destination_finder(self.store, known)(changed, changed.tenant)):
             raise Conflict(
                 f"the schedule was changed, but the destination that it names in {field} was deleted at this"
@@ -152,7 +184,7 @@ class ScheduleService:
             pause = Pause(note=note, until=until)
             return next_version(schedule, now).revise(now, state=ScheduleState.PAUSED, pause=pause)
 
-        return self._changes.write(schedule_id, now, paused, version, "paused")
+        return self._write(schedule_id, now, paused, version, "paused")
 
     def pause_for_failures(self, failing: Schedule, now: datetime, *, note: str) -> Schedule | None:
         """Pauses a schedule as it was judged: None if it was paused, resumed or edited since, by others or
@@ -169,7 +201,7 @@ class ScheduleService:
             made = schedule.revise(now, state=ScheduleState.PAUSED, pause=Pause(PAUSED_BY_FAILURES, note))
             return made
 
-        changed = self._changes.write(failing.id, now, paused, None, "paused")
+        changed = self._write(failing.id, now, paused, None, "paused")
         return made if changed is made else None
 
     def resume(
@@ -186,7 +218,7 @@ class ScheduleService:
             active = next_version(schedule, now).revise(now, state=ScheduleState.ACTIVE)
             return replace(active, hops=max(hops, schedule.hops))
 
-        return self._changes.write(schedule_id, now, resumed, version, "resumed")
+        return self._write(schedule_id, now, resumed, version, "resumed")
 
     def delete(self, schedule_id: str, now: datetime, *, version: int | None = None) -> None:
         """Withdraws everything unsent; the history stays readable. Raises NotFound, StaleVersion."""
@@ -226,7 +258,7 @@ class ScheduleService:
         def signed(schedule: Schedule) -> Schedule:
             return replace(next_version(schedule, now), signing=signing(schedule.signing))
 
-        changed = self._changes.write(schedule_id, now, signed, version, "signed")
+        changed = self._write(schedule_id, now, signed, version, "signed")
         return changed.signing or signing(None)
 
     def unsign(self, schedule_id: str, now: datetime, *, version: int | None = None) -> Schedule:
@@ -235,7 +267,7 @@ class ScheduleService:
         def unsigned(schedule: Schedule) -> Schedule:
             return replace(next_version(schedule, now), signing=None) if schedule.signing else schedule
 
-        return self._changes.write(schedule_id, now, unsigned, version, "unsigned")
+        return self._write(schedule_id, now, unsigned, version, "unsigned")
 
     def trigger(
         self, schedule_id: str, now: datetime, *, request_seed: str | None = None, hops: int = 0
@@ -260,8 +292,94 @@ class ScheduleService:
         self.dispatch([made], now)
         return made
 
+    def _write(
+        self,
+        schedule_id: str,
+        now: datetime,
+        change: Callable[[Schedule], Schedule],
+        version: int | None,
+        done: str,
+    ) -> Schedule:
+        """Writes what `change` makes of the schedule, and cuts its events where that begins a revision.
+
+        Nothing is written where `change` returns the schedule itself. `version` is the one that the caller
+        has read, None for any; `done` is the verb for the log and for `on_edit`. Raises NotFound,
+        StaleVersion, and Conflict when others change the schedule all the time.
+        """
+        for _ in range(TRIES):
+            schedule = self.get(schedule_id)
+            if version is not None and version != schedule.version:
+                # A primary that was just elected may not know yet how far the majority is: what it gives may
+                # be older than the edit whose ETag this caller was given.
+                schedule = self.get(schedule_id, linearizable=True)
+                if version != schedule.version:
+                    raise stale_version(schedule, version)
+            changed = change(schedule)
+            if changed is schedule:
+                if schedule.cut_pending:
+                    # A previous call may have crashed after its first write, or MongoDB have refused the
+                    # second.
+                    self._cut(schedule, now)
+                return schedule
+            left_to_beats = None
+            if changed.revision == schedule.revision:
+                written = self.store.schedules.update(changed, version=schedule.version)
+            else:
+                # What the old rule owes up to the cut must exist before the rule is gone, or be kept with
+                # that rule by the write that replaces it: beats may be away.
+                left_to_beats = self.expand_until(schedule, changed.revised_at)
+                if left_to_beats is not None and len(schedule.owed) >= MAX_OWED:
+                    raise Conflict(
+                        f"beats have not yet made up what the last {MAX_OWED} changes left to them; try again"
+                        " in some seconds, and see by `scheduler doctor` that a beat runs"
+                    )
+                written = self.store.schedules.revise(changed, version=schedule.version, owed=left_to_beats)
+            if written:
+                log.info(
+                    f"schedule.{done}",
+                    message=f"A schedule was {done}",
+                    schedule_id=schedule_id,
+                    version=changed.version,
+                    revision=changed.revision,
+                )
+                self.on_edit(schedule_id, done, schedule, changed, now)
+                if left_to_beats is not None:
+                    log.info(
+                        "schedule.owes",
+                        message="Beats make up what was owed from before a change",
+                        schedule_id=schedule_id,
+                        owed_from=left_to_beats.next_run_at.isoformat(),
+                        owed_until=left_to_beats.until.isoformat(),
+                    )
+                if changed.revision != schedule.revision:
+                    self._cut(changed, now)
+                return changed
+        raise Conflict("the schedule is being changed by others at this moment; try again")
+
+    def _cut(self, schedule: Schedule, now: datetime) -> None:
+        self.store.cancellations.cancel_past_cut(
+            schedule.id,
+            schedule.revision,
+            schedule.revised_at,
+            now,
+            WITHDRAWN_BY_CHANGE,
+        )
+        if schedule.state is ScheduleState.ACTIVE:
+            self.expand_and_dispatch([schedule], now)
+
     def _withdraw_all(self, schedule_id: str, revision: int, now: datetime) -> int:
         return self.store.cancellations.cancel_all(schedule_id, revision, now, WITHDRAWN_BY_DELETION)
+
+
+def next_version(schedule: Schedule, now: datetime) -> Schedule:
+    return replace(schedule, version=schedule.version + 1, updated_at=now)
+
+
+def stale_version(schedule: Schedule, version: int | None) -> StaleVersion:
+    return StaleVersion(
+        f"the schedule is at version {schedule.version}, not {version}: read it again, and send the ETag that"
+        " you are given"
+    )
 
 
 def check_pause_end(until: datetime | None, now: datetime) -> None:
@@ -271,83 +389,3 @@ def check_pause_end(until: datetime | None, now: datetime) -> None:
     if until <= now:
         raise InvalidField("until", "has passed; give an instant in the future")
     check_storable(until, "until")
-
-
-#: A page ends after this many seconds, finished or not: its caller continues with the next page.
-PAGE_SECONDS = 5.0
-
-
-class BulkAction(StrEnum):
-    PAUSE = "pause"
-    RESUME = "resume"
-    DELETE = "delete"
-
-
-@dataclass(frozen=True, slots=True)
-class EditedPage:
-    """The result for a page of schedules: how many were edited, and the others' ids with the reasons."""
-
-    count: int
-    skipped: list[tuple[str, str]]
-    next: Position | None
-
-
-def edit_page(
-    manager: ScheduleService,
-    verb: BulkAction,
-    page: Page[Schedule | CorruptSchedule],
-    now: datetime,
-    *,
-    hops: int = 0,
-    pause: Mapping[str, Any] | None = None,
-    seconds: float = PAGE_SECONDS,
-) -> EditedPage:
-    """Does `verb` to each schedule of a page, except those that cannot be edited.
-
-    Repeating it is harmless: schedules that were edited are skipped then. After `seconds`, the rest of the
-    page is left to the next page. `hops` are those of the request; `pause` is the `note` and `until` of
-    pauses. Raises InvalidField for an `until` that has passed.
-    """
-    count, skipped, end = 0, list[tuple[str, str]](), time.monotonic() + seconds
-    check_pause_end((pause or {}).get("until"), now)
-    for each in page.rows:
-        schedule_id = each.schedule_id if isinstance(each, CorruptSchedule) else each.id
-        reason = _refusal_by_state(verb, each) or _refusal(manager, verb, schedule_id, now, hops, pause or {})
-        if reason is None:
-            count += 1
-        else:
-            skipped.append((schedule_id, reason))
-        if time.monotonic() > end and isinstance(each, Schedule) and each is not page.rows[-1]:
-            return EditedPage(count, skipped, Position(each.created_at, each.id))
-    return EditedPage(count, skipped, page.next)
-
-
-def _refusal_by_state(verb: BulkAction, schedule: Schedule | CorruptSchedule) -> str | None:
-    """Why a schedule is not edited, as far as its listed state tells; None if it may be."""
-    if verb is BulkAction.DELETE:
-        return None
-    if isinstance(schedule, CorruptSchedule):
-        return f"its stored document is unreadable: {schedule.reason}"
-    there = ScheduleState.PAUSED if verb is BulkAction.PAUSE else ScheduleState.ACTIVE
-    return f"it is {schedule.state}" if schedule.state in (there, ScheduleState.FINISHED) else None
-
-
-def _refusal(
-    manager: ScheduleService,
-    verb: BulkAction,
-    schedule_id: str,
-    now: datetime,
-    hops: int,
-    pause: Mapping[str, Any],
-) -> str | None:
-    try:
-        match verb:
-            case BulkAction.PAUSE:
-                manager.pause(schedule_id, now, **pause)
-            case BulkAction.RESUME:
-                manager.resume(schedule_id, now, hops=hops)
-            case BulkAction.DELETE:
-                manager.delete(schedule_id, now)
-    except (Conflict, InvalidField, NotFound, StaleVersion) as error:
-        return str(error)
-    return None

@@ -1,6 +1,7 @@
 """Expand: occurrences become events, or are recorded as missed where they are too late.
 
-Edits leave to beats what is owed of revisions that are over, up to the cuts that ended them: `OwedExpansion`.
+An edit ends a revision and begins the next: the events of the old one after the cut are cancelled here before
+the new one makes its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +12,6 @@ from typing import Final, TypeVar
 from scheduler_app.clock import monotonic
 from scheduler_app.config import EXPAND_LEASE_SECONDS
 from scheduler_app.domain import event
-from scheduler_app.domain.action import UNKNOWN_ORIGIN
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import Event, jittered
 from scheduler_app.domain.missed import MissedRange, MissedStep, missed_step
@@ -20,19 +20,16 @@ from scheduler_app.domain.schedule import TICK, BeforeCut, OwedRange, Schedule, 
 from scheduler_app.parallel import Parallel
 from scheduler_app.store import REJECTED, STORE_FAULTS, Store
 from scheduler_app.store.bulk_writes import write_isolated
+from scheduler_app.store.events.cancellations import WITHDRAWN_BY_CHANGE, WITHDRAWN_BY_DELETION
 from scheduler_app.store.faults import of_one_document
 from scheduler_app.store.missed import MoveCursor
-from scheduler_app.store.schedules.cursors import ClaimedOwedRange, CursorAdvance, ReadySchedule
+from scheduler_app.store.schedules.cursors import CursorAdvance, ReadySchedule
 from scheduler_app.store.schedules.documents import CorruptSchedule, report_set_aside
 from scheduler_app.telemetry import get_logger, metrics
-from scheduler_app.usecases.schedule_revisions import (
-    begin_revision,
-    cancel_late_inserts,
-    events_of,
-    insert_occurrences,
-)
 
 log = get_logger(__name__)
+
+PRE_QUEUED = "Event pre-queued for ready queue"
 
 #: How long a page counts, in seconds, before it leaves the rest to the next one. Three days of a rule that
 #: fires each second are less than half a second in all; rules that cost milliseconds for an occurrence have
@@ -76,6 +73,62 @@ def settle_missed(store: Store, step: MissedStep, move: MoveCursor, now: datetim
             last=step.record.last.isoformat(),
         )
     return True
+
+
+def events_of(schedule: Schedule, instants: Sequence[datetime]) -> list[Event]:
+    """The events of a schedule's occurrences at these instants."""
+    origin, queue = schedule.action.isolation_key, schedule.queue
+    events = [event.scheduled(schedule.id, schedule.revision, instant, origin, queue) for instant in instants]
+    return jittered(events, schedule.jitter_seconds)
+
+
+def insert_occurrences(store: Store, events: Sequence[Event], now: datetime) -> None:
+    """Stores occurrences as events. Those that are events already stay as they are."""
+    metrics.expanded.inc(store.events.insert(events, now, PRE_QUEUED))
+
+
+def cancel_late_inserts(store: Store, ids: Sequence[str], now: datetime) -> None:
+    """Cancels events of schedules that were edited or deleted between a beat's claim and its insert.
+
+    A worker would cancel such an event when it is due. Here it is cancelled at once, so that no list shows
+    what will not happen.
+    """
+    for schedule_id, schedule in store.schedules.for_delivery(ids).items():
+        if isinstance(schedule, CorruptSchedule):
+            continue
+        if schedule.state is ScheduleState.DELETED:
+            store.cancellations.cancel_all(
+                schedule_id,
+                schedule.revision,
+                now,
+                WITHDRAWN_BY_DELETION,
+            )
+        else:
+            store.cancellations.cancel_past_cut(
+                schedule_id,
+                schedule.revision,
+                schedule.revised_at,
+                now,
+                WITHDRAWN_BY_CHANGE,
+            )
+
+
+def begin_revision(store: Store, schedule: Schedule, now: datetime) -> datetime | None:
+    """Cancels the events of older revisions past the cut. Returns the instant after which the new
+    revision begins, None while it has to wait.
+
+    This side cancels and then looks; a worker claims and then reads the schedule. One of the two always
+    sees the other: an event claimed before the cut is `running` here, and one claimed after it is
+    cancelled by its worker.
+    """
+    cancellations = store.cancellations
+    cancellations.cancel_past_cut(
+        schedule.id, schedule.revision, schedule.revised_at, now, WITHDRAWN_BY_CHANGE
+    )
+    past = cancellations.look_past_cut(schedule.id, schedule.revision, schedule.revised_at)
+    if past.running:
+        return None
+    return max(schedule.revised_at, past.last_sent) if past.last_sent else schedule.revised_at
 
 
 SCHEDULES_A_PAGE = 1_000
@@ -355,115 +408,3 @@ class Expansion:
     def _set_aside(self, schedule_id: str, token: str, reason: str, now: datetime) -> None:
         if self._store.cursors.set_aside(schedule_id, token, reason, now):
             report_set_aside(schedule_id, reason)
-
-
-#: Small pages: what is due now is expanded and dispatched between them.
-OWING_SCHEDULES_A_PAGE = 5
-OWED_OCCURRENCES_A_PAGE = 1_000
-
-
-class OwedExpansion:
-    """Expands the ranges that edits left, whatever the schedule's state is by now. A deletion removes
-    them."""
-
-    def __init__(self, store: Store, *, occurrences_a_page: int = OWED_OCCURRENCES_A_PAGE) -> None:
-        self._store = store
-        self._occurrences_a_page = occurrences_a_page
-
-    def expand_page(self, now: datetime) -> bool:
-        """Claims the schedules that are furthest behind and expands a page of what they owe; True when there
-        is more.
-
-        Any number of beats may do it at once. Raises a STORE_FAULT, after which the claims run out.
-        """
-        ids = self._store.owed.waiting(limit=OWING_SCHEDULES_A_PAGE)
-        if not ids:
-            return False
-        token, claimed = self._store.owed.claim(ids, lease_seconds=EXPAND_LEASE_SECONDS)
-        limit = self._occurrences_a_page // max(1, len(claimed))
-        for each in claimed:
-            self._expand(each, token, now, limit)
-        # Ranges that this beat did not win belong to other beats, which go on with them.
-        return bool(claimed)
-
-    def _expand(self, claimed: ClaimedOwedRange, token: str, now: datetime, limit: int) -> None:
-        if claimed.range is None or claimed.created_at is None:
-            self._drop(claimed, token, claimed.reason, now)
-            return
-        try:
-            if step := self._missed(claimed, claimed.range, claimed.created_at, now):
-                settle_missed(self._store, step, self._past(claimed, claimed.range, step, token), now)
-                return
-            instants, remainder = _owed_occurrences(claimed.range, claimed.created_at, limit)
-        except Exception as error:  # one schedule's fault must not stop the others
-            self._drop(claimed, token, f"{type(error).__name__}: {error}", now)
-            return
-        schedule_id, revision = claimed.schedule_id, claimed.range.revision
-        # Events first, cursor second: a crash in between expands once more, onto the same ids.
-        events = [
-            event.scheduled(schedule_id, revision, instant, queue=claimed.queue) for instant in instants
-        ]
-        insert_occurrences(self._store, jittered(events, claimed.range.jitter_seconds), now)
-        if not self._store.owed.advance(schedule_id, token, remainder):
-            cancel_late_inserts(self._store, [schedule_id], now)
-        elif remainder is None:
-            log.info(
-                "schedule.made_up",
-                message="What a change had left to beats is made up",
-                schedule_id=schedule_id,
-                revision=revision,
-                until=claimed.range.until.isoformat(),
-            )
-
-    def _missed(
-        self, claimed: ClaimedOwedRange, owed: OwedRange, created_at: datetime, now: datetime
-    ) -> MissedStep | None:
-        if not claimed.lateness.judges:
-            return None
-        of = MissedRange(
-            claimed.schedule_id,
-            owed.revision,
-            owed.recurrence(created_at),
-            owed.next_run_at,
-            claimed.lateness,
-            UNKNOWN_ORIGIN,
-            claimed.queue,
-            owed.until + TICK,
-            owed.jitter_seconds,
-        )
-        return missed_step(of, now, deadline_after(MISSED_SECONDS))
-
-    def _past(self, claimed: ClaimedOwedRange, owed: OwedRange, step: MissedStep, token: str) -> MoveCursor:
-        left_to_beats = None
-        if step.following is not None:
-            left_to_beats = replace(owed, next_run_at=step.following, checkpoint=step.checkpoint)
-        return lambda session: self._store.owed.advance(claimed.schedule_id, token, left_to_beats, session)
-
-    def _drop(self, claimed: ClaimedOwedRange, token: str, why: str, now: datetime) -> None:
-        lost = "occurrences that an earlier change had left to beats"
-        if claimed.range is not None:
-            lost = (
-                f"occurrences of revision {claimed.range.revision} from"
-                f" {claimed.range.next_run_at} to {claimed.range.until}"
-            )
-        reason = f"Not made: {lost}; {why}"
-        if self._store.owed.drop(claimed.schedule_id, token, reason, now):
-            metrics.set_aside.inc()
-            log.error(
-                "schedule.owed_dropped",
-                message="What a schedule owed from before a change cannot be expanded and is dropped",
-                schedule_id=claimed.schedule_id,
-                reason=reason,
-            )
-
-
-def _owed_occurrences(
-    owed: OwedRange, created_at: datetime, limit: int
-) -> tuple[list[datetime], OwedRange | None]:
-    """The next occurrences to make, and what is owed after them."""
-    recurrence = owed.recurrence(created_at)
-    instants, following = recurrence.between_and_next(owed.next_run_at, owed.until + TICK, limit)
-    if following is None or following > owed.until:
-        return instants, None
-    checkpoint = recurrence.checkpoint(instants[-1])
-    return instants, replace(owed, next_run_at=following, checkpoint=checkpoint)

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.event import due
 from scheduler_app.domain.explanation import EventFacts, Explanation, explain
@@ -78,7 +77,7 @@ def _with_withholding(store: Store, schedule: Schedule, found: Explanation, now:
     """The explanation of an instant to come, with what kill switches and blackouts say of it."""
     said: list[str] = []
     stopped = store.kill_switches.everybodys().stopping(
-        schedule.id, schedule.tags, destination_of(schedule.action)
+        schedule.id, schedule.tags, schedule.action.destination
     )
     if stopped is not None:
         said.append(f"Nothing is sent now: the kill switch of {stopped} is on.")

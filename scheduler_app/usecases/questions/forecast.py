@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.blackout import MAX_WINDOWS, BlackoutOutlook, BlackoutOutlooks
-from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.forecast import (
     Buckets,
@@ -175,7 +174,7 @@ class ForecastService:
 def _outlook(outlooks: BlackoutOutlooks, schedule: Schedule) -> BlackoutOutlook | None:
     if not outlooks:
         return None
-    destination = destination_of(schedule.action)
+    destination = schedule.action.destination
     return outlooks.of(schedule.tenant, schedule.id, schedule.tags, destination)
 
 

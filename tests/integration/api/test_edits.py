@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.paging import PageRequest
-from scheduler_app.usecases.deeds.schedules import BulkAction, edit_page
+from scheduler_app.usecases.deeds.bulk_edits import BulkAction, edit_page
 
 Create = Callable[..., dict[str, Any]]
 

@@ -6,7 +6,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from scheduler_app.store import Store
-from scheduler_app.usecases.duties.expansion import OCCURRENCES_AN_EDIT, OwedExpansion
+from scheduler_app.usecases.duties.expansion import OCCURRENCES_AN_EDIT
+from scheduler_app.usecases.duties.owed_expansion import OwedExpansion
 from tests.builders import schedule
 
 AWAY = timedelta(hours=2)

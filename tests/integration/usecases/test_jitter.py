@@ -8,7 +8,8 @@ from scheduler_app.domain.event import due
 from scheduler_app.domain.ids import event_id
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
-from scheduler_app.usecases.duties.expansion import Expansion, OwedExpansion
+from scheduler_app.usecases.duties.expansion import Expansion
+from scheduler_app.usecases.duties.owed_expansion import OwedExpansion
 from tests.builders import schedule
 from tests.documents import event_document
 from tests.integration.conftest import NOON

@@ -15,7 +15,8 @@ from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.missed import MissedOccurrences, MoveCursor
-from scheduler_app.usecases.duties.expansion import OCCURRENCES_A_PAGE, Expansion, OwedExpansion
+from scheduler_app.usecases.duties.expansion import OCCURRENCES_A_PAGE, Expansion
+from scheduler_app.usecases.duties.owed_expansion import OwedExpansion
 from scheduler_app.usecases.questions.explanation import explain_schedule
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal

@@ -15,12 +15,8 @@ from scheduler_app.domain.schedule import MAX_OWED, Schedule, ScheduleState
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.usecases.deeds.schedules import ScheduleService
-from scheduler_app.usecases.duties.expansion import (
-    OCCURRENCES_AN_EDIT,
-    OWING_SCHEDULES_A_PAGE,
-    Expansion,
-    OwedExpansion,
-)
+from scheduler_app.usecases.duties.expansion import OCCURRENCES_AN_EDIT, Expansion
+from scheduler_app.usecases.duties.owed_expansion import OWING_SCHEDULES_A_PAGE, OwedExpansion
 from tests.builders import draft, schedule
 from tests.processes import PATIENCE_SECONDS
 

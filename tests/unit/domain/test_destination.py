@@ -13,7 +13,6 @@ from scheduler_app.domain.destination import (
     AuthType,
     Breaker,
     Destination,
-    destination_of,
     joined,
 )
 from scheduler_app.domain.errors import InvalidField
@@ -141,8 +140,7 @@ def test_a_message_is_posted_where_nobody_says_how() -> None:
 
 def test_only_a_callback_names_a_destination() -> None:
     task = CeleryTaskAction(broker="b", task="t")
-    assert destination_of(task) is None
-    assert destination_of(asked()) == "d"
+    assert task.destination is None
     with pytest.raises(TypeError, match="celery_task"):
         destination().applied_to(replace(schedule(NOW), action=task))
 

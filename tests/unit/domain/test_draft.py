@@ -259,6 +259,7 @@ class Bell:
     kind: str = "bell"
     isolation_key: str = "tower"
     completion_problem: str | None = None
+    destination: str | None = None
 
     def unmasked(self, old: Action | None) -> "Bell":
         return self
