@@ -271,6 +271,20 @@ def check_that_just_what_is_named_is_taken(seed: int, number: int) -> None:
         assert found.between(CREATED, end + timedelta(seconds=1)) == expected, f"{zone}\n{text}"
 
 
+def test_a_change_of_the_clock_right_after_excluded_instants_ends_no_day() -> None:
+    # Minute 59 is excluded: the clock of Zurich goes back right after it, and the rest of the day remains.
+    text = (
+        "DTSTART;TZID=Europe/Zurich:20260701T010000\nRRULE:FREQ=SECONDLY;INTERVAL=5\n"
+        "EXRULE:FREQ=SECONDLY;BYMINUTE=59"
+    )
+    found = Recurrence.parse(text, created_at=CREATED)
+    begin = datetime(2026, 10, 25, tzinfo=UTC)
+    an_hour = 59 * 60 // 5
+    assert len(found.between(begin, begin + timedelta(hours=4))) == 4 * an_hour
+    change = begin + timedelta(hours=1)
+    assert found.after(change - timedelta(seconds=61)) == change
+
+
 def test_exactly_what_the_exceptions_name_is_taken_away() -> None:
     check_that_just_what_is_named_is_taken(7, 10)
 

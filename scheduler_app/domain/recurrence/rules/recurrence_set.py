@@ -187,8 +187,8 @@ class Exclusions:
             left = seconds_of(rule, window, steps) & ~self._seconds(window, steps)
             if left:
                 return instant + (left & -left).bit_length() - 1
-        if window.end <= LAST_SECOND and self._local_day(window.end) < window.day:
-            return window.end  # clocks go back over midnight: the end of the day before comes once more
+        if window.end <= LAST_SECOND and self._local_day(window.end) <= window.day:
+            return window.end  # a clock change: the day goes on after it, or its end comes once more
         return max(window.end, self._next_open(rule, window.day + 1, steps))
 
     def _seconds(self, window: DayWindow, steps: StepBudget) -> int:
