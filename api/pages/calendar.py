@@ -6,8 +6,9 @@ from datetime import date, datetime, timedelta
 from threading import Lock
 
 from flask import Blueprint, current_app, render_template, request, url_for
-from marshmallow import ValidationError, fields, validate, validates
+from marshmallow import ValidationError, validate, validates
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages.formatting import minute, names_of_ids, stacked_bars
@@ -33,10 +34,10 @@ SHADES = 5
 
 class CalendarViewQuery(InputSchema):
     view = fields.String(validate=validate.OneOf(VIEWS), load_default="month")
-    on = fields.Date(metadata={"description": "Any day of the month or week"})
+    on = fields.Date("Any day of the month or week")
     timezone = fields.String(validate=validate.Length(max=200), load_default="UTC")
     schedule_id = ScheduleId()
-    tag = fields.String(validate=validate.Length(min=1, max=64))
+    tag = fields.String(validate=validate.Length(1, 64))
     destination = DestinationName()
 
     @validates("timezone")

@@ -17,8 +17,7 @@ from scheduler_app.api.pages.formatting import names_of_ids
 from scheduler_app.api.pages.forms import ActionResultQuery, cursor, takes_form, takes_query
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
-from scheduler_app.api.wire import EventOutput
-from scheduler_app.api.wire.event import isolation_key
+from scheduler_app.api.wire.event import EventOutput, isolation_key
 from scheduler_app.api.wire.field_types import Cursor, Instant, LocalOrInstant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.schedule import event_shown

@@ -30,9 +30,9 @@ from scheduler_app.api.pages.schedule_form import default_of, own_receiver
 from scheduler_app.api.pages.when import trigger_fields
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
-from scheduler_app.api.wire import window
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.message import MessageFilter, NewMessage, message_shown
+from scheduler_app.api.wire.paging import window
 from scheduler_app.api.wire.preview import PreviewInput
 from scheduler_app.api.wire.resource_fields import AnyField
 from scheduler_app.domain.errors import Conflict, InvalidField, QuotaExceeded

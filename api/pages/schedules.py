@@ -55,7 +55,7 @@ FILTERS = ("state", "name", "tag", "last_outcome", "text", "destination")
 
 
 class Filter(ScheduleChoice):
-    text = fields.String(validate=validate.Length(min=1, max=200))
+    text = fields.String(validate=validate.Length(1, 200))
     destination = DestinationName()
 
 

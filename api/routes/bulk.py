@@ -18,7 +18,8 @@ from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.problems import HttpProblem, of_field, of_validation
 from scheduler_app.api.services import make_dry_run, services, tenant
-from scheduler_app.api.wire import (
+from scheduler_app.api.wire import examples
+from scheduler_app.api.wire.bulk import (
     BulkInput,
     BulkOutput,
     DeletedPage,
@@ -28,10 +29,8 @@ from scheduler_app.api.wire import (
     PausedPage,
     PauseFilter,
     ResumedPage,
-    ScheduleChoice,
-    examples,
 )
-from scheduler_app.api.wire.schedule import schedule_exported
+from scheduler_app.api.wire.schedule import ScheduleChoice, schedule_exported
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.ids import name_of, whole_id
 from scheduler_app.domain.schedule import Schedule

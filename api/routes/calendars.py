@@ -14,7 +14,8 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.versions import under_requested_name
-from scheduler_app.api.wire import (
+from scheduler_app.api.wire import examples
+from scheduler_app.api.wire.calendar import (
     CalendarEdited,
     CalendarInput,
     CalendarOutput,
@@ -25,17 +26,14 @@ from scheduler_app.api.wire import (
     DaysQuery,
     FeedInput,
     FeedList,
-    MessageSchema,
-    Paging,
     ZoneCheckOutput,
     ZoneCheckQuery,
-    examples,
-    listed,
-    window,
+    calendar_shown,
     zone_check_shown,
 )
-from scheduler_app.api.wire.calendar import calendar_shown
 from scheduler_app.api.wire.field_types import CALENDAR_NAME, CALENDAR_NAME_ERROR
+from scheduler_app.api.wire.output_schema import MessageSchema
+from scheduler_app.api.wire.paging import Paging, listed, window
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.errors import InvalidField, StaleVersion

@@ -10,7 +10,7 @@ from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.edits import unchanged
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services, tenant
-from scheduler_app.api.wire import MessageSchema, Paging, PutQuery, examples, listed, window
+from scheduler_app.api.wire import examples
 from scheduler_app.api.wire.destination import (
     DestinationChange,
     DestinationInput,
@@ -21,6 +21,9 @@ from scheduler_app.api.wire.destination import (
     flow_shown,
 )
 from scheduler_app.api.wire.field_types import ID
+from scheduler_app.api.wire.output_schema import MessageSchema
+from scheduler_app.api.wire.paging import Paging, listed, window
+from scheduler_app.api.wire.schedule import PutQuery
 from scheduler_app.domain.destination import Destination, DestinationDraft
 from scheduler_app.domain.errors import InvalidField, StaleVersion
 from scheduler_app.domain.ids import WholeId, name_of

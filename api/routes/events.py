@@ -5,17 +5,16 @@ from flask import request
 from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import make_dry_run, services, tenant
-from scheduler_app.api.wire import (
+from scheduler_app.api.wire import examples
+from scheduler_app.api.wire.event import (
     EventFilter,
     EventOutput,
     EventPage,
     FailureInput,
     RedriveInput,
     RedriveOutput,
-    examples,
-    listed,
-    window,
 )
+from scheduler_app.api.wire.paging import listed, window
 from scheduler_app.api.wire.schedule import event_shown
 from scheduler_app.domain.errors import NotAuthorized
 from scheduler_app.domain.ids import WholeId, name_of

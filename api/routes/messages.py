@@ -8,7 +8,8 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.problems import HttpProblem, of_field, of_validation
 from scheduler_app.api.routes.bulk import bulk_results
 from scheduler_app.api.services import services, tenant
-from scheduler_app.api.wire import (
+from scheduler_app.api.wire import examples
+from scheduler_app.api.wire.message import (
     MessageBulkInput,
     MessageBulkOutput,
     MessageFilter,
@@ -17,11 +18,9 @@ from scheduler_app.api.wire import (
     NewMessage,
     RescheduleInput,
     ScheduledMessage,
-    examples,
-    listed,
     message_shown,
-    window,
 )
+from scheduler_app.api.wire.paging import listed, window
 from scheduler_app.domain.errors import Conflict, InvalidField, QuotaExceeded
 from scheduler_app.domain.ids import WholeId, message_id_of, name_of
 from scheduler_app.domain.message import Timing

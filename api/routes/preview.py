@@ -7,18 +7,20 @@ from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.problems import RETRY_AFTER_SECONDS, HttpProblem
 from scheduler_app.api.services import services, tenant
-from scheduler_app.api.wire import (
+from scheduler_app.api.wire import examples
+from scheduler_app.api.wire.blackout import note_blackouts
+from scheduler_app.api.wire.forecast import ForecastOutput, ForecastQuery, buckets_of, forecast_shown
+from scheduler_app.api.wire.preview import (
+    Jitter,
     PreviewInput,
     PreviewOutput,
     PreviewQuery,
     WhyOutput,
     WhyQuery,
-    examples,
     explanation_shown,
+    preview_shown,
+    unsaved_preview_shown,
 )
-from scheduler_app.api.wire.blackout import note_blackouts
-from scheduler_app.api.wire.forecast import ForecastOutput, ForecastQuery, buckets_of, forecast_shown
-from scheduler_app.api.wire.preview import Jitter, preview_shown, unsaved_preview_shown
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.usecases.questions.explanation import explain_schedule, zone_of
 

@@ -9,16 +9,16 @@ from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.edits import etag, put_conditions, revert, unchanged, version_wanted
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services, tenant
-from scheduler_app.api.wire import (
+from scheduler_app.api.wire import examples
+from scheduler_app.api.wire.bulk import PauseInput
+from scheduler_app.api.wire.event import EventPage, HistoryFilter, Triggered
+from scheduler_app.api.wire.output_schema import MessageSchema
+from scheduler_app.api.wire.paging import Paging, listed, window
+from scheduler_app.api.wire.schedule import (
     Created,
     Edited,
     EditPage,
-    EventPage,
-    HistoryFilter,
-    MessageSchema,
     NewSchedule,
-    Paging,
-    PauseInput,
     PutQuery,
     ScheduleFilter,
     ScheduleInput,
@@ -26,13 +26,11 @@ from scheduler_app.api.wire import (
     SchedulePage,
     SigningInput,
     SigningOutput,
-    Triggered,
     check_same_id,
-    examples,
-    listed,
-    window,
+    edit_shown,
+    event_shown,
+    schedule_shown,
 )
-from scheduler_app.api.wire.schedule import edit_shown, event_shown, schedule_shown
 from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft

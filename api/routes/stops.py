@@ -5,7 +5,7 @@ from flask import g
 from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services, tenant
-from scheduler_app.api.wire import MessageSchema, examples
+from scheduler_app.api.wire import examples
 from scheduler_app.api.wire.blackout import (
     BlackoutEdited,
     BlackoutInput,
@@ -24,6 +24,7 @@ from scheduler_app.api.wire.kill_switch import (
     target_of,
     turned_on_shown,
 )
+from scheduler_app.api.wire.output_schema import MessageSchema
 from scheduler_app.domain.ids import WholeId
 
 kill_switch_blueprint = ApiBlueprint(

@@ -5,8 +5,9 @@ fields of its `type`, which each have a schema of their own.
 from collections.abc import Mapping
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, validate
+from marshmallow import Schema, ValidationError, validate
 
+from scheduler_app import json_fields as fields
 from scheduler_app.actions.fields import ActionFields
 from scheduler_app.actions.registry import KINDS
 from scheduler_app.api.json_types import Loaded, View
@@ -23,11 +24,7 @@ _FIELDS_OF_ANY = {name for its in ACTION_TYPES.values() for name in its.input}
 
 def _type_field(*kinds: str) -> fields.String:
     meaning = "; ".join(f"`{kind}`: {ACTION_TYPES[kind].meaning}" for kind in kinds)
-    return fields.String(
-        required=True,
-        validate=validate.OneOf(kinds),
-        metadata={"description": meaning, "example": kinds[0]},
-    )
+    return fields.String(meaning, required=True, validate=validate.OneOf(kinds), example=kinds[0])
 
 
 def _name_of(kind: str) -> str:
@@ -52,7 +49,7 @@ _OUTPUTS = {kind: _output_schema(kind, its) for kind, its in ACTION_TYPES.items(
 _ANY_INPUT = InputSchema.from_dict({"type": _type_field(*ACTION_TYPES)}, name="AnyActionInput")
 
 
-class TaggedUnion(fields.Field[Any]):
+class TaggedUnion(fields.DescribedField):
     """An object of one of several schemas, which its `type` names."""
 
     def __init__(self, component: str, schemas: Mapping[str, type[Schema]]) -> None:

@@ -3,8 +3,9 @@
 from datetime import datetime
 from typing import ClassVar, Final
 
-from marshmallow import fields, validate
+from marshmallow import validate
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.field_types import DestinationId, Instant, ScheduleId
 from scheduler_app.api.wire.input_schema import InputSchema
@@ -22,7 +23,6 @@ from scheduler_app.domain.backfill import (
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import DESTINATION_PREFIX, destination_key
 from scheduler_app.domain.ids import name_of
-from scheduler_app.json_boolean import JsonBoolean
 from scheduler_app.store.backlogs import BacklogFilter
 from scheduler_app.usecases.duties.backfills import BackfillProgress
 from scheduler_app.usecases.questions.backlog import MAX_COUNTED, MAX_LOOKED_AT, BacklogReport
@@ -35,74 +35,53 @@ MAX_EXPIRED: Final = 1_000
 class OwedOfSchedule(OmitNone):
     """What one schedule owes."""
 
-    schedule_id = fields.String(metadata={"description": "Absent for messages"})
+    schedule_id = fields.String("Absent for messages")
     count = fields.Integer(required=True)
-    oldest = Instant(required=True, metadata={"description": "Since when its oldest event is due"})
+    oldest = Instant("Since when its oldest event is due", required=True)
 
 
 class OwedToReceiver(OmitNone):
     """What one receiver is owed."""
 
-    destination = fields.String(metadata={"description": "The destination's name"})
-    origin = fields.String(metadata={"description": "The origin, where no destination is named"})
+    destination = fields.String("The destination's name")
+    origin = fields.String("The origin, where no destination is named")
     count = fields.Integer(required=True)
-    oldest = Instant(required=True, metadata={"description": "Since when its oldest event is due"})
+    oldest = Instant("Since when its oldest event is due", required=True)
 
 
 class OwedByPolicy(OutputSchema):
     """What is late under the same policies, which say what becomes of it."""
 
     catch_up = fields.String(
-        required=True,
-        metadata={"description": "That of occurrences; `all` for messages, calls by hand and backfills"},
+        "That of occurrences; `all` for messages, calls by hand and backfills", required=True
     )
-    expires = fields.Boolean(
-        required=True, metadata={"description": "Whether `expire_after_seconds` ends the waiting"}
-    )
-    run_overlap = fields.String(required=True, metadata={"description": "`queue`: one after the other"})
+    expires = fields.Boolean("Whether `expire_after_seconds` ends the waiting", required=True)
+    run_overlap = fields.String("`queue`: one after the other", required=True)
     count = fields.Integer(required=True)
-    oldest = Instant(required=True, metadata={"description": "Since when its oldest event is due"})
+    oldest = Instant("Since when its oldest event is due", required=True)
 
 
 class BacklogOutput(OmitNone):
     """What was due before now and waits."""
 
-    at = Instant(required=True, metadata={"description": "Now"})
+    at = Instant("Now", required=True)
     count = fields.Integer(
-        required=True,
-        metadata={"description": f"Events that were due before and wait, counted up to {MAX_COUNTED}"},
+        f"Events that were due before and wait, counted up to {MAX_COUNTED}", required=True
     )
-    oldest = Instant(metadata={"description": "Since when the oldest of them is due; absent for none"})
-    schedules = fields.List(
-        fields.Nested(OwedOfSchedule),
-        required=True,
-        metadata={"description": f"The {MAX_SHOWN} schedules that owe the most"},
-    )
-    schedules_omitted = fields.Integer(required=True, metadata={"description": "How many others owe"})
+    oldest = Instant("Since when the oldest of them is due; absent for none")
+    schedules = fields.List(OwedOfSchedule, f"The {MAX_SHOWN} schedules that owe the most", required=True)
+    schedules_omitted = fields.Integer("How many others owe", required=True)
     receivers = fields.List(
-        fields.Nested(OwedToReceiver),
-        required=True,
-        metadata={"description": f"The {MAX_SHOWN} receivers that are owed the most"},
+        OwedToReceiver, f"The {MAX_SHOWN} receivers that are owed the most", required=True
     )
-    receivers_omitted = fields.Integer(required=True, metadata={"description": "How many others are owed"})
-    policies = fields.List(
-        fields.Nested(OwedByPolicy),
-        required=True,
-        metadata={"description": "The same by policy, the most first"},
-    )
+    receivers_omitted = fields.Integer("How many others are owed", required=True)
+    policies = fields.List(OwedByPolicy, "The same by policy, the most first", required=True)
     sampled = fields.Boolean(
-        required=True,
-        metadata={
-            "description": f"Whether schedules, receivers and policies are of {MAX_LOOKED_AT} of the events"
-        },
+        f"Whether schedules, receivers and policies are of {MAX_LOOKED_AT} of the events", required=True
     )
-    finished_per_second = fields.Float(
-        required=True, metadata={"description": "How many events ended in a second of the last minute"}
-    )
+    finished_per_second = fields.Float("How many events ended in a second of the last minute", required=True)
     seconds_to_drain = fields.Float(
-        metadata={
-            "description": "How long all of it takes at that speed; absent where nothing ended in that minute"
-        }
+        "How long all of it takes at that speed; absent where nothing ended in that minute"
     )
 
 
@@ -120,18 +99,17 @@ class BacklogExpireInput(PageSelection):
     }
     THINGS = "late event"
 
-    schedule_id = ScheduleId(metadata={"description": "Events of this schedule"})
-    destination = DestinationId(metadata={"description": "Events for this destination"})
+    schedule_id = ScheduleId("Events of this schedule")
+    destination = DestinationId("Events for this destination")
     origin = fields.String(
-        validate=validate.Length(min=1, max=2048),
-        metadata={"description": "Events for this origin; a whole URL is accepted"},
+        "Events for this origin; a whole URL is accepted", validate=validate.Length(1, 2048)
     )
-    due_before = Instant(metadata={"description": "Events that were due before this instant; default: now"})
+    due_before = Instant("Events that were due before this instant; default: now")
     limit = fields.Integer(
+        "How many at most in this call",
         strict=True,
         load_default=MAX_EXPIRED,
         validate=validate.Range(1, MAX_EXPIRED),
-        metadata={"description": "How many at most in this call"},
     )
 
 
@@ -139,15 +117,10 @@ class BacklogExpired(OutputSchema):
     """What was given up."""
 
     expired = fields.Integer(
+        f"Events that are `expired` now; of a dry run all that would be, counted up to {MAX_COUNTED}",
         required=True,
-        metadata={
-            "description": "Events that are `expired` now; of a dry run all that would be, counted up to"
-            f" {MAX_COUNTED}"
-        },
     )
-    more = fields.Boolean(
-        required=True, metadata={"description": "Whether to call again with the same filter for the rest"}
-    )
+    more = fields.Boolean("Whether to call again with the same filter for the rest", required=True)
 
 
 def backlog_selection(given: Loaded, now: datetime) -> BacklogFilter:
@@ -203,34 +176,25 @@ def _receiver(name: str) -> View:
 class BackfillInput(InputSchema):
     """Which past occurrences to make up for, and how fast."""
 
-    since = Instant(
-        required=True, data_key="from", metadata={"description": "The first instant that is looked at"}
-    )
-    until = Instant(data_key="to", metadata={"description": "The last one; default: now"})
+    since = Instant("The first instant that is looked at", required=True, data_key="from")
+    until = Instant("The last one; default: now", data_key="to")
     rate_per_second = fields.Float(
+        "How many callbacks fall due in a second at most",
         load_default=DEFAULT_RATE,
         validate=validate.Range(LEAST_RATE, MAX_RATE),
-        metadata={"description": "How many callbacks fall due in a second at most"},
     )
     overlap = fields.String(
+        "`allow`: its callbacks run beside each other; `queue`: each waits for the end of"
+        " the one before, retries included",
         load_default=BackfillOverlap.ALLOW.value,
         validate=validate.OneOf([each.value for each in BackfillOverlap]),
-        metadata={
-            "description": "`allow`: its callbacks run beside each other; `queue`: each waits for the end of"
-            " the one before, retries included"
-        },
     )
-    only_missing = JsonBoolean(
+    only_missing = fields.JsonBoolean(
+        "Leave out occurrences that have an event that waits, succeeded or ended in"
+        " `error`; `false` makes every one once more",
         load_default=True,
-        metadata={
-            "description": "Leave out occurrences that have an event that waits, succeeded or ended in"
-            " `error`; `false` makes every one once more"
-        },
     )
-    dry_run = JsonBoolean(
-        load_default=False,
-        metadata={"description": "Only tell what it would do"},
-    )
+    dry_run = fields.JsonBoolean("Only tell what it would do", load_default=False)
 
 
 class BackfillOutput(OmitNone):
@@ -238,35 +202,28 @@ class BackfillOutput(OmitNone):
 
     schedule_id = fields.String(required=True)
     state = fields.String(
+        "`running`: beats make its events; `made`: all are made, and some wait; `done`;"
+        " `cancelled`; `error`, with its `reason`",
         required=True,
         validate=validate.OneOf([*(each.value for each in BackfillState), "done"]),
-        metadata={
-            "description": "`running`: beats make its events; `made`: all are made, and some wait; `done`;"
-            " `cancelled`; `error`, with its `reason`"
-        },
     )
-    reason = fields.String(metadata={"description": "Why it ended"})
+    reason = fields.String("Why it ended")
     since = Instant(required=True, data_key="from")
     until = Instant(required=True, data_key="to")
     rate_per_second = fields.Float(required=True)
     overlap = fields.String(required=True)
     only_missing = fields.Boolean(required=True)
     occurrences = fields.Integer(
-        required=True,
-        metadata={"description": f"Occurrences of the rule in that time, {MAX_OCCURRENCES} at most"},
+        f"Occurrences of the rule in that time, {MAX_OCCURRENCES} at most", required=True
     )
-    made = fields.Integer(required=True, metadata={"description": "Of these, how many are events by now"})
-    left_out = fields.Integer(
-        required=True, metadata={"description": "How many had an event already; of a dry run all of them"}
-    )
-    waiting = fields.Integer(required=True, metadata={"description": "Its events that are not finished"})
-    completed = fields.Integer(required=True, metadata={"description": "Its events that succeeded"})
-    failed = fields.Integer(required=True, metadata={"description": "Its events that ended in `error`"})
-    seconds_left = fields.Integer(
-        metadata={"description": "How long the rest takes at its rate; absent once all is made"}
-    )
+    made = fields.Integer("Of these, how many are events by now", required=True)
+    left_out = fields.Integer("How many had an event already; of a dry run all of them", required=True)
+    waiting = fields.Integer("Its events that are not finished", required=True)
+    completed = fields.Integer("Its events that succeeded", required=True)
+    failed = fields.Integer("Its events that ended in `error`", required=True)
+    seconds_left = fields.Integer("How long the rest takes at its rate; absent once all is made")
     started_at = Instant(required=True)
-    ended_at = Instant(metadata={"description": "When all was made, or it was cancelled"})
+    ended_at = Instant("When all was made, or it was cancelled")
 
 
 def backfill_shown(progress: BackfillProgress) -> View:

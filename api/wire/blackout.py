@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from marshmallow import ValidationError, fields, validate, validates_schema
+from marshmallow import ValidationError, validate, validates_schema
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.field_types import (
     CALENDAR_NAME,
@@ -80,13 +81,12 @@ class BlackoutOutput(OmitNone):
 
 class BlackoutEdited(BlackoutOutput):
     result = fields.String(
-        validate=validate.OneOf(["created", "changed", "unchanged"]),
-        metadata={"description": "What the request did"},
+        "What the request did", validate=validate.OneOf(["created", "changed", "unchanged"])
     )
 
 
 class BlackoutList(OutputSchema):
-    blackouts = fields.List(fields.Nested(BlackoutOutput), required=True)
+    blackouts = fields.List(BlackoutOutput, required=True)
 
 
 def blackout_shown(blackout: Blackout | CorruptBlackout, now: datetime) -> View:

@@ -3,8 +3,9 @@
 import re
 from typing import Any, ClassVar
 
-from marshmallow import ValidationError, fields, validate
+from marshmallow import ValidationError, validate
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.wire.field_types import BoundedList, Cursor, Instant, check_visible
 from scheduler_app.api.wire.input_schema import InputSchema
@@ -17,7 +18,6 @@ from scheduler_app.domain.schedule import MAX_NOTE
 from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
 from scheduler_app.ics import MAX_ITEMS
 from scheduler_app.ics.calendar_file import MAX_CHARACTERS
-from scheduler_app.json_boolean import JsonBoolean
 
 MAX_BULK = 1_000
 
@@ -39,36 +39,27 @@ class ListOfResults(BoundedList):
 class BulkInput(InputSchema):
     max_values = 1_000_000
     schedules = ListOfResults(
-        fields.Nested(NewSchedule),
+        NewSchedule,
+        "Each is accepted or refused by itself",
         required=True,
         validate=validate.Length(1, MAX_BULK),
-        metadata={"description": "Each is accepted or refused by itself"},
     )
 
 
 class BulkResult(OutputSchema):
     """The result of the item at the same place in the request."""
 
-    status = fields.Integer(
-        required=True,
-        metadata={"description": "The status that a request of its own would have", "example": 201},
-    )
-    id = fields.String(metadata={"description": "The id of the new schedule"})
-    next_run_at = Instant(metadata={"description": "Its next occurrence"})
-    signing_secret = fields.String(
-        metadata={"description": "Shown only in this answer, if `signing` was asked for"}
-    )
-    problem = fields.Nested(Problem, metadata={"description": "Why it was refused"})
+    status = fields.Integer("The status that a request of its own would have", required=True, example=201)
+    id = fields.String("The id of the new schedule")
+    next_run_at = Instant("Its next occurrence")
+    signing_secret = fields.String("Shown only in this answer, if `signing` was asked for")
+    problem = fields.Nested(Problem, "Why it was refused")
 
 
 class BulkOutput(OutputSchema):
-    created = fields.Integer(required=True, metadata={"description": "How many schedules were created"})
-    refused = fields.Integer(required=True, metadata={"description": "How many were refused"})
-    results = fields.List(
-        fields.Nested(BulkResult),
-        required=True,
-        metadata={"description": "One for each item, in the order of the request"},
-    )
+    created = fields.Integer("How many schedules were created", required=True)
+    refused = fields.Integer("How many were refused", required=True)
+    results = fields.List(BulkResult, "One for each item, in the order of the request", required=True)
 
 
 class EditFilter(ScheduleChoice, PageSelection):
@@ -78,10 +69,7 @@ class EditFilter(ScheduleChoice, PageSelection):
     THINGS = "schedule"
 
     limit = fields.Integer(
-        strict=True,
-        load_default=100,
-        validate=validate.Range(1, MAX_LIMIT),
-        metadata={"description": "How many at most in this call"},
+        "How many at most in this call", strict=True, load_default=100, validate=validate.Range(1, MAX_LIMIT)
     )
 
 
@@ -91,14 +79,12 @@ class PauseInput(InputSchema):
     body_optional = True
 
     until = Instant(
-        metadata={
-            "description": "When the pause ends by itself, within two seconds; occurrences before it are not"
-            " made up for. Default: it lasts until a resume"
-        }
+        "When the pause ends by itself, within two seconds; occurrences before it are not"
+        " made up for. Default: it lasts until a resume"
     )
     note = fields.String(
+        f"Why, in up to {MAX_NOTE} characters; answers show it",
         validate=[validate.Length(1, MAX_NOTE), check_visible],
-        metadata={"description": f"Why, in up to {MAX_NOTE} characters; answers show it"},
     )
 
 
@@ -108,32 +94,26 @@ class PauseFilter(EditFilter, PauseInput):
 
 
 class _EditedPage(OutputSchema):
-    skipped = fields.List(
-        fields.Nested(Skipped),
-        required=True,
-        metadata={"description": "The first 100 schedules that were not edited"},
-    )
-    skipped_omitted = fields.Integer(metadata={"description": "How many more there are; absent if none"})
+    skipped = fields.List(Skipped, "The first 100 schedules that were not edited", required=True)
+    skipped_omitted = fields.Integer("How many more there are; absent if none")
     next_cursor = Cursor(
+        "Give it as `cursor`, with the same filter, for the next page; null at the end."
+        " Before the end a page may be shorter than `limit`: one call lasts some 5 seconds.",
         required=True,
         allow_none=True,
-        metadata={
-            "description": "Give it as `cursor`, with the same filter, for the next page; null at the end."
-            " Before the end a page may be shorter than `limit`: one call lasts some 5 seconds."
-        },
     )
 
 
 class PausedPage(_EditedPage):
-    paused = fields.Integer(required=True, metadata={"description": "How many were paused"})
+    paused = fields.Integer("How many were paused", required=True)
 
 
 class ResumedPage(_EditedPage):
-    resumed = fields.Integer(required=True, metadata={"description": "How many were resumed"})
+    resumed = fields.Integer("How many were resumed", required=True)
 
 
 class DeletedPage(_EditedPage):
-    deleted = fields.Integer(required=True, metadata={"description": "How many were deleted"})
+    deleted = fields.Integer("How many were deleted", required=True)
 
 
 #: What each event says itself.
@@ -154,43 +134,35 @@ class ImportedSchedule(ScheduleInput):
 
 class ImportInput(InputSchema):
     ics = fields.String(
+        f"An iCalendar file (RFC 5545) with up to {MAX_ITEMS:,} events and to-dos",
         required=True,
-        validate=validate.Length(min=1, max=MAX_CHARACTERS),
-        metadata={"description": f"An iCalendar file (RFC 5545) with up to {MAX_ITEMS:,} events and to-dos"},
+        validate=validate.Length(1, MAX_CHARACTERS),
     )
     schedule = fields.Nested(
         ImportedSchedule,
+        "What all of them call, and how: a schedule without id, name, trigger and timezone",
         required=True,
-        metadata={
-            "description": "What all of them call, and how: a schedule without id, name, trigger and timezone"
-        },
     )
     timezone = fields.String(
+        "The IANA zone of times that name none, where the calendar has no X-WR-TIMEZONE",
         load_default="UTC",
-        validate=validate.Length(min=1, max=MAX_TIMEZONE),
-        metadata={
-            "description": "The IANA zone of times that name none, where the calendar has no X-WR-TIMEZONE",
-            "example": "Europe/Zurich",
-        },
+        validate=validate.Length(1, MAX_TIMEZONE),
+        example="Europe/Zurich",
     )
     id_prefix = fields.String(
+        "What the ids begin with; the rest is derived from each event's UID. Take another"
+        " one to import the same events once more, for another receiver",
         load_default="ics",
         validate=validate.Regexp(
             _PREFIX, error="must be 1 to 32 letters, digits and hyphens, and begin with no hyphen"
         ),
-        metadata={
-            "description": "What the ids begin with; the rest is derived from each event's UID. Take another"
-            " one to import the same events once more, for another receiver",
-            "pattern": "^[a-zA-Z0-9][a-zA-Z0-9-]{0,31}$",
-        },
+        metadata={"pattern": "^[a-zA-Z0-9][a-zA-Z0-9-]{0,31}$"},
     )
-    update = JsonBoolean(
+    update = fields.JsonBoolean(
+        "Change the schedules that an earlier import has made of these events and that"
+        " differ, and delete those of what an event says no more: it is cancelled or over, or is one"
+        " series again. An event that is not in the file keeps its schedule",
         load_default=False,
-        metadata={
-            "description": "Change the schedules that an earlier import has made of these events and that"
-            " differ, and delete those of what an event says no more: it is cancelled or over, or is one"
-            " series again. An event that is not in the file keeps its schedule"
-        },
     )
 
 
@@ -198,68 +170,53 @@ class ImportedResult(BulkResult):
     """What became of one series of an event."""
 
     result = fields.String(
+        "What was done to its schedule; absent where it was refused",
         validate=validate.OneOf(["created", "changed", "unchanged"]),
-        metadata={"description": "What was done to its schedule; absent where it was refused"},
     )
-    recurrence = fields.String(metadata={"description": "The series as an RFC 5545 recurrence"})
-    timezone = fields.String(metadata={"description": "The zone of its DTSTART"})
-    warnings = fields.List(
-        fields.String(), metadata={"description": "What may surprise the person who wrote the event"}
-    )
+    recurrence = fields.String("The series as an RFC 5545 recurrence")
+    timezone = fields.String("The zone of its DTSTART")
+    warnings = fields.List(fields.String(), "What may surprise the person who wrote the event")
 
 
 class ItemOutput(OutputSchema):
     """An event or a to-do with what overrides its occurrences, or another component of the file."""
 
-    component = fields.String(required=True, metadata={"example": "VEVENT"})
-    uid = fields.String(metadata={"description": "Its UID"})
-    name = fields.String(metadata={"description": "Its SUMMARY, else its UID"})
+    component = fields.String(required=True, example="VEVENT")
+    uid = fields.String("Its UID")
+    name = fields.String("Its SUMMARY, else its UID")
     result = fields.String(
+        "`unchanged`: an earlier import has made the same of it; `over`: all of its"
+        " occurrences have passed; `ignored`: it says nothing that could"
+        " be called, or is cancelled or completed",
         required=True,
         validate=validate.OneOf(["created", "changed", "unchanged", "over", "ignored", "refused"]),
-        metadata={
-            "description": "`unchanged`: an earlier import has made the same of it; `over`: all of its"
-            " occurrences have passed; `ignored`: it says nothing that could"
-            " be called, or is cancelled or completed"
-        },
     )
-    reason = fields.String(metadata={"description": "Why nothing was created"})
+    reason = fields.String("Why nothing was created")
     schedules = fields.List(
-        fields.Nested(ImportedResult),
+        ImportedResult,
+        "One for each series: more than one where the event was changed from some"
+        " occurrence on (RANGE=THISANDFUTURE)",
         required=True,
-        metadata={
-            "description": "One for each series: more than one where the event was changed from some"
-            " occurrence on (RANGE=THISANDFUTURE)"
-        },
     )
     removed = fields.List(
-        fields.String(),
-        metadata={"description": "Ids of schedules that `update` deleted; absent where there are none"},
+        fields.String(), "Ids of schedules that `update` deleted; absent where there are none"
     )
     ignored = fields.List(
-        fields.String(),
-        required=True,
-        metadata={"description": "Properties and components of it that a callback has no use for"},
+        fields.String(), "Properties and components of it that a callback has no use for", required=True
     )
     notes = fields.List(
         fields.String(),
+        "How it was read where that is not plain, such as the zone of a Windows name",
         required=True,
-        metadata={
-            "description": "How it was read where that is not plain, such as the zone of a Windows name"
-        },
     )
 
 
 class ImportOutput(OutputSchema):
-    created = fields.Integer(required=True, metadata={"description": "How many schedules were created"})
-    changed = fields.Integer(required=True, metadata={"description": "How many were changed"})
-    unchanged = fields.Integer(required=True, metadata={"description": "How many were the same already"})
-    removed = fields.Integer(required=True, metadata={"description": "How many were deleted"})
-    refused = fields.Integer(required=True, metadata={"description": "How many items or series were refused"})
-    over = fields.Integer(required=True, metadata={"description": "How many items are over"})
-    ignored = fields.Integer(required=True, metadata={"description": "How many items were ignored"})
-    items = fields.List(
-        fields.Nested(ItemOutput),
-        required=True,
-        metadata={"description": "Every item of the file, in its order"},
-    )
+    created = fields.Integer("How many schedules were created", required=True)
+    changed = fields.Integer("How many were changed", required=True)
+    unchanged = fields.Integer("How many were the same already", required=True)
+    removed = fields.Integer("How many were deleted", required=True)
+    refused = fields.Integer("How many items or series were refused", required=True)
+    over = fields.Integer("How many items are over", required=True)
+    ignored = fields.Integer("How many items were ignored", required=True)
+    items = fields.List(ItemOutput, "Every item of the file, in its order", required=True)

@@ -2,8 +2,9 @@
 
 from datetime import timedelta
 
-from marshmallow import ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import ValidationError, post_load, validate, validates_schema
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services
 from scheduler_app.api.wire.field_types import BoundedList, Cursor, Instant, check_visible
@@ -37,14 +38,12 @@ MAX_DATE_NAME = 200
 class NamedDateField(InputSchema):
     """A holiday by its date."""
 
-    date = fields.Date(required=True, metadata={"description": "The day", "example": "2027-01-02"})
+    date = fields.Date("The day", required=True, example="2027-01-02")
     name = fields.String(
+        f"What it is called, up to {MAX_DATE_NAME} characters",
         load_default="",
         validate=[validate.Length(max=MAX_DATE_NAME), check_visible],
-        metadata={
-            "description": f"What it is called, up to {MAX_DATE_NAME} characters",
-            "example": "Berchtoldstag",
-        },
+        example="Berchtoldstag",
     )
 
     @post_load
@@ -56,52 +55,42 @@ class CalendarInput(InputSchema):
     """The whole calendar: the union of what is given. What is left out is not closed, but for the weekend."""
 
     dates = BoundedList(
-        fields.Nested(NamedDateField),
-        validate=validate.Length(max=MAX_DATES),
-        metadata={"description": f"Holidays of your own, up to {MAX_DATES:,}"},
+        NamedDateField, f"Holidays of your own, up to {MAX_DATES:,}", validate=validate.Length(max=MAX_DATES)
     )
     country = fields.String(
-        validate=validate.Length(min=1, max=60),
-        metadata={"description": "A country whose public holidays are closed (ISO 3166)", "example": "CH"},
+        "A country whose public holidays are closed (ISO 3166)", validate=validate.Length(1, 60), example="CH"
     )
     subdivision = fields.String(
-        validate=validate.Length(min=1, max=60),
-        metadata={
-            "description": "A part of that country, whose own holidays are closed too (ISO 3166-2)",
-            "example": "ZH",
-        },
+        "A part of that country, whose own holidays are closed too (ISO 3166-2)",
+        validate=validate.Length(1, 60),
+        example="ZH",
     )
     exchange = fields.String(
-        validate=validate.Length(min=1, max=20),
-        metadata={"description": "An exchange, on whose holidays the calendar is closed", "example": "NYSE"},
+        "An exchange, on whose holidays the calendar is closed",
+        validate=validate.Length(1, 20),
+        example="NYSE",
     )
     categories = BoundedList(
-        fields.String(validate=validate.Length(min=1, max=40)),
+        fields.String(validate=validate.Length(1, 40)),
+        "Which of the country's holidays are closed: `public` by default; `bank`,"
+        " `government`, `half_day`, `school` and others, where a country has them",
         validate=validate.Length(max=20),
-        metadata={
-            "description": "Which of the country's holidays are closed: `public` by default; `bank`,"
-            " `government`, `half_day`, `school` and others, where a country has them",
-            "example": ["public", "bank"],
-        },
+        example=["public", "bank"],
     )
     working_weekends = fields.Boolean(
-        metadata={
-            "description": "Whether the weekend days are open on which the country works in return for a"
-            " bridge day, as China does; false by default"
-        }
+        "Whether the weekend days are open on which the country works in return for a"
+        " bridge day, as China does; false by default"
     )
     weekend = BoundedList(
         fields.String(validate=validate.OneOf(WEEKDAYS)),
+        "Days of the week that are closed; SA and SU by default",
         validate=validate.Length(max=7),
-        metadata={"description": "Days of the week that are closed; SA and SU by default"},
     )
 
     ics = fields.String(
-        validate=validate.Length(min=1, max=MAX_CHARACTERS),
-        metadata={
-            "description": "An iCalendar file whose events without a time become `dates`, recurring ones for"
-            f" {YEARS_AHEAD} years"
-        },
+        "An iCalendar file whose events without a time become `dates`, recurring ones for"
+        f" {YEARS_AHEAD} years",
+        validate=validate.Length(1, MAX_CHARACTERS),
     )
 
     @post_load
@@ -124,67 +113,49 @@ class CalendarInput(InputSchema):
 class RemadeOutput(OutputSchema):
     """What the last change of its days did to the schedules that observe it."""
 
-    moved = fields.Integer(
-        required=True, metadata={"description": "Schedules whose occurrences were computed again"}
-    )
-    unchanged = fields.Integer(
-        required=True, metadata={"description": "Schedules that have the same occurrences as before"}
-    )
-    left = fields.Integer(
-        required=True, metadata={"description": "Schedules that beats have not compared yet"}
-    )
+    moved = fields.Integer("Schedules whose occurrences were computed again", required=True)
+    unchanged = fields.Integer("Schedules that have the same occurrences as before", required=True)
+    left = fields.Integer("Schedules that beats have not compared yet", required=True)
 
 
 class CalendarOutput(OutputSchema):
     """A calendar as it is shown."""
 
-    name = fields.String(required=True, metadata={"description": "The name in the path"})
-    dates = fields.List(fields.Nested(NamedDateField), metadata={"description": "Its own holidays"})
-    country = fields.String(metadata={"description": "The country whose public holidays are closed"})
-    subdivision = fields.String(metadata={"description": "The part of that country"})
-    exchange = fields.String(metadata={"description": "The exchange on whose holidays it is closed"})
-    categories = fields.List(
-        fields.String(), metadata={"description": "Which of the country's holidays are closed"}
-    )
-    working_weekends = fields.Boolean(
-        metadata={"description": "Whether weekend days are open on which the country works"}
-    )
-    weekend = fields.List(fields.String(), metadata={"description": "The days of the week that are closed"})
-    version = fields.Integer(metadata={"description": "How often it was written"})
-    holiday_data = fields.String(
-        metadata={"description": "The release of the holidays library that its days were computed with"}
-    )
-    used_by = fields.Integer(metadata={"description": "Schedules that observe it, 100,000 at most"})
+    name = fields.String("The name in the path", required=True)
+    dates = fields.List(NamedDateField, "Its own holidays")
+    country = fields.String("The country whose public holidays are closed")
+    subdivision = fields.String("The part of that country")
+    exchange = fields.String("The exchange on whose holidays it is closed")
+    categories = fields.List(fields.String(), "Which of the country's holidays are closed")
+    working_weekends = fields.Boolean("Whether weekend days are open on which the country works")
+    weekend = fields.List(fields.String(), "The days of the week that are closed")
+    version = fields.Integer("How often it was written")
+    holiday_data = fields.String("The release of the holidays library that its days were computed with")
+    used_by = fields.Integer("Schedules that observe it, 100,000 at most")
     remade = fields.Nested(RemadeOutput)
-    reason = fields.String(metadata={"description": "Why it cannot be read, where that is so"})
+    reason = fields.String("Why it cannot be read, where that is so")
     warnings = fields.List(
-        fields.String(),
-        metadata={"description": "From which year on its holidays are not known, where that comes soon"},
+        fields.String(), "From which year on its holidays are not known, where that comes soon"
     )
-    created_at = Instant(metadata={"description": "When it was created"})
-    updated_at = Instant(metadata={"description": "When it was changed last"})
+    created_at = Instant("When it was created")
+    updated_at = Instant("When it was changed last")
 
 
 class CalendarEdited(CalendarOutput):
     result = fields.String(
-        validate=validate.OneOf(["created", "changed", "unchanged"]),
-        metadata={"description": "What the request did"},
+        "What the request did", validate=validate.OneOf(["created", "changed", "unchanged"])
     )
 
 
 class CalendarPage(Listed):
-    calendars = fields.List(
-        fields.Nested(CalendarOutput), required=True, metadata={"description": "The newest first"}
-    )
+    calendars = fields.List(CalendarOutput, "The newest first", required=True)
 
 
 class DaysQuery(InputSchema):
     """Which days: both ends are included."""
 
-    from_ = fields.Date(
-        data_key="from", required=True, metadata={"description": "The first day", "example": "2027-01-01"}
-    )
-    to = fields.Date(required=True, metadata={"description": "The last day", "example": "2027-12-31"})
+    from_ = fields.Date("The first day", data_key="from", required=True, example="2027-01-01")
+    to = fields.Date("The last day", required=True, example="2027-12-31")
 
     @validates_schema
     def check_range(self, data: Loaded, **_: object) -> None:
@@ -199,27 +170,21 @@ class DaysQuery(InputSchema):
 class DayOutput(OutputSchema):
     """A closed day."""
 
-    date = fields.Date(required=True, metadata={"description": "The day"})
-    name = fields.String(
-        required=True, metadata={"description": "What it is called", "example": "Ascension Day"}
-    )
+    date = fields.Date("The day", required=True)
+    name = fields.String("What it is called", required=True, example="Ascension Day")
     kind = fields.String(
+        "Why it is closed; a holiday on a weekend day is a holiday",
         required=True,
         validate=validate.OneOf([kind.value for kind in DayKind]),
-        metadata={"description": "Why it is closed; a holiday on a weekend day is a holiday"},
     )
 
 
 class DaysOutput(OutputSchema):
     """The closed days of a calendar."""
 
-    days = fields.List(
-        fields.Nested(DayOutput), required=True, metadata={"description": "The earliest first"}
-    )
+    days = fields.List(DayOutput, "The earliest first", required=True)
     warnings = fields.List(
-        fields.String(),
-        required=True,
-        metadata={"description": "For which of these years its holidays are not known"},
+        fields.String(), "For which of these years its holidays are not known", required=True
     )
 
 
@@ -252,47 +217,39 @@ def holiday_data_shown(key: str | None) -> str | None:
 
 _MAX_TAG = 64
 _MAX_TOKEN = 200
-_NAME = {"description": "What people call it, such as who reads it", "example": "Operations' calendar"}
-_TAG = {"description": "Only schedules with this tag are shown; absent: all", "example": "nightly"}
+_NAME = {"meaning": "What people call it, such as who reads it", "example": "Operations' calendar"}
+_TAG = {"meaning": "Only schedules with this tag are shown; absent: all", "example": "nightly"}
 
 
 class FeedInput(InputSchema):
-    name = fields.String(
-        required=True, validate=[validate.Length(min=1, max=MAX_NAME), check_visible], metadata=_NAME
-    )
-    tag = fields.String(validate=[validate.Length(min=1, max=_MAX_TAG), check_visible], metadata=_TAG)
+    name = fields.String(required=True, validate=[validate.Length(1, MAX_NAME), check_visible], **_NAME)
+    tag = fields.String(validate=[validate.Length(1, _MAX_TAG), check_visible], **_TAG)
 
 
 class FeedOutput(OmitNone):
     """A feed without its token, which only the answer to its creation shows."""
 
-    id = fields.String(required=True, metadata={"description": "The feed's id"})
-    name = fields.String(metadata=_NAME)
-    tag = fields.String(metadata=_TAG)
-    created_at = Instant(metadata={"description": "When it was created"})
-    reason = fields.String(metadata={"description": "Why its stored document cannot be read"})
+    id = fields.String("The feed's id", required=True)
+    name = fields.String(**_NAME)
+    tag = fields.String(**_TAG)
+    created_at = Instant("When it was created")
+    reason = fields.String("Why its stored document cannot be read")
 
 
 class CreatedFeed(FeedOutput):
-    token = fields.String(
-        required=True,
-        metadata={"description": "Opens this calendar, and nothing else. Shown only in this answer"},
-    )
-    path = fields.String(
-        required=True,
-        metadata={"description": "What to append to the API's host: the URL for a calendar program"},
-    )
+    token = fields.String("Opens this calendar, and nothing else. Shown only in this answer", required=True)
+    path = fields.String("What to append to the API's host: the URL for a calendar program", required=True)
 
 
 class FeedList(OutputSchema):
-    feeds = fields.List(fields.Nested(FeedOutput), required=True, metadata={"description": "Newest first"})
+    feeds = fields.List(FeedOutput, "Newest first", required=True)
 
 
 class CalendarQuery(InputSchema):
-    tag = fields.String(validate=validate.Length(min=1, max=_MAX_TAG), metadata=_TAG)
+    tag = fields.String(validate=validate.Length(1, _MAX_TAG), **_TAG)
     token = fields.String(
-        validate=validate.Length(min=1, max=_MAX_TOKEN),
-        metadata={"description": "A feed's token, instead of an API key. No other path takes one"},
+        "A feed's token, instead of an API key. No other path takes one",
+        validate=validate.Length(1, _MAX_TOKEN),
     )
 
 
@@ -304,72 +261,49 @@ class ZoneCheckQuery(InputSchema):
     """Which schedules to look at."""
 
     limit = fields.Integer(
+        "How many active schedules to look at in this call",
         load_default=100,
         validate=validate.Range(1, MAX_CHECKED),
-        metadata={"description": "How many active schedules to look at in this call"},
     )
-    cursor = Cursor(
-        metadata={"description": "The `next_cursor` of the previous answer: the check continues after it"}
-    )
+    cursor = Cursor("The `next_cursor` of the previous answer: the check continues after it")
 
 
 class MoveOutput(OmitNone):
     """One occurrence that would move."""
 
-    before = Instant(metadata={"description": "As it is planned; absent for one that would be added"})
-    after = Instant(metadata={"description": "As it would be; absent for one that would be dropped"})
-    seconds = fields.Integer(
-        metadata={"description": "How much later it would be; negative: earlier. Absent where one is absent"}
-    )
+    before = Instant("As it is planned; absent for one that would be added")
+    after = Instant("As it would be; absent for one that would be dropped")
+    seconds = fields.Integer("How much later it would be; negative: earlier. Absent where one is absent")
 
 
 class MovedScheduleOutput(OmitNone):
     """A schedule that would move."""
 
-    id = fields.String(required=True, metadata={"description": "The schedule's id"})
-    name = fields.String(required=True, metadata={"description": "Its name"})
-    timezone = fields.String(required=True, metadata={"description": "The zone of its trigger"})
+    id = fields.String("The schedule's id", required=True)
+    name = fields.String("Its name", required=True)
+    timezone = fields.String("The zone of its trigger", required=True)
     zone_data = fields.String(
-        metadata={
-            "description": "The release of the zone data that it was computed with; absent in UTC",
-            "example": "2026a",
-        },
+        "The release of the zone data that it was computed with; absent in UTC", example="2026a"
     )
-    calendar = fields.String(metadata={"description": "The calendar that it observes"})
+    calendar = fields.String("The calendar that it observes")
     holiday_data = fields.String(
-        metadata={
-            "description": "The release of `holidays` that the calendar's days were computed with",
-            "example": "0.109",
-        }
+        "The release of `holidays` that the calendar's days were computed with", example="0.109"
     )
-    moves = fields.List(
-        fields.Nested(MoveOutput),
-        required=True,
-        metadata={"description": "The first of its moves, 5 at most"},
-    )
-    error = fields.String(metadata={"description": "Why it cannot be told; absent where it can"})
+    moves = fields.List(MoveOutput, "The first of its moves, 5 at most", required=True)
+    error = fields.String("Why it cannot be told; absent where it can")
 
 
 class ZoneCheckOutput(OutputSchema):
     """What the installed zone data and holiday data would move."""
 
-    zone_data = fields.String(
-        required=True, metadata={"description": "The release of the installed zone data", "example": "2026b"}
-    )
+    zone_data = fields.String("The release of the installed zone data", required=True, example="2026b")
     holiday_data = fields.String(
-        required=True,
-        metadata={"description": "The release of the installed `holidays` package", "example": "0.110"},
+        "The release of the installed `holidays` package", required=True, example="0.110"
     )
-    checked = fields.Integer(
-        required=True, metadata={"description": "Schedules of this page that were computed with older data"}
-    )
-    moved = fields.List(
-        fields.Nested(MovedScheduleOutput), required=True, metadata={"description": "Those that would move"}
-    )
+    checked = fields.Integer("Schedules of this page that were computed with older data", required=True)
+    moved = fields.List(MovedScheduleOutput, "Those that would move", required=True)
     next_cursor = Cursor(
-        required=True,
-        allow_none=True,
-        metadata={"description": "Give it as `cursor` for the next page; null at the end"},
+        "Give it as `cursor` for the next page; null at the end", required=True, allow_none=True
     )
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import Any
 
-from marshmallow import ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import ValidationError, post_load, validate, validates_schema
 
+from scheduler_app import json_fields as fields
 from scheduler_app.actions.http import check_header
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services
@@ -48,8 +48,8 @@ class AuthInput(InputSchema):
 
     type = fields.String(required=True, validate=validate.OneOf(["none", *(each.value for each in AuthType)]))
     username = fields.String(validate=validate.Length(max=MAX_CREDENTIAL))
-    password = fields.String(validate=validate.Length(min=1, max=MAX_CREDENTIAL))
-    token = fields.String(validate=validate.Length(min=1, max=MAX_CREDENTIAL))
+    password = fields.String(validate=validate.Length(1, MAX_CREDENTIAL))
+    token = fields.String(validate=validate.Length(1, MAX_CREDENTIAL))
 
     @validates_schema
     def check_parts(self, data: Loaded, **_: object) -> None:
@@ -148,22 +148,18 @@ class AnswerOutput(OutputSchema):
     answer = fields.String(required=True, validate=validate.OneOf(["well", "failed"]))
 
 
-def _meaning(meaning: str) -> dict[str, Any]:
-    return {"description": meaning}
-
-
 class FlowOutput(OutputSchema):
     """How a destination with limits is at this moment, of all workers together."""
 
     breaker = fields.String(required=True, validate=validate.OneOf(["closed", "open", "half-open"]))
     failures_in_a_row = fields.Integer(required=True)
     in_flight = fields.Integer(required=True)
-    waiting = fields.Integer(metadata=_meaning("Events that wait, counted up to 100,000"))
-    tokens = fields.Float(metadata=_meaning("How many requests may start at this instant by the rate"))
-    next_probe_at = Instant(metadata=_meaning("When an open breaker lets one request through"))
-    asked_to_wait_until = Instant(metadata=_meaning("Until when the receiver asked not to be called"))
-    line_until = Instant(metadata=_meaning("When the last event in the line has its place"))
-    last_answers = fields.List(fields.Nested(AnswerOutput), required=True)
+    waiting = fields.Integer("Events that wait, counted up to 100,000")
+    tokens = fields.Float("How many requests may start at this instant by the rate")
+    next_probe_at = Instant("When an open breaker lets one request through")
+    asked_to_wait_until = Instant("Until when the receiver asked not to be called")
+    line_until = Instant("When the last event in the line has its place")
+    last_answers = fields.List(AnswerOutput, required=True)
 
 
 _OUTPUTS = {"auth": lambda: fields.Nested(AuthOutput), "breaker": lambda: fields.Nested(BreakerOutput)}
@@ -178,34 +174,27 @@ class DestinationOutput(_StoredDestination):
     """A destination, its secrets masked."""
 
     flow = fields.Nested(
-        FlowOutput,
-        metadata=_meaning(
-            "Only where one destination is asked for; missing without limits, or without Redis"
-        ),
+        FlowOutput, "Only where one destination is asked for; missing without limits, or without Redis"
     )
-    result = fields.String(
-        metadata=_meaning("`created`, `changed` or `unchanged`, in answers to PUT and PATCH")
-    )
-    corrupt = fields.String(metadata=_meaning("Why the stored document cannot be read"))
+    result = fields.String("`created`, `changed` or `unchanged`, in answers to PUT and PATCH")
+    corrupt = fields.String("Why the stored document cannot be read")
 
 
 class DestinationPage(Listed):
-    destinations = fields.List(fields.Nested(DestinationOutput), required=True)
+    destinations = fields.List(DestinationOutput, required=True)
 
 
 class TestOutput(OutputSchema):
     """What one call to a destination came to."""
 
-    event_id = fields.String(required=True, metadata=_meaning("The Idempotency-Key that the receiver saw"))
+    event_id = fields.String("The Idempotency-Key that the receiver saw", required=True)
     method = fields.String(required=True)
-    url = fields.String(required=True, metadata=_meaning(f"With `{MASK}` for the values of the query"))
-    sent = fields.Boolean(required=True, metadata=_meaning("False in a dry run"))
-    outcome = fields.String(metadata=_meaning("`success`, `retry` or `permanent`: its meaning for an event"))
+    url = fields.String(f"With `{MASK}` for the values of the query", required=True)
+    sent = fields.Boolean("False in a dry run", required=True)
+    outcome = fields.String("`success`, `retry` or `permanent`: its meaning for an event")
     status_code = fields.Integer(allow_none=True)
     error = fields.String(allow_none=True)
-    snippet = fields.String(
-        metadata=_meaning("The beginning of the answer; secrets of the request are masked")
-    )
+    snippet = fields.String("The beginning of the answer; secrets of the request are masked")
     duration_ms = fields.Float()
 
 

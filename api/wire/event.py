@@ -3,8 +3,9 @@
 from datetime import datetime
 from typing import Any, ClassVar
 
-from marshmallow import ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import ValidationError, post_load, validate, validates_schema
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.services import tenant
 from scheduler_app.api.wire.field_types import Cursor, Instant, LocalOrInstant, ScheduleId, StatusCodes
@@ -24,104 +25,79 @@ from scheduler_app.store.events.lists import EventListFilter
 class StatusLine(OutputSchema):
     """A line of an event's history."""
 
-    time = Instant(metadata={"description": "When the event entered the state"})
-    status = fields.String(
-        validate=validate.OneOf([state.value for state in State]), metadata={"description": "The state"}
-    )
-    message = fields.String(metadata={"description": "Why, in words"})
+    time = Instant("When the event entered the state")
+    status = fields.String("The state", validate=validate.OneOf([state.value for state in State]))
+    message = fields.String("Why, in words")
 
 
 class AttemptLine(OutputSchema):
     """One execution of the event's request."""
 
-    number = fields.Integer(metadata={"description": "Counts the attempts, from 1"})
-    started_at = Instant(metadata={"description": "When the request started"})
-    duration_ms = fields.Float(metadata={"description": "How long it lasted, in milliseconds"})
-    lag_ms = fields.Float(
-        metadata={"description": "How late it started after the event was due, in milliseconds"}
-    )
-    status_code = fields.Integer(
-        allow_none=True, metadata={"description": "The status of the answer; null without an answer"}
-    )
-    error = fields.String(allow_none=True, metadata={"description": "Why it failed; null where it succeeded"})
-    snippet = fields.String(metadata={"description": "The beginning of the answer's body"})
-    output = fields.String(
-        metadata={"description": "What a command has printed: up to 64 KiB of its beginning and of its end"}
-    )
-    worker = fields.String(metadata={"description": "The worker that made it"})
-    late = fields.Boolean(
-        metadata={"description": "True where it ended after its lease, so that it changed no state"}
-    )
+    number = fields.Integer("Counts the attempts, from 1")
+    started_at = Instant("When the request started")
+    duration_ms = fields.Float("How long it lasted, in milliseconds")
+    lag_ms = fields.Float("How late it started after the event was due, in milliseconds")
+    status_code = fields.Integer("The status of the answer; null without an answer", allow_none=True)
+    error = fields.String("Why it failed; null where it succeeded", allow_none=True)
+    snippet = fields.String("The beginning of the answer's body")
+    output = fields.String("What a command has printed: up to 64 KiB of its beginning and of its end")
+    worker = fields.String("The worker that made it")
+    late = fields.Boolean("True where it ended after its lease, so that it changed no state")
 
 
 class MissedOutput(OutputSchema):
     """Occurrences that were too late when a beat came to them, and that one record tells of."""
 
-    first = Instant(required=True, metadata={"description": "The first of them"})
-    last = Instant(required=True, metadata={"description": "The last of them"})
-    count = fields.Integer(required=True, metadata={"description": "How many there are"})
+    first = Instant("The first of them", required=True)
+    last = Instant("The last of them", required=True)
+    count = fields.Integer("How many there are", required=True)
 
 
 class EventOutput(OutputSchema):
     """An event with its history."""
 
     id = fields.String(
+        "The event's id, which its callbacks carry as Idempotency-Key",
         data_key="_id",
         attribute="_id",
         required=True,
-        metadata={"description": "The event's id, which its callbacks carry as Idempotency-Key"},
     )
-    schedule_id = fields.String(
-        metadata={"description": "The schedule it belongs to; absent for a message, which has none"}
-    )
-    run_time = Instant(required=True, metadata={"description": "The occurrence that it stands for"})
+    schedule_id = fields.String("The schedule it belongs to; absent for a message, which has none")
+    run_time = Instant("The occurrence that it stands for", required=True)
     kind = fields.String(
+        "`scheduled`; `manual` for one that a person or program triggered;"
+        " `backfill` for a past occurrence that was asked for; `message`",
         required=True,
-        metadata={
-            "description": "`scheduled`; `manual` for one that a person or program triggered;"
-            " `backfill` for a past occurrence that was asked for; `message`"
-        },
     )
-    state = fields.String(
-        validate=validate.OneOf([state.value for state in State]),
-        metadata={"description": "The state it is in"},
-    )
-    due_at = Instant(metadata={"description": "When the next attempt is due; finished events have none"})
-    revision = fields.Integer(metadata={"description": "The revision of the schedule that planned it"})
-    attempt = fields.Integer(metadata={"description": "Attempts made so far"})
-    status = fields.List(
-        fields.Nested(StatusLine), metadata={"description": "Its history, the oldest line first"}
-    )
-    attempts = fields.List(
-        fields.Nested(AttemptLine), metadata={"description": "Its attempts, the oldest first"}
-    )
-    created_at = Instant(metadata={"description": "When it was planned"})
-    archived_at = Instant(metadata={"description": "When it was finished"})
+    state = fields.String("The state it is in", validate=validate.OneOf([state.value for state in State]))
+    due_at = Instant("When the next attempt is due; finished events have none")
+    revision = fields.Integer("The revision of the schedule that planned it")
+    attempt = fields.Integer("Attempts made so far")
+    status = fields.List(StatusLine, "Its history, the oldest line first")
+    attempts = fields.List(AttemptLine, "Its attempts, the oldest first")
+    created_at = Instant("When it was planned")
+    archived_at = Instant("When it was finished")
     missed = fields.Nested(
         MissedOutput,
-        metadata={
-            "description": "Only in a record of missed occurrences, which stands for all of them; its"
-            " `run_time` is the last one's"
-        },
+        "Only in a record of missed occurrences, which stands for all of them; its"
+        " `run_time` is the last one's",
     )
     corrupt = fields.Dict(
+        "The corrupt fields of its stored document, each with the reason; absent if none",
         keys=fields.String(),
         values=fields.String(),
-        metadata={
-            "description": "The corrupt fields of its stored document, each with the reason; absent if none"
-        },
     )
 
 
 class EventPage(Listed):
-    events = fields.List(fields.Nested(EventOutput), required=True)
+    events = fields.List(EventOutput, required=True)
 
 
 class Triggered(OutputSchema):
     """The event that a trigger by hand made."""
 
-    event_id = fields.String(required=True, metadata={"description": "The new event's id"})
-    message = fields.String(required=True, metadata={"description": "The result in words"})
+    event_id = fields.String("The new event's id", required=True)
+    message = fields.String("The result in words", required=True)
 
 
 #: Dead letters a second, in a redrive with a rate.
@@ -134,9 +110,9 @@ _ALL_STATES = ", ".join(state.value for state in State)
 class States(fields.String):
     """One state, or several separated by commas."""
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self) -> None:
         about = {"pattern": f"^({_STATE})(, ?({_STATE}))*$", "maxLength": 200}
-        super().__init__(metadata=about | kwargs.pop("metadata", {}), **kwargs)
+        super().__init__("The state they are in, or several separated by commas", metadata=about)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         text: str = super()._deserialize(value, attr, data, **kwargs)
@@ -152,7 +128,7 @@ class States(fields.String):
 _STATUS_PATTERN = r"[1-5](xx|[0-9]{2}(-[1-5][0-9]{2})?)"
 
 
-class StatusChoice(fields.Field[Any]):
+class StatusChoice(fields.DescribedField):
     """Statuses of the last attempt: a number, text such as "503,5xx", or a list of these."""
 
     def __init__(self, *, in_query: bool, **kwargs: Any) -> None:
@@ -160,8 +136,8 @@ class StatusChoice(fields.Field[Any]):
         number = {"type": "integer", "minimum": 100, "maximum": 599}
         several = {"type": "array", "minItems": 1, "maxItems": 50, "items": {"anyOf": [number, text]}}
         about: dict[str, Any] = text if in_query else {"anyOf": [number, text, several]}
-        described = {"description": 'Statuses that the last attempt was answered by, such as 503, "5xx,429"'}
-        super().__init__(metadata=about | described, **kwargs)
+        meaning = 'Statuses that the last attempt was answered by, such as 503, "5xx,429"'
+        super().__init__(meaning, metadata=about, **kwargs)
         self._codes = StatusCodes()
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
@@ -175,37 +151,25 @@ class StatusChoice(fields.Field[Any]):
 class _EventChoice(InputSchema):
     """A filter of events: they must match every field given."""
 
-    schedule_id = ScheduleId(metadata={"description": "The schedule they belong to"})
+    schedule_id = ScheduleId("The schedule they belong to")
     origin = fields.String(
-        validate=validate.Length(min=1, max=2048),
-        metadata={
-            "description": "Scheme, host and port of the URL that the schedule had when the event was made;"
-            " a whole URL is accepted",
-            "example": "https://example.com",
-        },
+        "Scheme, host and port of the URL that the schedule had when the event was made;"
+        " a whole URL is accepted",
+        validate=validate.Length(1, 2048),
+        example="https://example.com",
     )
     error = fields.String(
-        validate=validate.Length(min=1, max=200),
-        metadata={
-            "description": "Part of the last attempt's error or of the history's last line; case is ignored",
-            "example": "timed out",
-        },
+        "Part of the last attempt's error or of the history's last line; case is ignored",
+        validate=validate.Length(1, 200),
+        example="timed out",
     )
-    tag = fields.String(
-        validate=validate.Length(min=1, max=64), metadata={"description": "A tag of their schedule"}
-    )
-    since = LocalOrInstant(
-        dates=True, data_key="from", metadata={"description": "Run times from this instant on"}
-    )
-    until = LocalOrInstant(
-        dates=True, data_key="to", metadata={"description": "Run times before this instant"}
-    )
+    tag = fields.String("A tag of their schedule", validate=validate.Length(1, 64))
+    since = LocalOrInstant("Run times from this instant on", dates=True, data_key="from")
+    until = LocalOrInstant("Run times before this instant", dates=True, data_key="to")
     timezone = fields.String(
-        validate=validate.Length(min=1, max=64),
-        metadata={
-            "description": "The IANA zone of `from` and `to` where they have no offset",
-            "example": "Europe/Zurich",
-        },
+        "The IANA zone of `from` and `to` where they have no offset",
+        validate=validate.Length(1, 64),
+        example="Europe/Zurich",
     )
 
     @validates_schema
@@ -264,7 +228,7 @@ def receiver_shown(key: str) -> str:
 class EventFilter(_EventChoice, Paging):
     """The parameters of the list of events."""
 
-    state = States(metadata={"description": "The state they are in, or several separated by commas"})
+    state = States()
     status_code = StatusChoice(in_query=True)
 
 
@@ -272,10 +236,8 @@ class HistoryFilter(Paging):
     """A schedule's finished events."""
 
     include = fields.String(
+        "`cancelled` also lists the events that were cancelled before they were due",
         validate=validate.OneOf(["cancelled"]),
-        metadata={
-            "description": "`cancelled` also lists the events that were cancelled before they were due"
-        },
     )
 
 
@@ -291,20 +253,18 @@ class RedriveInput(_EventChoice, PageSelection):
 
     status_code = StatusChoice(in_query=False)
     limit = fields.Integer(
+        "How many at most in this call",
         strict=True,
         load_default=MAX_LIMIT,
         validate=validate.Range(1, MAX_LIMIT),
-        metadata={"description": "How many at most in this call"},
     )
     rate = fields.Float(
+        "How many a second to send; without it all are sent at once",
         validate=validate.Range(MIN_REDRIVE_RATE, MAX_REDRIVE_RATE),
-        metadata={"description": "How many a second to send; without it all are sent at once"},
     )
     start_at = Instant(
-        metadata={
-            "description": "With `rate`: when the first of this call is due; give the `last_due_at` of the"
-            " call before, so that all calls together keep the rate. Default: now"
-        }
+        "With `rate`: when the first of this call is due; give the `last_due_at` of the"
+        " call before, so that all calls together keep the rate. Default: now"
     )
 
     @validates_schema
@@ -314,28 +274,19 @@ class RedriveInput(_EventChoice, PageSelection):
 
 
 class RedriveOutput(OutputSchema):
-    redriven = fields.Integer(required=True, metadata={"description": "How many events will be sent again"})
-    skipped = fields.List(
-        fields.Nested(Skipped),
-        required=True,
-        metadata={"description": "The first 100 events that stay dead letters"},
-    )
-    skipped_omitted = fields.Integer(metadata={"description": "How many more there are; absent if none"})
-    more = fields.Boolean(
-        required=True, metadata={"description": "Whether there may be more: then call again with `cursor`"}
-    )
-    next_cursor = Cursor(
-        allow_none=True, metadata={"description": "Give it as `cursor` in the next call; null at the end"}
-    )
-    last_due_at = Instant(
-        metadata={"description": "Where a `rate` was given: when the last event of this call is due"}
-    )
+    redriven = fields.Integer("How many events will be sent again", required=True)
+    skipped = fields.List(Skipped, "The first 100 events that stay dead letters", required=True)
+    skipped_omitted = fields.Integer("How many more there are; absent if none")
+    more = fields.Boolean("Whether there may be more: then call again with `cursor`", required=True)
+    next_cursor = Cursor("Give it as `cursor` in the next call; null at the end", allow_none=True)
+    last_due_at = Instant("Where a `rate` was given: when the last event of this call is due")
 
 
 class FailureInput(InputSchema):
     body_optional = True
     reason = fields.String(
+        "Why, in words, for the event's history",
         load_default="",
         validate=validate.Length(max=MAX_REASON),
-        metadata={"description": "Why, in words, for the event's history", "example": "the disk is full"},
+        example="the disk is full",
     )

@@ -10,12 +10,14 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from flask import Flask
-from marshmallow import ValidationError, fields, validate
+from marshmallow import ValidationError, validate
+from marshmallow.fields import AwareDateTime
 from werkzeug.routing import BaseConverter, Map
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.services import tenant
 from scheduler_app.domain.ids import (
     MAX_MESSAGE_ID,
@@ -112,7 +114,7 @@ def register_converters(app: Flask) -> None:
 CALENDAR_NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}\Z")
 CALENDAR_NAME_ERROR = "must be 1 to 64 letters, digits, dots, underscores and hyphens"
 ID = re.compile(r"[a-zA-Z0-9-]{1,64}\Z")
-_MESSAGE_ID = re.compile(rf"[a-zA-Z0-9_-]{{1,{MAX_MESSAGE_ID}}}\Z")
+_END = r"\Z"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
 _PLUS_READ_AS_BLANK = re.compile(r"[0-9-]+[Tt ][0-9:.,]+ [0-9]{2}:?[0-9]{2}")
@@ -124,11 +126,11 @@ def check_visible(text: str) -> None:
         raise ValidationError(f"must not contain control characters or bidirectional marks, such as {found}")
 
 
-class Instant(fields.AwareDateTime):
+class Instant(fields.DescribedField, AwareDateTime):
     """An instant: read as RFC 3339 with an offset, written in UTC; digits beyond milliseconds are dropped."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(format="iso", **kwargs)
+    def __init__(self, meaning: str = "", **options: Any) -> None:
+        super().__init__(meaning, format="iso", **options)
         self.error_messages["invalid_awareness"] = "needs an offset, as in 2025-01-05T12:00:00Z"
         self.error_messages["invalid"] = "must be an instant, as in 2025-01-05T12:00:00Z"
         self.error_messages["blank"] = (
@@ -152,6 +154,23 @@ class Instant(fields.AwareDateTime):
         return whole_milliseconds(moment)
 
 
+class PatternedText(fields.String):
+    """Text of a pattern, which ends with the text."""
+
+    PATTERN: ClassVar[re.Pattern[str]]
+    ERROR: ClassVar[str] = "must be 1 to 64 letters, digits and hyphens"
+
+    def __init__(self, meaning: str = "", **options: Any) -> None:
+        # As JSON Schema writes it, where `$` is the very end of the text.
+        pattern = f"^{self.PATTERN.pattern.removesuffix(_END)}$"
+        super().__init__(
+            meaning,
+            validate=validate.Regexp(self.PATTERN, error=self.ERROR),
+            metadata={"pattern": pattern} | options.pop("metadata", {}),
+            **options,
+        )
+
+
 class _NameOfAnId(fields.String):
     """A name in JSON, which is a whole id of the request's tenant inside."""
 
@@ -160,67 +179,44 @@ class _NameOfAnId(fields.String):
         return whole_id(tenant(), name) if isinstance(name, str) else name
 
 
-class ScheduleId(_NameOfAnId):
+class ScheduleId(_NameOfAnId, PatternedText):
     """The id of a schedule."""
 
-    def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        super().__init__(
-            validate=validate.Regexp(ID, error="must be 1 to 64 letters, digits and hyphens"),
-            # As JSON Schema writes it, where `$` is the very end of the text.
-            metadata={"pattern": "^[a-zA-Z0-9-]{1,64}$"} | (metadata or {}),
-            **kwargs,
-        )
+    PATTERN = ID
 
 
-class DestinationName(fields.String):
+class DestinationName(PatternedText):
     """The name of a destination, where the resource that names it says whose it is."""
 
-    def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        super().__init__(
-            validate=validate.Regexp(ID, error="must be 1 to 64 letters, digits and hyphens"),
-            metadata={"pattern": "^[a-zA-Z0-9-]{1,64}$", "example": "billing"} | (metadata or {}),
-            **kwargs,
-        )
+    PATTERN = ID
+
+    def __init__(self, meaning: str = "", **options: Any) -> None:
+        super().__init__(meaning, **{"example": "billing"} | options)
 
 
 class DestinationId(_NameOfAnId, DestinationName):
     """The id of a destination that a filter names."""
 
 
-class CalendarName(fields.String):
+class CalendarName(PatternedText):
     """The name of a calendar."""
 
-    def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        super().__init__(
-            validate=validate.Regexp(CALENDAR_NAME, error=CALENDAR_NAME_ERROR),
-            metadata={"pattern": "^[a-zA-Z0-9._-]{1,64}$"} | (metadata or {}),
-            **kwargs,
-        )
+    PATTERN = CALENDAR_NAME
+    ERROR = CALENDAR_NAME_ERROR
 
 
-class QueueName(fields.String):
+class QueueName(PatternedText):
     """The name of a queue."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            validate=validate.Regexp(
-                QUEUE_NAME, error=f"must be 1 to {MAX_QUEUE} letters, digits and hyphens"
-            ),
-            metadata={"pattern": f"^[a-zA-Z0-9-]{{1,{MAX_QUEUE}}}$"},
-        )
+    PATTERN = QUEUE_NAME
+    ERROR = f"must be 1 to {MAX_QUEUE} letters, digits and hyphens"
 
 
-class MessageId(fields.String):
+class MessageId(PatternedText):
     """The id of a message."""
 
-    def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        super().__init__(
-            validate=validate.Regexp(
-                _MESSAGE_ID, error="must be 1 to 128 letters, digits, hyphens and underscores"
-            ),
-            metadata={"pattern": "^[a-zA-Z0-9_-]{1,128}$"} | (metadata or {}),
-            **kwargs,
-        )
+    PATTERN = re.compile(rf"[a-zA-Z0-9_-]{{1,{MAX_MESSAGE_ID}}}\Z")
+    ERROR = f"must be 1 to {MAX_MESSAGE_ID} letters, digits, hyphens and underscores"
 
 
 _PATH = re.compile(r"(/[^\s?#\\\x00-\x20\x7f-\x9f]*)?(\?[^\s#\x00-\x20\x7f-\x9f]*)?")
@@ -245,13 +241,10 @@ class LocalOrInstant(Instant):
     _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII)
     _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
-    def __init__(self, *, dates: bool = False, **kwargs: Any) -> None:
+    def __init__(self, meaning: str = "", *, dates: bool = False, **options: Any) -> None:
         """`dates`: whether a date alone is taken, as its midnight."""
-        super().__init__(**kwargs)
+        super().__init__(meaning, **options)
         self._dates = dates
-
-    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> str | None:
-        return None if value is None else shown_time(value)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if isinstance(value, str) and (
@@ -264,7 +257,7 @@ class LocalOrInstant(Instant):
         return super()._deserialize(value, attr, data, **kwargs)
 
 
-class BoundedList(fields.List[Any]):
+class BoundedList(fields.List):
     """A list whose length is checked before its items, so that a refused list costs little however long."""
 
     def check_length(self, value: object) -> None:
@@ -280,8 +273,8 @@ class BoundedList(fields.List[Any]):
 class Headers(fields.Dict):
     """Header names and values, in the order given."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(keys=fields.String(), values=fields.String(), **kwargs)
+    def __init__(self, meaning: str = "", **options: Any) -> None:
+        super().__init__(meaning, keys=fields.String(), values=fields.String(), **options)
 
     def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> Any:
         return dict(value)
@@ -314,8 +307,8 @@ _STATUS = {
 class StatusCodes(BoundedList):
     """HTTP statuses: numbers, "5xx" or "500-504"."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(fields.Raw(metadata=_STATUS), **kwargs)
+    def __init__(self, meaning: str = "", **options: Any) -> None:
+        super().__init__(fields.Raw(metadata=_STATUS), meaning, **options)
 
     def check_length(self, value: object) -> None:
         super().check_length(value)
@@ -341,8 +334,8 @@ class Cursor(fields.String):
     #: The id, and in a list by name the name in a second line.
     _INSIDE = re.compile(r"(-?\d{1,15})\.([\x20-\x7e]{1,200})(?:\n(.{1,1000}))?\Z", re.DOTALL | re.ASCII)
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(self, meaning: str = "", **options: Any) -> None:
+        super().__init__(meaning, **options)
         self.error_messages["unknown"] = "is no next_cursor of this API; start again without it"
 
     def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> Any:

@@ -5,8 +5,9 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Final
 
-from marshmallow import ValidationError, fields, validate, validates_schema
+from marshmallow import ValidationError, validate, validates_schema
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.field_types import Instant
 from scheduler_app.api.wire.input_schema import InputSchema
@@ -31,14 +32,12 @@ _WIDTHS: Final = (1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 7_200, 21_600, 86_40
 class ForecastQuery(InputSchema):
     """Which stretch of time to look at, and in which parts."""
 
-    start = Instant(data_key="from", metadata={"description": "Where it begins; default: now"})
-    end = Instant(data_key="to", metadata={"description": "Where it ends; default: a day after `from`"})
+    start = Instant("Where it begins; default: now", data_key="from")
+    end = Instant("Where it ends; default: a day after `from`", data_key="to")
     bucket = fields.Integer(
+        f"The length of its parts in seconds, of which there may be {MAX_BUCKETS};"
+        f" default: at most {DEFAULT_BUCKETS} parts",
         validate=validate.Range(1, round(MAX_AHEAD.total_seconds())),
-        metadata={
-            "description": f"The length of its parts in seconds, of which there may be {MAX_BUCKETS};"
-            f" default: at most {DEFAULT_BUCKETS} parts"
-        },
     )
 
     @validates_schema
@@ -50,81 +49,61 @@ class ForecastQuery(InputSchema):
 class ForecastBucket(OutputSchema):
     """One part of the time."""
 
-    start = Instant(required=True, data_key="from", metadata={"description": "Where it begins"})
-    count = fields.Integer(required=True, metadata={"description": "Callbacks that fall due in it"})
+    start = Instant("Where it begins", required=True, data_key="from")
+    count = fields.Integer("Callbacks that fall due in it", required=True)
 
 
 class ForecastReceiver(OmitNone):
     """What falls due for one receiver."""
 
-    destination = fields.String(metadata={"description": "The destination's name"})
-    origin = fields.String(metadata={"description": "The origin, where no destination is named"})
-    count = fields.Integer(required=True, metadata={"description": "Callbacks in all of the time"})
-    counts = fields.List(
-        fields.Integer(), required=True, metadata={"description": "Callbacks in each part, in their order"}
-    )
+    destination = fields.String("The destination's name")
+    origin = fields.String("The origin, where no destination is named")
+    count = fields.Integer("Callbacks in all of the time", required=True)
+    counts = fields.List(fields.Integer(), "Callbacks in each part, in their order", required=True)
 
 
 class ForecastSources(OutputSchema):
     """Where the callbacks are known from."""
 
-    rules = fields.Integer(
-        required=True, metadata={"description": "From rules of schedules, of which there are no events yet"}
-    )
-    events = fields.Integer(
-        required=True, metadata={"description": "Events that wait: occurrences, retries, calls by hand"}
-    )
-    messages = fields.Integer(required=True, metadata={"description": "Messages that wait"})
+    rules = fields.Integer("From rules of schedules, of which there are no events yet", required=True)
+    events = fields.Integer("Events that wait: occurrences, retries, calls by hand", required=True)
+    messages = fields.Integer("Messages that wait", required=True)
 
 
 class ForecastBlackouts(OutputSchema):
     """What blackouts make of the callbacks."""
 
-    skipped = fields.Integer(
-        required=True, metadata={"description": "Occurrences that blackouts skip: they are not counted"}
-    )
+    skipped = fields.Integer("Occurrences that blackouts skip: they are not counted", required=True)
     postponed = fields.Integer(
-        required=True,
-        metadata={"description": "Callbacks that fall due in a blackout: they are counted where it ends"},
+        "Callbacks that fall due in a blackout: they are counted where it ends", required=True
     )
 
 
 class ForecastOutput(OutputSchema):
     """What falls due when."""
 
-    start = Instant(required=True, data_key="from", metadata={"description": "Where the time begins"})
-    end = Instant(required=True, data_key="to", metadata={"description": "Where it ends"})
-    bucket_seconds = fields.Integer(required=True, metadata={"description": "The length of its parts"})
-    count = fields.Integer(required=True, metadata={"description": "Callbacks that fall due in all of it"})
+    start = Instant("Where the time begins", required=True, data_key="from")
+    end = Instant("Where it ends", required=True, data_key="to")
+    bucket_seconds = fields.Integer("The length of its parts", required=True)
+    count = fields.Integer("Callbacks that fall due in all of it", required=True)
     busiest = fields.Nested(
         ForecastBucket,
+        "The part with the most callbacks; null where there are none",
         required=True,
         allow_none=True,
-        metadata={"description": "The part with the most callbacks; null where there are none"},
     )
-    buckets = fields.List(
-        fields.Nested(ForecastBucket), required=True, metadata={"description": "Its parts in their order"}
-    )
+    buckets = fields.List(ForecastBucket, "Its parts in their order", required=True)
     receivers = fields.List(
-        fields.Nested(ForecastReceiver),
-        required=True,
-        metadata={"description": f"The {MAX_RECEIVERS} receivers with the most callbacks"},
+        ForecastReceiver, f"The {MAX_RECEIVERS} receivers with the most callbacks", required=True
     )
-    receivers_omitted = fields.Integer(
-        required=True, metadata={"description": "How many other receivers there are"}
-    )
+    receivers_omitted = fields.Integer("How many other receivers there are", required=True)
     sources = fields.Nested(ForecastSources, required=True)
     blackouts = fields.Nested(ForecastBlackouts, required=True)
     overdue = fields.Integer(
-        required=True,
-        metadata={"description": "Callbacks that were due before and still wait, counted up to 100,000"},
+        "Callbacks that were due before and still wait, counted up to 100,000", required=True
     )
-    sampled = fields.Boolean(
-        required=True, metadata={"description": "Whether the counts are estimates; `notes` says why"}
-    )
-    notes = fields.List(
-        fields.String(), required=True, metadata={"description": "What was estimated or left out"}
-    )
+    sampled = fields.Boolean("Whether the counts are estimates; `notes` says why", required=True)
+    notes = fields.List(fields.String(), "What was estimated or left out", required=True)
 
 
 def buckets_of(query: Loaded, now: datetime) -> Buckets:

@@ -6,8 +6,10 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any, NamedTuple
 
-from marshmallow import RAISE, Schema, ValidationError, fields, missing
+from marshmallow import RAISE, Schema, ValidationError, missing
+from marshmallow.fields import Field
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.problems import MAX_ERRORS, Omitted
 from scheduler_app.domain.resources.schedule import SCHEDULE
 
@@ -22,7 +24,7 @@ _PLAIN = {
 }
 
 
-def speak_plainly(field: fields.Field[Any]) -> None:
+def speak_plainly(field: Field[Any]) -> None:
     """Replaces the messages of a field, and of the items of a list or an object."""
     for key, said in field.error_messages.items():
         if isinstance(said, str):
@@ -165,11 +167,9 @@ class WriteQuery(InputSchema):
     """The query parameters of every route that writes."""
 
     dry_run = fields.Boolean(
+        "Change nothing, and answer what would be done, with `dry_run: true`. Ids that"
+        " would be generated are examples, and secrets are masks",
         truthy={"true"},
         falsy={"false"},
         load_default=False,
-        metadata={
-            "description": "Change nothing, and answer what would be done, with `dry_run: true`. Ids that"
-            " would be generated are examples, and secrets are masks"
-        },
     )

@@ -2,8 +2,9 @@
 
 from typing import ClassVar
 
-from marshmallow import ValidationError, fields, validate, validates_schema
+from marshmallow import ValidationError, validate, validates_schema
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.input_schema import InputSchema, WriteQuery
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
@@ -48,7 +49,7 @@ class KillSwitchQuery(WriteQuery):
     class Meta(WriteQuery.Meta):
         include = new_fields(TARGETS[1:])
 
-    all = fields.Boolean(truthy={"true"}, falsy={"false"}, metadata={"description": TARGETS[0].meaning})
+    all = fields.Boolean(TARGETS[0].meaning, truthy={"true"}, falsy={"false"})
 
     @validates_schema
     def check_one(self, data: Loaded, **_: object) -> None:
@@ -65,40 +66,29 @@ class KillSwitchOutput(OmitNone):
 class Stop(OutputSchema):
     """What a kill switch stops."""
 
-    schedules = fields.Integer(required=True, metadata={"description": "Active schedules that it stops"})
-    at_least = fields.Boolean(
-        required=True, metadata={"description": "Whether there may be more: 10,000 are looked at"}
-    )
-    events = fields.Integer(required=True, metadata={"description": "Events that wait, and that it stops"})
+    schedules = fields.Integer("Active schedules that it stops", required=True)
+    at_least = fields.Boolean("Whether there may be more: 10,000 are looked at", required=True)
+    events = fields.Integer("Events that wait, and that it stops", required=True)
     events_at_least = fields.Boolean(
-        required=True,
-        metadata={
-            "description": "Whether there may be more: 10,000 are counted, of 1,000 schedules of a tag"
-        },
+        "Whether there may be more: 10,000 are counted, of 1,000 schedules of a tag", required=True
     )
 
 
 class KillSwitchTurnedOn(KillSwitchOutput):
     result = fields.String(
-        required=True,
-        validate=validate.OneOf(["on", "was on"]),
-        metadata={"description": "Whether this request turned it on"},
+        "Whether this request turned it on", required=True, validate=validate.OneOf(["on", "was on"])
     )
     stopped = fields.Nested(Stop, required=True)
-    warning = fields.String(
-        metadata={"description": "Why it stops nothing now, and the name that comes nearest to the given one"}
-    )
+    warning = fields.String("Why it stops nothing now, and the name that comes nearest to the given one")
 
 
 class KillSwitchTurnedOff(OutputSchema):
     message = fields.String(required=True)
-    held = fields.Integer(
-        required=True, metadata={"description": "Events that it held, now due again; 10,000 at most"}
-    )
+    held = fields.Integer("Events that it held, now due again; 10,000 at most", required=True)
 
 
 class KillSwitchList(OutputSchema):
-    kill_switches = fields.List(fields.Nested(KillSwitchOutput), required=True)
+    kill_switches = fields.List(KillSwitchOutput, required=True)
 
 
 def _target_shown(target: Target) -> View:

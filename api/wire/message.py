@@ -186,7 +186,7 @@ class MessageFilter(Paging):
     destination = DestinationId(metadata={"description": "The destination that they name"})
     since = Instant(data_key="after", metadata={"description": "Those scheduled for this instant or later"})
     until = Instant(data_key="before", metadata={"description": "Those scheduled for before this instant"})
-    state = States(metadata={"description": "The state they are in, or several separated by commas"})
+    state = States()
 
 
 _OWN_OUTPUT = output_fields(OWN)

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from marshmallow import INCLUDE, Schema, fields, post_dump
+from marshmallow import INCLUDE, Schema, post_dump
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import View
 from scheduler_app.api.problems import MAX_ERRORS
 
@@ -37,66 +38,48 @@ class OmitNone(OutputSchema):
 class MessageSchema(OutputSchema):
     """An answer that only says that it is done."""
 
-    message = fields.String(required=True, metadata={"description": "The result in words"})
+    message = fields.String("The result in words", required=True)
 
 
 class FieldProblem(OutputSchema):
     """One field that is wrong."""
 
     pointer = fields.String(
-        required=True,
-        metadata={
-            "description": "The field: a JSON pointer, or the parameter's name after a slash",
-            "example": "/rrule",
-        },
+        "The field: a JSON pointer, or the parameter's name after a slash", required=True, example="/rrule"
     )
-    detail = fields.String(required=True, metadata={"description": "What is wrong with it, and the remedy"})
+    detail = fields.String("What is wrong with it, and the remedy", required=True)
 
 
 class ReadingOccurrence(OmitNone):
     """An occurrence of a reading."""
 
-    run_time = fields.String(required=True, metadata={"description": "In UTC"})
-    local = fields.String(required=True, metadata={"description": "With the offset of the timezone"})
-    dst = fields.String(metadata={"description": "What a clock change does to it; absent otherwise"})
-    rolled_from = fields.String(
-        metadata={"description": "The local time from which the calendar moved it; absent otherwise"}
-    )
+    run_time = fields.String("In UTC", required=True)
+    local = fields.String("With the offset of the timezone", required=True)
+    dst = fields.String("What a clock change does to it; absent otherwise")
+    rolled_from = fields.String("The local time from which the calendar moved it; absent otherwise")
 
 
 class Reading(OmitNone):
     """One way to read a trigger that can be read in several ways."""
 
-    recurrence = fields.String(metadata={"description": "Give it as `rrule` to choose this reading"})
-    run_at = fields.String(metadata={"description": "Give it as `run_at` to choose this reading"})
-    description = fields.String(required=True, metadata={"description": "The reading in words"})
-    occurrences = fields.List(
-        fields.Nested(ReadingOccurrence), required=True, metadata={"description": "The first three"}
-    )
+    recurrence = fields.String("Give it as `rrule` to choose this reading")
+    run_at = fields.String("Give it as `run_at` to choose this reading")
+    description = fields.String("The reading in words", required=True)
+    occurrences = fields.List(ReadingOccurrence, "The first three", required=True)
 
 
 class Problem(OutputSchema):
     """An error (RFC 9457)."""
 
-    type = fields.String(required=True, metadata={"example": "about:blank"})
-    title = fields.String(required=True, metadata={"example": "Unprocessable Entity"})
-    status = fields.Integer(required=True, metadata={"example": 422})
-    detail = fields.String(required=True, metadata={"description": "What is wrong, and the remedy"})
+    type = fields.String(required=True, example="about:blank")
+    title = fields.String(required=True, example="Unprocessable Entity")
+    status = fields.Integer(required=True, example=422)
+    detail = fields.String("What is wrong, and the remedy", required=True)
     errors = fields.List(
-        fields.Nested(FieldProblem),
-        metadata={
-            "description": f"The fields that are wrong, if any: the first {MAX_ERRORS} of them, and in the"
-            " answer to a bulk 1,000 of all its items together"
-        },
+        FieldProblem,
+        f"The fields that are wrong, if any: the first {MAX_ERRORS} of them, and in the"
+        " answer to a bulk 1,000 of all its items together",
     )
-    errors_omitted = fields.Integer(
-        metadata={"description": "How many more fields are wrong; absent if none"}
-    )
-    not_understood = fields.List(
-        fields.String(),
-        metadata={"description": "The words of a trigger that were not understood"},
-    )
-    readings = fields.List(
-        fields.Nested(Reading),
-        metadata={"description": "What an ambiguous trigger may mean, to choose from"},
-    )
+    errors_omitted = fields.Integer("How many more fields are wrong; absent if none")
+    not_understood = fields.List(fields.String(), "The words of a trigger that were not understood")
+    readings = fields.List(Reading, "What an ambiguous trigger may mean, to choose from")

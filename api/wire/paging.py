@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from marshmallow import ValidationError, fields, validate, validates_schema
+from marshmallow import ValidationError, validate, validates_schema
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.field_types import Cursor
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OutputSchema
-from scheduler_app.json_boolean import JsonBoolean
 from scheduler_app.store.paging import Page, PageRequest
 
 MAX_LIMIT = 500
@@ -21,24 +21,14 @@ MAX_WALKED = 100_000
 class Paging(InputSchema):
     """Which page of a list."""
 
-    limit = fields.Integer(
-        load_default=10,
-        validate=validate.Range(1, MAX_LIMIT),
-        metadata={"description": "How many at most"},
-    )
+    limit = fields.Integer("How many at most", load_default=10, validate=validate.Range(1, MAX_LIMIT))
     page = fields.Integer(
+        "The number of the page, from 1. Rows that come and go shift the pages: to read a"
+        " whole list use `cursor`",
         load_default=1,
         validate=validate.Range(1, MAX_PAGE),
-        metadata={
-            "description": "The number of the page, from 1. Rows that come and go shift the pages: to read a"
-            " whole list use `cursor`"
-        },
     )
-    cursor = Cursor(
-        metadata={
-            "description": "The `next_cursor` of the previous answer: the list continues right after it"
-        }
-    )
+    cursor = Cursor("The `next_cursor` of the previous answer: the list continues right after it")
 
     @validates_schema
     def check_paging(self, data: Loaded, **_: object) -> None:
@@ -69,15 +59,13 @@ def listed(name: str, rows: Iterable[View], asked: PageRequest, found: Page[Any]
 class Listed(OutputSchema):
     """A page of a list."""
 
-    page = fields.Integer(required=True, metadata={"description": "As in the request"})
-    limit = fields.Integer(required=True, metadata={"description": "As in the request"})
+    page = fields.Integer("As in the request", required=True)
+    limit = fields.Integer("As in the request", required=True)
     next_cursor = Cursor(
+        "Give it as `cursor` for the next page; null at the end. Before the end a page may"
+        " be shorter than `limit`, or empty: one call reads at most 100,000 rows to find matching ones",
         required=True,
         allow_none=True,
-        metadata={
-            "description": "Give it as `cursor` for the next page; null at the end. Before the end a page may"
-            " be shorter than `limit`, or empty: one call reads at most 100,000 rows to find matching ones"
-        },
     )
 
 
@@ -91,15 +79,9 @@ class PageSelection(InputSchema):
     #: What is selected, in the singular, for error messages.
     THINGS: ClassVar[str]
 
-    all = JsonBoolean(
-        load_default=False,
-        metadata={"description": "Everything there is, instead of a filter"},
-    )
-    cursor = Cursor(metadata={"description": "The `next_cursor` of the call before"})
-    dry_run = JsonBoolean(
-        load_default=False,
-        metadata={"description": "Count what would be done, and do nothing"},
-    )
+    all = fields.JsonBoolean("Everything there is, instead of a filter", load_default=False)
+    cursor = Cursor("The `next_cursor` of the call before")
+    dry_run = fields.JsonBoolean("Count what would be done, and do nothing", load_default=False)
 
     @validates_schema
     def check_filter(self, data: Loaded, **_: object) -> None:
@@ -115,5 +97,5 @@ class PageSelection(InputSchema):
 class Skipped(OutputSchema):
     """A schedule or an event that was not changed."""
 
-    id = fields.String(required=True, metadata={"description": "Its id"})
-    reason = fields.String(required=True, metadata={"description": "Why it was not changed"})
+    id = fields.String("Its id", required=True)
+    reason = fields.String("Why it was not changed", required=True)

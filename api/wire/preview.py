@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from marshmallow import ValidationError, fields, validate, validates, validates_schema
+from marshmallow import ValidationError, validate, validates, validates_schema
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.event import EventOutput
 from scheduler_app.api.wire.field_types import Instant, LocalOrInstant
@@ -49,21 +50,13 @@ MAX_OCCURRENCES: Final = 1_000
 class PreviewQuery(InputSchema):
     """Which occurrences to show."""
 
-    after = Instant(
-        metadata={"description": "The first occurrence shown comes after this instant; default: now"}
-    )
-    until = Instant(metadata={"description": "No occurrence shown comes after this instant; default: no end"})
-    limit = fields.Integer(
-        load_default=10,
-        validate=validate.Range(1, MAX_OCCURRENCES),
-        metadata={"description": "How many at most"},
-    )
+    after = Instant("The first occurrence shown comes after this instant; default: now")
+    until = Instant("No occurrence shown comes after this instant; default: no end")
+    limit = fields.Integer("How many at most", load_default=10, validate=validate.Range(1, MAX_OCCURRENCES))
     display_timezone = fields.String(
-        validate=validate.Length(min=1, max=MAX_TIMEZONE),
-        metadata={
-            "description": "The IANA zone of the local times shown; default: the trigger's own",
-            "example": "Asia/Tokyo",
-        },
+        "The IANA zone of the local times shown; default: the trigger's own",
+        validate=validate.Length(1, MAX_TIMEZONE),
+        example="Asia/Tokyo",
     )
 
     @validates("display_timezone")
@@ -87,10 +80,8 @@ class PreviewInput(PreviewQuery):
         include = PREVIEW_FIELDS
 
     at = Instant(
-        metadata={
-            "description": "The instant at which the trigger is given: delays, intervals and a missing"
-            " DTSTART count from it; default: now"
-        }
+        "The instant at which the trigger is given: delays, intervals and a missing"
+        " DTSTART count from it; default: now"
     )
 
 
@@ -98,74 +89,47 @@ class OccurrenceBlackout(OutputSchema):
     """The blackout that an occurrence falls into."""
 
     name = fields.String(required=True)
-    until = Instant(required=True, metadata={"description": "When nothing keeps it from being sent any more"})
+    until = Instant("When nothing keeps it from being sent any more", required=True)
     policy = fields.String(
-        required=True,
-        validate=validate.OneOf(["skip", "postpone"]),
-        metadata={"description": "Whether it is skipped, or sent then"},
+        "Whether it is skipped, or sent then", required=True, validate=validate.OneOf(["skip", "postpone"])
     )
 
 
 class OccurrenceOutput(OmitNone):
     """One occurrence."""
 
-    run_time = Instant(required=True, metadata={"description": "The instant, in UTC"})
+    run_time = Instant("The instant, in UTC", required=True)
     local = fields.String(
+        "The same instant in the trigger's zone or in `display_timezone`, with its offset",
         required=True,
-        metadata={
-            "description": "The same instant in the trigger's zone or in `display_timezone`, with its offset",
-            "example": "2026-10-25T02:30:00+02:00",
-        },
+        example="2026-10-25T02:30:00+02:00",
     )
     dst = fields.String(
+        "What a clock change did: a local time that does not exist fires later by the"
+        " gap's length, one that exists twice fires the first or the last time. Absent otherwise",
         validate=validate.OneOf(["gap_shifted", "overlap_first", "overlap_last"]),
-        metadata={
-            "description": "What a clock change did: a local time that does not exist fires later by the"
-            " gap's length, one that exists twice fires the first or the last time. Absent otherwise"
-        },
     )
-    due_at = Instant(
-        metadata={"description": "When its callback falls due, with its jitter; absent without jitter"}
-    )
+    due_at = Instant("When its callback falls due, with its jitter; absent without jitter")
     earliest = Instant(
-        metadata={
-            "description": "Of a schedule that has jitter and no id yet: when its callback falls due at the"
-            " earliest"
-        }
+        "Of a schedule that has jitter and no id yet: when its callback falls due at the earliest"
     )
-    latest = Instant(metadata={"description": "And when at the latest"})
+    latest = Instant("And when at the latest")
     blackout = fields.Nested(
-        OccurrenceBlackout,
-        metadata={"description": "Of a saved schedule: what keeps it from being sent at its time"},
+        OccurrenceBlackout, "Of a saved schedule: what keeps it from being sent at its time"
     )
     rolled_from = fields.String(
-        metadata={
-            "description": "The local time from which a closed day of the calendar moved it",
-            "example": "2026-12-25T09:00:00+01:00",
-        }
+        "The local time from which a closed day of the calendar moved it", example="2026-12-25T09:00:00+01:00"
     )
-    reason = fields.String(
-        metadata={
-            "description": "Why it was moved: the holiday, or the weekend day",
-            "example": "Christmas Day",
-        }
-    )
+    reason = fields.String("Why it was moved: the holiday, or the weekend day", example="Christmas Day")
 
 
 class SkippedOutput(OutputSchema):
     """A time at which nothing fires, because the calendar is closed."""
 
     local = fields.String(
-        required=True,
-        metadata={
-            "description": "The time in the trigger's zone, with its offset",
-            "example": "2026-12-25T09:00:00+01:00",
-        },
+        "The time in the trigger's zone, with its offset", required=True, example="2026-12-25T09:00:00+01:00"
     )
-    reason = fields.String(
-        required=True,
-        metadata={"description": "The holiday, or the weekend day", "example": "Christmas Day"},
-    )
+    reason = fields.String("The holiday, or the weekend day", required=True, example="Christmas Day")
 
 
 class WrittenTrigger(OutputSchema):
@@ -178,29 +142,18 @@ class WrittenTrigger(OutputSchema):
 class PreviewOutput(OutputSchema):
     """When a trigger fires."""
 
-    trigger = fields.Nested(WrittenTrigger, metadata={"description": "What was asked for"})
+    trigger = fields.Nested(WrittenTrigger, "What was asked for")
 
-    occurrences = fields.List(
-        fields.Nested(OccurrenceOutput),
-        required=True,
-        metadata={"description": "The next occurrences, the earliest first"},
-    )
+    occurrences = fields.List(OccurrenceOutput, "The next occurrences, the earliest first", required=True)
     skipped = fields.List(
-        fields.Nested(SkippedOutput),
-        metadata={
-            "description": "What the calendar takes away among these occurrences, `limit` of them at most;"
-            " absent for nothing"
-        },
+        SkippedOutput,
+        "What the calendar takes away among these occurrences, `limit` of them at most; absent for nothing",
     )
     warnings = fields.List(
-        fields.String(),
-        required=True,
-        metadata={"description": "What may surprise the person who wrote the trigger"},
+        fields.String(), "What may surprise the person who wrote the trigger", required=True
     )
-    description = fields.String(metadata={"description": "What the trigger says, in words"})
-    recurrence = fields.String(
-        metadata={"description": "The trigger as an RFC 5545 recurrence with its DTSTART made explicit"}
-    )
+    description = fields.String("What the trigger says, in words")
+    recurrence = fields.String("The trigger as an RFC 5545 recurrence with its DTSTART made explicit")
 
 
 #: Later occurrences are not looked for: Python's calendar ends with this year.
@@ -294,11 +247,9 @@ class WhyQuery(InputSchema):
     """Which instant is asked about."""
 
     at = LocalOrInstant(
+        "The instant, past or future; without an offset it is read in the schedule's zone",
         required=True,
-        metadata={
-            "description": "The instant, past or future; without an offset it is read in the schedule's zone",
-            "example": "2030-01-05T12:00:00Z",
-        },
+        example="2030-01-05T12:00:00Z",
     )
 
     @validates("at")
@@ -312,54 +263,43 @@ class ReasonOutput(OmitNone):
     """Why it does not fire, or why it does."""
 
     code = fields.String(
+        "The part of RFC 5545 that leaves the instant out (`DTSTART`, `INTERVAL`, `BYDAY`,"
+        " `UNTIL`, `EXDATE`, …), or in small letters what else does: `holiday`, `gap`, `overlap`,"
+        " `run_at`, `on_demand`, `created`, `cut`, `paused`, `blackout`, `error`, `finished`, `deleted`,"
+        " or the state of its event (`cancelled`, `expired`, `skipped`). Of a cause: `RRULE`, `RDATE`,"
+        " `DTSTART` or `run_at` names it; `SKIP`, `gap`, `holiday` or `jitter` moved it; `overlap` chose"
+        " it",
         required=True,
-        metadata={
-            "description": "The part of RFC 5545 that leaves the instant out (`DTSTART`, `INTERVAL`, `BYDAY`,"
-            " `UNTIL`, `EXDATE`, …), or in small letters what else does: `holiday`, `gap`, `overlap`,"
-            " `run_at`, `on_demand`, `created`, `cut`, `paused`, `blackout`, `error`, `finished`, `deleted`,"
-            " or the state of its event (`cancelled`, `expired`, `skipped`). Of a cause: `RRULE`, `RDATE`,"
-            " `DTSTART` or `run_at` names it; `SKIP`, `gap`, `holiday` or `jitter` moved it; `overlap` chose"
-            " it",
-            "example": "BYDAY",
-        },
+        example="BYDAY",
     )
-    message = fields.String(required=True, metadata={"description": "The reason in words"})
-    rule = fields.String(metadata={"description": "The rule of the recurrence that the reason is about"})
+    message = fields.String("The reason in words", required=True)
+    rule = fields.String("The rule of the recurrence that the reason is about")
 
 
 class WhyOutput(OutputSchema):
     """Why a schedule fires at an instant, or does not."""
 
-    at = fields.Nested(OccurrenceOutput, required=True, metadata={"description": "The instant asked about"})
+    at = fields.Nested(OccurrenceOutput, "The instant asked about", required=True)
     fires = fields.Boolean(
-        required=True,
-        metadata={"description": "Whether it fires then; for the past, whether its event was not withdrawn"},
+        "Whether it fires then; for the past, whether its event was not withdrawn", required=True
     )
-    reason = fields.Nested(ReasonOutput, metadata={"description": "The first reason; absent where it fires"})
+    reason = fields.Nested(ReasonOutput, "The first reason; absent where it fires")
     further_reasons = fields.List(
-        fields.Nested(ReasonOutput),
+        ReasonOutput,
+        "What else keeps it from firing: of the other rules, or the schedule's state",
         required=True,
-        metadata={
-            "description": "What else keeps it from firing: of the other rules, or the schedule's state"
-        },
     )
     causes = fields.List(
-        fields.Nested(ReasonOutput),
-        required=True,
-        metadata={"description": "Why it fires: what names it, and what moved it; empty where it does not"},
+        ReasonOutput, "Why it fires: what names it, and what moved it; empty where it does not", required=True
     )
     previous = fields.Nested(
-        OccurrenceOutput,
-        metadata={"description": "The last occurrence of the trigger before it, as the trigger is now"},
+        OccurrenceOutput, "The last occurrence of the trigger before it, as the trigger is now"
     )
     next = fields.Nested(
-        OccurrenceOutput,
-        metadata={"description": "The first occurrence of the trigger after it, as the trigger is now"},
+        OccurrenceOutput, "The first occurrence of the trigger after it, as the trigger is now"
     )
-    event = fields.Nested(EventOutput, metadata={"description": "The event at that instant, if there is one"})
-    warnings = fields.List(
-        fields.String(), required=True, metadata={"description": "What this answer could not tell"}
-    )
+    event = fields.Nested(EventOutput, "The event at that instant, if there is one")
+    warnings = fields.List(fields.String(), "What this answer could not tell", required=True)
 
 
 def explanation_shown(

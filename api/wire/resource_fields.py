@@ -5,9 +5,10 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
-from marshmallow import fields, validate
+from marshmallow import validate
 from marshmallow.fields import Field
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.field_types import (
     BoundedList,
@@ -25,7 +26,6 @@ from scheduler_app.api.wire.field_types import (
 )
 from scheduler_app.domain.resources import fields as types
 from scheduler_app.domain.resources.fields import FieldType, Null, ResourceField
-from scheduler_app.json_boolean import JsonBoolean
 
 AnyField = Field[Any]
 #: What makes the fields of the objects that tables name.
@@ -122,7 +122,7 @@ def _input(kind: FieldType, objects: Objects) -> AnyField:
         case types.Whole():
             return fields.Integer(strict=True, validate=validate.Range(kind.least, kind.most))
         case types.Flag():
-            return JsonBoolean()
+            return fields.JsonBoolean()
         case types.Moment():
             return LocalOrInstant() if kind.local else Instant()
         case types.Statuses():

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import ClassVar
 
-from marshmallow import ValidationError, fields, post_load, validate, validates, validates_schema
+from marshmallow import ValidationError, post_load, validate, validates, validates_schema
 
+from scheduler_app import json_fields as fields
 from scheduler_app.actions.http import check_header
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services
@@ -97,9 +98,9 @@ class PutQuery(WriteQuery):
     """The parameters of `PUT /api/v1/schedules/{id}`."""
 
     if_absent = fields.String(
+        "Only create: where the schedule exists already, the answer is a 412",
         data_key="if-absent",
         validate=validate.OneOf(["", "true"]),
-        metadata={"description": "Only create: where the schedule exists already, the answer is a 412"},
     )
 
 
@@ -163,44 +164,34 @@ class ScheduleOutput(OutputSchema):
 
 
 class Created(ScheduleOutput):
-    signing_secret = fields.String(
-        metadata={"description": "Shown only in this answer, if this request generated it"}
-    )
+    signing_secret = fields.String("Shown only in this answer, if this request generated it")
 
 
 class Edited(Created):
-    message = fields.String(
-        metadata={"description": "The result in words", "example": "Schedule updated successfully."}
-    )
+    message = fields.String("The result in words", example="Schedule updated successfully.")
     result = fields.String(
-        validate=validate.OneOf(["created", "changed", "unchanged"]),
-        metadata={"description": "What the request did"},
+        "What the request did", validate=validate.OneOf(["created", "changed", "unchanged"])
     )
 
 
 class SchedulePage(Listed):
-    schedules = fields.List(fields.Nested(ScheduleOutput), required=True)
+    schedules = fields.List(ScheduleOutput, required=True)
 
 
 class ScheduleChoice(InputSchema):
     """A filter of schedules: they must match every field given."""
 
-    state = fields.String(
-        validate=validate.OneOf(STATES),
-        metadata={"description": "The state they are in"},
-    )
-    name = fields.String(
-        validate=validate.Length(min=1, max=MAX_NAME), metadata={"description": "The whole name"}
-    )
+    state = fields.String("The state they are in", validate=validate.OneOf(STATES))
+    name = fields.String("The whole name", validate=validate.Length(1, MAX_NAME))
     text = fields.String(
+        "A part of the name, whatever the case of its letters",
         data_key="name_contains",
-        validate=validate.Length(min=1, max=MAX_NAME),
-        metadata={"description": "A part of the name, whatever the case of its letters"},
+        validate=validate.Length(1, MAX_NAME),
     )
-    tag = fields.String(validate=validate.Length(min=1, max=64), metadata={"description": "One of its tags"})
+    tag = fields.String("One of its tags", validate=validate.Length(1, 64))
     last_outcome = fields.String(
+        "How their last run ended; `retrying`: another attempt of it follows",
         validate=validate.OneOf(LAST_OUTCOMES),
-        metadata={"description": "How their last run ended; `retrying`: another attempt of it follows"},
     )
 
 
@@ -259,26 +250,20 @@ def event_shown(event: EventRecord) -> View:
 class EditOutput(OmitNone):
     """One edit. Its fields are those that it changed, with masks in the place of secrets."""
 
-    id = fields.String(required=True, metadata={"description": "The edit's id"})
-    at = Instant(metadata={"description": "When it was made"})
-    what = fields.String(
-        metadata={"description": "What was done: `edited`, `paused`, `resumed`, `deleted`, `signed`, …"}
-    )
-    version = fields.Integer(metadata={"description": "The schedule's version after it"})
-    by = fields.String(metadata={"description": "The name of the API key, where it has one"})
-    note = fields.String(metadata={"description": "Why, in a person's words (`X-Scheduler-Note`)"})
-    before = fields.Dict(metadata={"description": "The fields that it changed, as they were"})
-    after = fields.Dict(metadata={"description": "The same fields as it made them"})
-    secrets_changed = fields.Boolean(
-        metadata={"description": "Whether values were changed that masks stand for; absent for no"}
-    )
-    reason = fields.String(metadata={"description": "Why its stored document cannot be read"})
+    id = fields.String("The edit's id", required=True)
+    at = Instant("When it was made")
+    what = fields.String("What was done: `edited`, `paused`, `resumed`, `deleted`, `signed`, …")
+    version = fields.Integer("The schedule's version after it")
+    by = fields.String("The name of the API key, where it has one")
+    note = fields.String("Why, in a person's words (`X-Scheduler-Note`)")
+    before = fields.Dict("The fields that it changed, as they were")
+    after = fields.Dict("The same fields as it made them")
+    secrets_changed = fields.Boolean("Whether values were changed that masks stand for; absent for no")
+    reason = fields.String("Why its stored document cannot be read")
 
 
 class EditPage(Listed):
-    edits = fields.List(
-        fields.Nested(EditOutput), required=True, metadata={"description": "Newest first; 200 are kept"}
-    )
+    edits = fields.List(EditOutput, "Newest first; 200 are kept", required=True)
 
 
 def edit_shown(edit: EditRecord) -> View:
@@ -301,21 +286,19 @@ def edit_shown(edit: EditRecord) -> View:
 class SigningInput(InputSchema):
     body_optional = True
     overlap_seconds = fields.Integer(
+        "How long the replaced secret signs beside the new one",
         strict=True,
         load_default=DEFAULT_OVERLAP_SECONDS,
         validate=validate.Range(0, MAX_OVERLAP_SECONDS),
-        metadata={"description": "How long the replaced secret signs beside the new one"},
     )
 
 
 class SigningOutput(OmitNone):
     signing_secret = fields.String(
+        "`whsec_` and base64 (Standard Webhooks). Shown only in this answer: a repeated"
+        " request with the same Idempotency-Key is answered with a mask in its place.",
         required=True,
-        metadata={
-            "description": "`whsec_` and base64 (Standard Webhooks). Shown only in this answer: a repeated"
-            " request with the same Idempotency-Key is answered with a mask in its place.",
-            "example": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
-        },
+        example="whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
     )
-    signing_since = Instant(required=True, metadata={"description": "When the secret was generated"})
-    signing_overlap_until = Instant(metadata={"description": "Until when an older secret signs as well"})
+    signing_since = Instant("When the secret was generated", required=True)
+    signing_overlap_until = Instant("Until when an older secret signs as well")

@@ -10,8 +10,9 @@ from datetime import datetime
 from functools import cached_property, partial
 from typing import Any
 
-from marshmallow import ValidationError, fields
+from marshmallow import ValidationError
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.wire.action import ActionInput, ActionOutput, action_shown, read_action
 from scheduler_app.api.wire.field_types import Instant
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
@@ -117,15 +118,12 @@ class NextRunOutput(OutputSchema):
 class LastRunOutput(OmitNone):
     """The newest of the schedule's events that was attempted, and how it ended."""
 
-    time = Instant(required=True, metadata={"description": "The event's run time"})
+    time = Instant("The event's run time", required=True)
     outcome = fields.String(
-        required=True,
-        metadata={
-            "description": "`completed`, `error`, `retrying` while another attempt follows, or `expired`"
-        },
+        "`completed`, `error`, `retrying` while another attempt follows, or `expired`", required=True
     )
     event_id = fields.String(required=True)
-    ended_at = Instant(metadata={"description": "When that attempt ended"})
+    ended_at = Instant("When that attempt ended")
 
 
 _INPUTS = {"action": ActionInput}

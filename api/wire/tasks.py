@@ -1,7 +1,8 @@
 """JSON of /tasks."""
 
-from marshmallow import fields, validate
+from marshmallow import validate
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.wire.field_types import Cursor, Instant, ScheduleId, check_visible
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
@@ -18,43 +19,28 @@ _NAME = (validate.Length(1, MAX_NAME), check_visible)
 class TaskChange(InputSchema):
     """What PUT takes: any of these fields, or a whole task as it was shown."""
 
-    id = ScheduleId(metadata={"description": "The id in the path, once more", "example": "my-task-1"})
-    name = fields.String(
-        validate=_NAME, metadata={"description": "What people call it", "example": "Updated Name"}
-    )
-    description = fields.String(
-        validate=[validate.Length(max=MAX_PURPOSE), check_visible],
-        metadata={"description": "What it is for"},
-    )
+    id = ScheduleId("The id in the path, once more", example="my-task-1")
+    name = fields.String("What people call it", validate=_NAME, example="Updated Name")
+    description = fields.String("What it is for", validate=[validate.Length(max=MAX_PURPOSE), check_visible])
     command = fields.String(
+        "A program and its arguments; a line for /bin/sh where a pattern of"
+        " ALLOWED_COMMANDS with `shell:` allows it",
         validate=validate.Length(1, MAX_COMMAND_BYTES),
-        metadata={
-            "description": "A program and its arguments; a line for /bin/sh where a pattern of"
-            " ALLOWED_COMMANDS with `shell:` allows it",
-            "example": "echo hello",
-        },
+        example="echo hello",
     )
     scheduled_at = Instant(
-        allow_none=True,
-        metadata={"description": "When it is executed; null says nothing", "example": "2040-12-01T15:00:00Z"},
+        "When it is executed; null says nothing", allow_none=True, example="2040-12-01T15:00:00Z"
     )
-    status = fields.String(
-        validate=validate.OneOf(STATUSES),
-        metadata={"description": "Taken and left alone: it follows from runs"},
-    )
-    created_at = fields.String(allow_none=True, metadata={"description": "Taken and left alone"})
-    updated_at = fields.String(allow_none=True, metadata={"description": "Taken and left alone"})
+    status = fields.String("Taken and left alone: it follows from runs", validate=validate.OneOf(STATUSES))
+    created_at = fields.String("Taken and left alone", allow_none=True)
+    updated_at = fields.String("Taken and left alone", allow_none=True)
 
 
 class NewTask(TaskChange):
     """What POST takes."""
 
-    id = ScheduleId(
-        required=True, metadata={"description": "An id of your own, but `scheduled`", "example": "my-task-1"}
-    )
-    name = fields.String(
-        required=True, validate=_NAME, metadata={"description": "What people call it", "example": "My Task"}
-    )
+    id = ScheduleId("An id of your own, but `scheduled`", required=True, example="my-task-1")
+    name = fields.String("What people call it", required=True, validate=_NAME, example="My Task")
     command = fields.String(
         required=True,
         validate=validate.Length(1, MAX_COMMAND_BYTES),
@@ -65,35 +51,29 @@ class NewTask(TaskChange):
 class TaskTime(InputSchema):
     """When a task is executed."""
 
-    scheduled_at = Instant(
-        required=True, metadata={"description": "An instant to come", "example": "2040-12-01T15:00:00Z"}
-    )
+    scheduled_at = Instant("An instant to come", required=True, example="2040-12-01T15:00:00Z")
 
 
 class TaskPart(InputSchema):
     """Which part of a list. Where there is more, the header `Link` has the address of the next part."""
 
     limit = fields.Integer(
-        load_default=MAX_LISTED,
-        validate=validate.Range(1, MAX_LISTED),
-        metadata={"description": "How many at most"},
+        "How many at most", load_default=MAX_LISTED, validate=validate.Range(1, MAX_LISTED)
     )
-    cursor = Cursor(metadata={"description": "Where to go on, as `Link` says"})
+    cursor = Cursor("Where to go on, as `Link` says")
 
 
 class TaskFilter(TaskPart):
     """Which tasks."""
 
-    status = fields.String(
-        validate=validate.OneOf(STATUSES), metadata={"description": "Only tasks of this status"}
-    )
+    status = fields.String("Only tasks of this status", validate=validate.OneOf(STATUSES))
 
 
 class ScheduledFilter(TaskPart):
     """Which tasks that wait for their time."""
 
-    since = Instant(data_key="from", metadata={"description": "Only those due at or after this instant"})
-    until = Instant(data_key="to", metadata={"description": "Only those due at or before this instant"})
+    since = Instant("Only those due at or after this instant", data_key="from")
+    until = Instant("Only those due at or before this instant", data_key="to")
 
 
 class TaskOutput(OmitNone):
@@ -104,23 +84,23 @@ class TaskOutput(OmitNone):
     description = fields.String(required=True)
     command = fields.String(required=True)
     status = fields.String(
+        "`created` → `pending` → `running` → `completed` or `failed`",
         required=True,
         validate=validate.OneOf(STATUSES),
-        metadata={"description": "`created` → `pending` → `running` → `completed` or `failed`"},
     )
     created_at = Instant(required=True)
     updated_at = Instant(required=True)
-    scheduled_at = Instant(metadata={"description": "When it is, or was, to be executed"})
+    scheduled_at = Instant("When it is, or was, to be executed")
 
 
 class TaskDone(OutputSchema):
     """Something was done with a task."""
 
-    message = fields.String(required=True, metadata={"description": "What was done, in words"})
+    message = fields.String("What was done, in words", required=True)
     task_id = fields.String(required=True)
 
 
 class TaskError(OutputSchema):
     """Why not."""
 
-    error = fields.String(required=True, metadata={"description": "What is wrong, and what would be right"})
+    error = fields.String("What is wrong, and what would be right", required=True)

@@ -3,8 +3,9 @@
 import json
 from typing import Any, Final
 
-from marshmallow import ValidationError, fields, validate
+from marshmallow import ValidationError, validate
 
+from scheduler_app import json_fields as fields
 from scheduler_app.actions.fields import ActionFields
 from scheduler_app.domain.celery_task_action import (
     MAX_ARGUMENTS_BYTES,
@@ -14,18 +15,17 @@ from scheduler_app.domain.celery_task_action import (
     CeleryTaskAction,
 )
 from scheduler_app.domain.masking import MASK
-from scheduler_app.json_boolean import JsonBoolean
 
 _KEPT = f"; answers mask them, and `{MASK}` leaves them as they are while task and broker stay the same"
 
 
-class _JsonOrMask(fields.Field[object]):
+class _JsonOrMask(fields.DescribedField):
     """A list, or an object, or the mask that stands for the old one."""
 
     def __init__(self, kind: type[list[object]] | type[dict[str, object]], description: str) -> None:
         shape: dict[str, object] = {"type": self._name(kind)} | ({"items": {}} if kind is list else {})
         shapes = [{"type": "string"}, shape]
-        super().__init__(metadata={"description": description, "oneOf": shapes})
+        super().__init__(description, metadata={"oneOf": shapes})
         self._kind = kind
 
     def _deserialize(self, value: object, attr: object, data: object, **_: object) -> object:
@@ -79,68 +79,52 @@ CELERY_TASK_FIELDS: Final = ActionFields(
     meaning="a task of another Celery application",
     input={
         "task": fields.String(
-            required=True,
-            metadata={
-                "description": "Of a `celery_task`: the task's name",
-                "example": "shop.tasks.bill",
-            },
+            "Of a `celery_task`: the task's name", required=True, example="shop.tasks.bill"
         ),
-        "broker": fields.String(
-            required=True,
-            metadata={
-                "description": "Its broker, as CELERY_BROKERS names it",
-                "example": "shop",
-            },
-        ),
+        "broker": fields.String("Its broker, as CELERY_BROKERS names it", required=True, example="shop"),
         "args": _JsonOrMask(
             list,
             f"Its arguments, up to {MAX_ARGUMENTS_BYTES // 1024} KiB with `kwargs`{_KEPT}",
         ),
         "kwargs": _JsonOrMask(dict, f"Of a `celery_task`: its keyword arguments{_KEPT}"),
         "event_kwarg": fields.String(
-            metadata={
-                "description": "Of a `celery_task`: the keyword argument by which the task gets `event_id`,"
-                " `schedule_id`, `run_time` and `attempt`; its headers have them in any case, as"
-                " `scheduler_event_id` and so on"
-            }
+            "Of a `celery_task`: the keyword argument by which the task gets `event_id`,"
+            " `schedule_id`, `run_time` and `attempt`; its headers have them in any case, as"
+            " `scheduler_event_id` and so on"
         ),
-        "queue": fields.String(metadata={"description": "Of a `celery_task`: the queue of its application"}),
+        "queue": fields.String("Of a `celery_task`: the queue of its application"),
         "priority": fields.Integer(
+            "Of a `celery_task`: its priority, as its broker understands it",
             strict=True,
             validate=validate.Range(0, MAX_PRIORITY),
-            metadata={"description": "Of a `celery_task`: its priority, as its broker understands it"},
         ),
         "expires": fields.Integer(
+            "Of a `celery_task`: seconds after which workers drop it",
             strict=True,
             validate=validate.Range(1, MAX_EXPIRES),
-            metadata={"description": "Of a `celery_task`: seconds after which workers drop it"},
         ),
         "headers": fields.Dict(
+            f"Of a `celery_task`: up to {MAX_HEADERS} headers{_KEPT}",
             keys=fields.String(),
             values=fields.String(),
-            metadata={"description": f"Of a `celery_task`: up to {MAX_HEADERS} headers{_KEPT}"},
         ),
-        "wait": JsonBoolean(
-            metadata={
-                "description": "Of a `celery_task`: whether the event completes, is tried again or fails with"
-                " the task, by its result in CELERY_RESULT_BACKENDS, within `timeout_seconds`; without it, it"
-                " is completed when the broker has the task"
-            },
+        "wait": fields.JsonBoolean(
+            "Of a `celery_task`: whether the event completes, is tried again or fails with"
+            " the task, by its result in CELERY_RESULT_BACKENDS, within `timeout_seconds`; without it, it"
+            " is completed when the broker has the task"
         ),
     },
     output={
-        "task": fields.String(metadata={"description": "The task's name"}),
-        "broker": fields.String(metadata={"description": "Its broker, as CELERY_BROKERS names it"}),
-        "args": fields.String(metadata={"description": "Its arguments, masked"}),
-        "kwargs": fields.String(metadata={"description": "Its keyword arguments, masked"}),
-        "event_kwarg": fields.String(metadata={"description": "The keyword argument that gets the event"}),
-        "queue": fields.String(metadata={"description": "Its queue"}),
-        "priority": fields.Integer(metadata={"description": "Its priority"}),
-        "expires": fields.Integer(metadata={"description": "Seconds after which workers drop it"}),
-        "headers": fields.Dict(
-            keys=fields.String(), values=fields.String(), metadata={"description": "Its headers, masked"}
-        ),
-        "wait": fields.Boolean(metadata={"description": "Whether the event ends with the task"}),
+        "task": fields.String("The task's name"),
+        "broker": fields.String("Its broker, as CELERY_BROKERS names it"),
+        "args": fields.String("Its arguments, masked"),
+        "kwargs": fields.String("Its keyword arguments, masked"),
+        "event_kwarg": fields.String("The keyword argument that gets the event"),
+        "queue": fields.String("Its queue"),
+        "priority": fields.Integer("Its priority"),
+        "expires": fields.Integer("Seconds after which workers drop it"),
+        "headers": fields.Dict("Its headers, masked", keys=fields.String(), values=fields.String()),
+        "wait": fields.Boolean("Whether the event ends with the task"),
     },
     read=_read,
     shown=_shown,

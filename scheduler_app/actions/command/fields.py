@@ -3,15 +3,15 @@
 import shlex
 from typing import Any, Final
 
-from marshmallow import ValidationError, fields, validate
+from marshmallow import ValidationError, validate
 
+from scheduler_app import json_fields as fields
 from scheduler_app.actions.fields import ActionFields
 from scheduler_app.domain.command_action import MAX_COMMAND_BYTES, MAX_VARIABLES, MAX_WORDS, CommandAction
 from scheduler_app.domain.masking import MASK
-from scheduler_app.json_boolean import JsonBoolean
 
 
-class _Words(fields.Field[str | list[str]]):
+class _Words(fields.DescribedField):
     """The words of a command, or its whole text."""
 
     def _deserialize(self, value: object, attr: object, data: object, **_: object) -> str | list[str]:
@@ -62,48 +62,39 @@ COMMAND_FIELDS: Final = ActionFields(
     meaning="a program that a worker runs",
     input={
         "command": _Words(
+            f"Of a `command`: the program and its arguments, up to {MAX_WORDS} words and"
+            f" {MAX_COMMAND_BYTES // 1024} KiB; one text is split into words as a shell would, and run"
+            " without one",
             required=True,
             metadata={
-                "description": f"Of a `command`: the program and its arguments, up to {MAX_WORDS} words and"
-                f" {MAX_COMMAND_BYTES // 1024} KiB; one text is split into words as a shell would, and run"
-                " without one",
                 "oneOf": [
                     {"type": "string", "minLength": 1},
                     {"type": "array", "items": {"type": "string"}, "minItems": 1},
-                ],
-                "example": ["/opt/jobs/report", "--daily"],
+                ]
             },
+            example=["/opt/jobs/report", "--daily"],
         ),
-        "shell": JsonBoolean(
-            metadata={
-                "description": "Whether `command`, one text, is run by /bin/sh; a pattern with `shell:`"
-                " allows it"
-            },
+        "shell": fields.JsonBoolean(
+            "Whether `command`, one text, is run by /bin/sh; a pattern with `shell:` allows it"
         ),
         "env": fields.Dict(
+            f"Variables of its environment, up to {MAX_VARIABLES}, which a pattern that"
+            " allows the command names (`MONTH= make report *`); answers mask the values, and a mask that"
+            " is sent back leaves the value as it is while the command stays the same",
             keys=fields.String(),
             values=fields.String(),
-            metadata={
-                "description": f"Variables of its environment, up to {MAX_VARIABLES}, which a pattern that"
-                " allows the command names (`MONTH= make report *`); answers mask the values, and a mask that"
-                " is sent back leaves the value as it is while the command stays the same"
-            },
         ),
         "retry_exit_codes": fields.List(
             fields.Integer(strict=True, validate=validate.Range(1, 255)),
+            "The exit statuses after which it is tried again; by default all but 0",
             validate=validate.Length(max=255),
-            metadata={"description": "The exit statuses after which it is tried again; by default all but 0"},
         ),
     },
     output={
-        "command": fields.List(fields.String(), metadata={"description": "Its words; with `shell` one text"}),
-        "shell": fields.Boolean(metadata={"description": "Whether a shell runs it"}),
-        "env": fields.Dict(
-            keys=fields.String(), values=fields.String(), metadata={"description": "Its variables, masked"}
-        ),
-        "retry_exit_codes": fields.List(
-            fields.Integer(), metadata={"description": "The exit statuses after which it is tried again"}
-        ),
+        "command": fields.List(fields.String(), "Its words; with `shell` one text"),
+        "shell": fields.Boolean("Whether a shell runs it"),
+        "env": fields.Dict("Its variables, masked", keys=fields.String(), values=fields.String()),
+        "retry_exit_codes": fields.List(fields.Integer(), "The exit statuses after which it is tried again"),
     },
     read=_read,
     shown=_shown,

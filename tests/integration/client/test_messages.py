@@ -7,7 +7,7 @@ from typing import get_type_hints
 
 import pytest
 
-from scheduler_app.api.wire import NewMessage
+from scheduler_app.api.wire.message import NewMessage
 from scheduler_app.client import AsyncScheduler, Message, Scheduler, SchedulerError
 from scheduler_app.client.message_fields import MessageFields
 from tests.integration.client.conftest import KEY

@@ -6,9 +6,15 @@ from typing import get_type_hints
 
 import pytest
 
-from scheduler_app.api.wire import NewSchedule, PreviewInput, ScheduleInput, ScheduleOutput
 from scheduler_app.api.wire.input_schema import suggest_field
-from scheduler_app.api.wire.schedule import schedule_exported, schedule_shown
+from scheduler_app.api.wire.preview import PreviewInput
+from scheduler_app.api.wire.schedule import (
+    NewSchedule,
+    ScheduleInput,
+    ScheduleOutput,
+    schedule_exported,
+    schedule_shown,
+)
 from scheduler_app.api.wire.schedule_fields import EXPORTED, SHOWN
 from scheduler_app.client import ScheduleFields
 from scheduler_app.domain.http_action import RequestBody
