@@ -27,7 +27,7 @@ from webargs.multidictproxy import MultiDictProxy
 
 from scheduler_app.api.auth import SAFE_METHODS
 from scheduler_app.api.json_types import Loaded
-from scheduler_app.api.problems import MAX_POINTER, HttpProblem, of_validation
+from scheduler_app.api.problems import MAX_POINTER, HttpProblem, problem_of
 from scheduler_app.api.wire.input_schema import WriteQuery
 from scheduler_app.domain.text import visible
 
@@ -206,7 +206,7 @@ def _check_query(known: dict[str, bool]) -> None:
         elif len(values) > 1 and not known[name]:
             wrong[name] = ["is given more than once; give it once"]
     if wrong:
-        raise of_validation(ValidationError(wrong))
+        raise problem_of(ValidationError(wrong))
 
 
 def _check_body(view: ViewFunction) -> None:
@@ -224,7 +224,7 @@ def _check_body(view: ViewFunction) -> None:
     given = read_json(body, _FEW_VALUES)
     if given and isinstance(given, dict):
         unknown = ["Unknown field: this path takes no body"]
-        raise of_validation(ValidationError({visible(name[:_SHOWN]): unknown for name in given}))
+        raise problem_of(ValidationError({visible(name[:_SHOWN]): unknown for name in given}))
     if given not in ({}, None):
         raise HttpProblem(422, "this path takes no body: send none, or an empty JSON object")
 

@@ -15,12 +15,12 @@ from marshmallow import ValidationError, fields
 
 from scheduler_app.api import request_limits
 from scheduler_app.api.json_types import View
-from scheduler_app.api.problems import HttpProblem, of_validation
+from scheduler_app.api.problems import problem_of
 from scheduler_app.api.services import services
 from scheduler_app.api.wire.field_types import Headers
 from scheduler_app.api.wire.schedule import ScheduleInput, ScheduleOutput, schedule_shown
 from scheduler_app.api.wire.schedule_fields import EDIT_FIELDS
-from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
 from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.masking import split_query
@@ -133,8 +133,7 @@ def register_edit_notes(app: Flask) -> None:
     @app.before_request
     def check_note() -> None:
         if len(request.headers.get(NOTE_HEADER, "")) > MAX_EDIT_NOTE:
-            field = {"pointer": f"/{NOTE_HEADER}", "detail": f"must not exceed {MAX_EDIT_NOTE} characters"}
-            raise HttpProblem(422, f"{NOTE_HEADER}: {field['detail']}", [field])
+            raise InvalidField(NOTE_HEADER, f"must not exceed {MAX_EDIT_NOTE} characters")
 
 
 def _read_note() -> str:
@@ -178,7 +177,7 @@ def revert(schedule_id: WholeId, edit_id: str, version: int | None = None) -> Sc
     try:
         _, draft = _INPUT.load(revert_body(edit))
     except ValidationError as error:
-        raise of_validation(error) from None
+        raise problem_of(error) from None
     g.edit_note = g.get("edit_note") or f"Reverts the edit of {edit.at:%Y-%m-%d %H:%M:%S} UTC"
     return assembly.manager.edit(
         schedule_id, draft, assembly.now(), version=version, hops=request_limits.request_hops()

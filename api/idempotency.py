@@ -12,6 +12,7 @@ from flask import Flask, Response, g, request
 
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import is_dry_run, real_services, tenant
+from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.store.idempotency import Answered, Begun, KeyReused
@@ -53,8 +54,7 @@ def _begin() -> Response | None:
     if key is None or request.method != "POST" or request.routing_exception is not None:
         return None
     if not _KEY.match(key):
-        field = {"pointer": f"/{HEADER}", "detail": "must be 1 to 255 printable ASCII characters, no spaces"}
-        raise HttpProblem(422, f"{HEADER}: {field['detail']}", [field])
+        raise InvalidField(HEADER, "must be 1 to 255 printable ASCII characters, no spaces")
     if request.endpoint in CHANGE_NOTHING or is_dry_run():
         return None
     found = real_services().idempotency.begin(tenant(), g.owner, key, _digest())
@@ -66,8 +66,7 @@ def _begin() -> Response | None:
         answer.headers[REPLAYED] = "true"
         return answer
     if isinstance(found, KeyReused):
-        field = {"pointer": f"/{HEADER}", "detail": "was used for another request; take a new key"}
-        raise HttpProblem(422, f"{HEADER}: {field['detail']}", [field])
+        raise InvalidField(HEADER, "was used for another request; take a new key")
     raise HttpProblem(
         409,
         f"the first request with this {HEADER} is still being answered; ask again",

@@ -71,6 +71,15 @@ DETAILS = {
     415: "send JSON: Content-Type: application/json",
 }
 
+#: Of the errors that are about no field.
+STATUSES: dict[type[Exception], int] = {
+    NotFound: 404,
+    NotAuthorized: 403,
+    Conflict: 409,
+    QuotaExceeded: 429,
+    StaleVersion: 412,
+}
+
 #: How paths begin that name a version of the API.
 _VERSIONED = re.compile(r"/+api/+v[0-9]+(?:/|\Z)", re.IGNORECASE)
 
@@ -129,31 +138,23 @@ class HttpProblem(Exception):
 def register_problems(app: Flask) -> None:
     app.register_error_handler(HttpProblem, lambda problem: problem.response())
     app.register_error_handler(HTTPException, _of_http)
-    app.register_error_handler(InvalidField, _of_field)
-    app.register_error_handler(NotFound, lambda error: HttpProblem(404, str(error)).response())
-    app.register_error_handler(NotAuthorized, lambda error: HttpProblem(403, str(error)).response())
-    app.register_error_handler(Conflict, lambda error: HttpProblem(409, str(error)).response())
-    app.register_error_handler(QuotaExceeded, lambda error: HttpProblem(429, str(error)).response())
-    app.register_error_handler(StaleVersion, lambda error: HttpProblem(412, str(error)).response())
+    for refusal in (InvalidField, *STATUSES):
+        app.register_error_handler(refusal, lambda error: problem_of(error).response())
     for fault in STORE_FAULTS:
         app.register_error_handler(fault, _of_store)
     app.register_error_handler(Exception, _of_ourselves)
 
 
-def _of_field(error: InvalidField) -> Response:
-    return of_field(error).response()
-
-
-def of_field(error: InvalidField) -> HttpProblem:
-    detail = f"{error.field}: {error.message}"
-    errors = [{"pointer": f"/{error.field}", "detail": error.message}]
-    members = refused_readings(error) if isinstance(error, NotUnderstood) else None
-    return HttpProblem(422, detail, errors, members=members)
-
-
-def of_validation(error: ValidationError) -> HttpProblem:
-    """The problem of one item among many, whose schema raised `error`."""
-    return _of_messages(422, error.messages, "item")
+def problem_of(error: Exception) -> HttpProblem:
+    """The problem that a refusal is answered by: an error of `STATUSES`, InvalidField, or a ValidationError
+    that the schema of a form, or of one item among many, has raised."""
+    if isinstance(error, ValidationError):
+        return _of_messages(422, error.messages, "item")
+    if isinstance(error, InvalidField):
+        errors = [{"pointer": f"/{error.field}", "detail": error.message}]
+        members = refused_readings(error) if isinstance(error, NotUnderstood) else None
+        return HttpProblem(422, f"{error.field}: {error.message}", errors, members=members)
+    return HttpProblem(STATUSES[type(error)], str(error))
 
 
 def _of_http(error: HTTPException) -> Response:

@@ -12,7 +12,7 @@ class DescribedField(fields.Field[Any]):
 
     def __init__(self, meaning: str = "", *of: Any, example: object = None, **options: Any) -> None:
         """`of` is what marshmallow's own field takes by place."""
-        about = {"description": meaning} if meaning else {}
+        about: dict[str, object] = {"description": meaning} if meaning else {}
         if example is not None:
             about["example"] = example
         super().__init__(*of, metadata=about | options.pop("metadata", {}), **options)

@@ -6,7 +6,7 @@ this host.
 
 from flask import Flask
 
-from scheduler_app.api.pages import (
+from scheduler_app.api.pages import (  # noqa: F401 - they add their routes to `blueprint`
     access,
     calendar,
     dead_letters,
@@ -21,24 +21,12 @@ from scheduler_app.api.pages import (
     signing_in,
     stops,
 )
-from scheduler_app.api.pages.frame import new_blueprint
+from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.config import Settings
-
-__all__ = ["register"]
 
 
 def register(app: Flask, settings: Settings) -> None:
     """Must follow the API's authentication, which leaves the pages to theirs, and precede every other check
     of requests."""
     access.register(app, settings)
-    blueprint = new_blueprint()
-    for add in (
-        *(overview.register_overview, schedules.register, edit_schedule.register_new_schedule),
-        *(schedule.register, edit_schedule.register_edit_schedule, calendar.register_calendar),
-        *(events.register, dead_letters.register, calendar.register_forecast),
-        *(destinations.register_destinations, destinations.register_edit_destination),
-        *(messages.register_messages, messages.register_new_message, stops.register),
-        *(overview.register_processes, go.register, signing_in.register),
-    ):
-        add(blueprint)
     app.register_blueprint(blueprint)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from threading import Lock
 
-from flask import Blueprint, current_app, render_template, request, url_for
+from flask import current_app, render_template, request, url_for
 from marshmallow import ValidationError, validate, validates
 
 from scheduler_app import json_fields as fields
@@ -13,6 +13,7 @@ from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages.formatting import minute, names_of_ids, stacked_bars
 from scheduler_app.api.pages.forms import NoFields, takes_query
+from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.problems import RETRY_AFTER_SECONDS, HttpProblem
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.field_types import DestinationName, ScheduleId
@@ -53,10 +54,7 @@ class CalendarViewQuery(InputSchema):
             raise ValidationError("must lie in the years 1971 to 8999")
 
 
-def register_calendar(blueprint: Blueprint) -> None:
-    blueprint.add_url_rule("/calendar", view_func=calendar_page, endpoint="calendar_view", methods=["GET"])
-
-
+@blueprint.get("/calendar", endpoint="calendar_view")
 @takes_query(CalendarViewQuery)
 def calendar_page(query: Loaded) -> str:
     assembly, zone, view = services(), query["timezone"], query["view"]
@@ -179,17 +177,14 @@ class _Kept:
     forecasts: dict[tuple[str, str], tuple[float, View]] = field(default_factory=dict)
 
 
-def register_forecast(blueprint: Blueprint) -> None:
-    blueprint.add_url_rule("/forecast", view_func=forecast, methods=["GET"])
-    blueprint.add_url_rule("/forecast/next-day", view_func=next_day, methods=["GET"])
-
-
+@blueprint.get("/forecast")
 @takes_query(ForecastPageQuery)
 def forecast(query: Loaded) -> str:
     found = _forecast(query["hours"])
     return render_template("forecast.html", hours=query["hours"], choices=HOURS, **_drawn(found))
 
 
+@blueprint.get("/forecast/next-day")
 @takes_query(NoFields)
 def next_day(_: Loaded) -> str:
     """The part of the overview that is loaded after the rest of it."""

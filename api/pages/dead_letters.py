@@ -7,14 +7,16 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from flask import Blueprint, Response, redirect, render_template, stream_with_context, url_for
-from marshmallow import fields, post_load, validate
+from flask import Response, redirect, render_template, stream_with_context, url_for
+from marshmallow import post_load, validate
 from werkzeug.wrappers import Response as AnyResponse
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.pages.formatting import names_of_ids
 from scheduler_app.api.pages.forms import ActionResultQuery, cursor, takes_form, takes_query
+from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.event import EventOutput, isolation_key
@@ -78,18 +80,12 @@ class CauseForm(CauseFilter):
     so_far = fields.Integer(validate=validate.Range(0), load_default=0)
 
 
-def register(blueprint: Blueprint) -> None:
-    blueprint.add_url_rule("/dead-letters", view_func=dead_letters, methods=["GET"])
-    blueprint.add_url_rule("/dead-letters/send-again", view_func=send_cause_again, methods=["POST"])
-    blueprint.add_url_rule("/dead-letters/dismiss", view_func=dismiss_cause, methods=["POST"])
-    blueprint.add_url_rule("/dead-letters/export", view_func=export_cause, methods=["GET"])
-
-
 def refused_filter(problem: HttpProblem) -> str:
     """The page of a filter that cannot be used, with why, and no dead letter."""
     return render_template("dead_letters.html", causes=[], filters={}, problem=problem)
 
 
+@blueprint.get("/dead-letters")
 @takes_query(DeadLettersQuery, otherwise=refused_filter)
 def dead_letters(query: Loaded) -> str:
     assembly = services()
@@ -135,6 +131,7 @@ def _filters(given: Loaded) -> dict[str, Any]:
     return found | ({"tag": given["tag"]} if "tag" in given else {})
 
 
+@blueprint.post("/dead-letters/send-again")
 @takes_form(CauseForm)
 def send_cause_again(form: Loaded) -> AnyResponse | str:
     assembly, now = services(), services().now()
@@ -155,6 +152,7 @@ def send_cause_again(form: Loaded) -> AnyResponse | str:
     return _goes_on("send_cause_again", "sent again", form, total, page.next, page.skipped, page.last_due)
 
 
+@blueprint.post("/dead-letters/dismiss")
 @takes_form(CauseForm)
 def dismiss_cause(form: Loaded) -> AnyResponse | str:
     window = _window(form, form.get("cursor"))
@@ -167,6 +165,7 @@ def dismiss_cause(form: Loaded) -> AnyResponse | str:
     return _goes_on("dismiss_cause", "dismissed", form, total, page.next, [], None)
 
 
+@blueprint.get("/dead-letters/export")
 @takes_query(CauseFilter)
 def export_cause(query: Loaded) -> Response:
     """The dead letters of a cause, one JSON object a line, as the API shows them."""

@@ -5,10 +5,11 @@ An edit gives only what was changed in the form, so that masks stand for what th
 
 from typing import Any
 
-from flask import Blueprint, redirect, render_template, url_for
-from marshmallow import Schema, ValidationError, fields, validate
+from flask import redirect, render_template, url_for
+from marshmallow import Schema, ValidationError, validate
 from werkzeug.wrappers import Response
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api import idempotency
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
@@ -22,14 +23,14 @@ from scheduler_app.api.pages.forms import (
     headers_of,
     headers_text,
     next_page_query,
-    problem_of,
     takes_form,
     takes_query,
     text_of,
     value_of,
 )
-from scheduler_app.api.pages.schedule_form import own_receiver
-from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.pages.frame import blueprint
+from scheduler_app.api.pages.schedule_form import own_receiver, tested
+from scheduler_app.api.problems import HttpProblem, problem_of
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.destination import (
     DestinationChange,
@@ -59,13 +60,7 @@ class ChangeForm(InputSchema):
     verb = fields.String(required=True, validate=validate.OneOf(["pause", "resume"]))
 
 
-def register_destinations(blueprint: Blueprint) -> None:
-    blueprint.add_url_rule("/destinations", view_func=destinations, methods=["GET"])
-    blueprint.add_url_rule("/destinations/change", view_func=change_destination, methods=["POST"])
-    test_call = "/destinations/<name:name>/test-call"
-    blueprint.add_url_rule(test_call, view_func=call_destination, methods=["POST"])
-
-
+@blueprint.get("/destinations")
 @takes_query(DestinationsQuery)
 def destinations(query: Loaded) -> str:
     assembly = services()
@@ -84,6 +79,7 @@ def destinations(query: Loaded) -> str:
     )
 
 
+@blueprint.post("/destinations/change")
 @takes_form(ChangeForm)
 def change_destination(form: Loaded) -> Response:
     assembly, paused = services(), form["verb"] == "pause"
@@ -94,15 +90,14 @@ def change_destination(form: Loaded) -> Response:
     return redirect(url_for(f"{PAGES}.destinations", done=done), 303)
 
 
+@blueprint.post("/destinations/<name:name>/test-call")
 @takes_form(NoFields)
 def call_destination(_: Loaded, name: WholeId) -> str:
     try:
         verdict = services().destinations.test(name, services().now()).verdict
     except Conflict as error:
         return render_template("tested.html", refusal=str(error))
-    if verdict is None:
-        return render_template("tested.html", refusal="Nothing was sent: this is a dry run.")
-    return render_template("tested.html", verdict=verdict, ok=verdict.outcome.name == "SUCCESS")
+    return tested(verdict)
 
 
 _FIELDS = {field.data_key or name: field for name, field in DestinationChange().fields.items()}
@@ -226,20 +221,13 @@ class DeletionForm(InputSchema):
     confirmed = fields.String(validate=validate.Equal("yes"))
 
 
-def register_edit_destination(blueprint: Blueprint) -> None:
-    path = "/destinations/<name:name>"
-    blueprint.add_url_rule("/new-destination", view_func=new_destination, methods=["GET"])
-    blueprint.add_url_rule("/new-destination", view_func=save_destination, methods=["POST"])
-    blueprint.add_url_rule(f"{path}/edit", view_func=edit_destination, methods=["GET"])
-    blueprint.add_url_rule(f"{path}/edit", view_func=save_destination_edit, methods=["POST"])
-    blueprint.add_url_rule(f"{path}/delete", view_func=delete_destination, methods=["POST"])
-
-
+@blueprint.get("/new-destination")
 @takes_query(NoFields)
 def new_destination(_: Loaded) -> str:
     return _form({})
 
 
+@blueprint.post("/new-destination")
 @takes_form(DestinationForm)
 def save_destination(form: Loaded) -> Response | str | tuple[str, int]:
     assembly = services()
@@ -248,21 +236,22 @@ def save_destination(form: Loaded) -> Response | str | tuple[str, int]:
         draft = _NEW.load(request_of({key: text for key, text in form.items() if key != "name"}))
         absent = Preconditions(absent=True)
         saved, _ = assembly.destinations.put(name, draft, assembly.now(), conditions=absent)
-    except (ValidationError, InvalidField) as error:
-        return _form(form, problem_of(error)), 422
     except StaleVersion as error:
         return _form(form, problem_of(InvalidField("name", str(error)))), 409
-    except Conflict as error:
-        return _form(form, HttpProblem(409, str(error))), 409
+    except (ValidationError, InvalidField, Conflict) as error:
+        problem = problem_of(error)
+        return _form(form, problem), problem.status
     return _saved(saved, None, "created")
 
 
+@blueprint.get("/destinations/<name:name>/edit")
 @takes_query(NoFields)
 def edit_destination(_: Loaded, name: WholeId) -> str:
     found = services().destinations.get(name)
     return _form(texts_of(destination_shown(found)) | {"version": found.version}, editing=name_of(name))
 
 
+@blueprint.post("/destinations/<name:name>/edit")
 @takes_form(DestinationForm)
 def save_destination_edit(form: Loaded, name: WholeId) -> Response | str | tuple[str, int]:
     assembly = services()
@@ -272,16 +261,16 @@ def save_destination_edit(form: Loaded, name: WholeId) -> Response | str | tuple
         saved = assembly.destinations.edit(
             name, draft, assembly.now(), version=form.get("version", before.version)
         )
-    except (ValidationError, InvalidField) as error:
-        return _form(form, problem_of(error), editing=name_of(name)), 422
     except StaleVersion:
         stale = "This destination was changed after the page was loaded: load it again, and edit it there"
         return _form(form, HttpProblem(409, stale), editing=name_of(name)), 409
-    except Conflict as error:
-        return _form(form, HttpProblem(409, str(error)), editing=name_of(name)), 409
+    except (ValidationError, InvalidField, Conflict) as error:
+        problem = problem_of(error)
+        return _form(form, problem, editing=name_of(name)), problem.status
     return _saved(saved, before, "saved")
 
 
+@blueprint.post("/destinations/<name:name>/delete")
 @takes_form(DeletionForm)
 def delete_destination(form: Loaded, name: WholeId) -> Response | str | tuple[str, int]:
     """Asks first; says who still needs one that is in use."""

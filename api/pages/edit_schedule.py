@@ -4,14 +4,15 @@ import hashlib
 import json
 from datetime import datetime
 
-from flask import Blueprint, g, redirect, render_template, url_for
+from flask import g, redirect, render_template, url_for
 from marshmallow import ValidationError
 from werkzeug.wrappers import Response
 
 from scheduler_app.api import request_limits
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.pages.forms import NoFields, problem_of, seed_of, takes_form, takes_query
+from scheduler_app.api.pages.forms import NoFields, seed_of, takes_form, takes_query
+from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.pages.schedule_form import (
     ScheduleForm,
     changes_of,
@@ -28,7 +29,7 @@ from scheduler_app.api.pages.when import (
     picker_fields,
     trigger_fields,
 )
-from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.problems import HttpProblem, problem_of
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.preview import Jitter, PreviewInput, preview_shown, unsaved_preview_shown
 from scheduler_app.api.wire.schedule import NewSchedule, ScheduleInput, schedule_shown
@@ -44,20 +45,14 @@ OCCURRENCES = 5
 _NEW_SCHEDULE, _PREVIEW = NewSchedule(), PreviewInput()
 
 
-def register_new_schedule(blueprint: Blueprint) -> None:
-    blueprint.add_url_rule("/new-schedule", view_func=new_schedule, methods=["GET"])
-    blueprint.add_url_rule("/new-schedule", view_func=save_schedule, methods=["POST"])
-    blueprint.add_url_rule("/new-schedule/preview", view_func=preview_when, methods=["POST"])
-    blueprint.add_url_rule("/new-schedule/pick", view_func=pick, methods=["POST"])
-    blueprint.add_url_rule("/new-schedule/test-call", view_func=test_new, methods=["POST"])
-
-
+@blueprint.get("/new-schedule")
 @takes_query(NoFields)
 def new_schedule(_: Loaded) -> str:
     once = services().creation.new_seed()
     return _new_form({"once": once, "timezone": "UTC"})
 
 
+@blueprint.post("/new-schedule")
 @takes_form(ScheduleForm)
 def save_schedule(form: Loaded) -> Response | tuple[str, int]:
     assembly = services()
@@ -70,13 +65,13 @@ def save_schedule(form: Loaded) -> Response | tuple[str, int]:
             request_seed=seed_of(form),
             hops=request_limits.request_hops(),
         )
-    except (ValidationError, InvalidField) as error:
-        return _new_form(form, problem_of(error)), 422
-    except Conflict as error:
-        return _new_form(form, HttpProblem(409, str(error))), 409
+    except (ValidationError, InvalidField, Conflict) as error:
+        problem = problem_of(error)
+        return _new_form(form, problem), problem.status
     return redirect(url_for(f"{PAGES}.schedule", schedule_id=schedule.id, done="created"), 303)
 
 
+@blueprint.post("/new-schedule/preview")
 @takes_form(ScheduleForm)
 def preview_when(form: Loaded) -> str:
     return when_previewed(form)
@@ -108,6 +103,7 @@ def when_previewed(form: Loaded, goes_on: Schedule | None = None) -> str:
     )
 
 
+@blueprint.post("/new-schedule/pick")
 @takes_form(ScheduleForm)
 def pick(form: Loaded) -> str:
     """What was picked, as text for the field "When"; the page writes it there."""
@@ -117,6 +113,7 @@ def pick(form: Loaded) -> str:
         return render_template("picked.html", wrong=str(error))
 
 
+@blueprint.post("/new-schedule/test-call")
 @takes_form(ScheduleForm)
 def test_new(form: Loaded) -> str:
     assembly = services()
@@ -125,11 +122,8 @@ def test_new(form: Loaded) -> str:
         _, draft = _NEW_SCHEDULE.load(request_of(wanted))
         dry = assembly.dry_run()
         schedule = dry.creation.create(tenant(), draft, assembly.now(), hops=request_limits.request_hops())
-    except (ValidationError, InvalidField) as error:
-        problem = problem_of(error)
-        return render_template("tested.html", refusal=problem.detail)
-    except Conflict as error:
-        return render_template("tested.html", refusal=str(error))
+    except (ValidationError, InvalidField, Conflict) as error:
+        return render_template("tested.html", refusal=problem_of(error).detail)
     return test_called(schedule)
 
 
@@ -186,21 +180,14 @@ _SCHEDULE_INPUT = ScheduleInput()
 _REFUSALS = (ValidationError, InvalidField, Conflict, StaleVersion)
 
 
-def register_edit_schedule(blueprint: Blueprint) -> None:
-    path = "/schedules/<schedule:schedule_id>"
-    blueprint.add_url_rule(f"{path}/edit", view_func=edit_schedule, methods=["GET"])
-    blueprint.add_url_rule(f"{path}/edit", view_func=save_edit, methods=["POST"])
-    blueprint.add_url_rule(f"{path}/preview", view_func=preview_edited, methods=["POST"])
-    blueprint.add_url_rule(f"{path}/effect", view_func=show_effect, methods=["POST"])
-    blueprint.add_url_rule(f"{path}/test-call", view_func=test_edited, methods=["POST"])
-
-
+@blueprint.get("/schedules/<schedule:schedule_id>/edit")
 @takes_query(NoFields)
 def edit_schedule(_: Loaded, schedule_id: WholeId) -> str:
     found = services().manager.get(schedule_id)
     return _edit_form(found, texts_of(_shown(found)) | {"version": found.version})
 
 
+@blueprint.post("/schedules/<schedule:schedule_id>/edit")
 @takes_form(ScheduleForm)
 def save_edit(form: Loaded, schedule_id: WholeId) -> Response | tuple[str, int]:
     """Saves an edit whose effect was looked at; shows the effect of one that moves occurrences first."""
@@ -218,18 +205,18 @@ def save_edit(form: Loaded, schedule_id: WholeId) -> Response | tuple[str, int]:
             version=form.get("version"),
             hops=request_limits.request_hops(),
         )
-    except (ValidationError, InvalidField) as error:
-        return _edit_form(found, form, problem_of(error)), 422
     except StaleVersion:
         stale = (
             "This schedule was changed since you opened this page: load the page again and repeat your edit"
         )
         return _edit_form(found, form, HttpProblem(409, stale)), 409
-    except Conflict as error:
-        return _edit_form(found, form, HttpProblem(409, str(error))), 409
+    except (ValidationError, InvalidField, Conflict) as error:
+        problem = problem_of(error)
+        return _edit_form(found, form, problem), problem.status
     return redirect(url_for(f"{PAGES}.schedule", schedule_id=schedule_id, done="saved"), 303)
 
 
+@blueprint.post("/schedules/<schedule:schedule_id>/preview")
 @takes_form(ScheduleForm)
 def preview_edited(form: Loaded, schedule_id: WholeId) -> str:
     """Previews the stored schedule unless the form changes when it fires: a preview of the text alone would
@@ -242,22 +229,24 @@ def preview_edited(form: Loaded, schedule_id: WholeId) -> str:
         return when_previewed(form)
 
 
+@blueprint.post("/schedules/<schedule:schedule_id>/effect")
 @takes_form(ScheduleForm)
 def show_effect(form: Loaded, schedule_id: WholeId) -> str:
     found = services().manager.get(schedule_id)
     try:
         return render_template("effect.html", **_effect(form, found))
     except _REFUSALS as error:
-        return render_template("effect.html", effect_problem=_words(error))
+        return render_template("effect.html", effect_problem=problem_of(error).detail)
 
 
+@blueprint.post("/schedules/<schedule:schedule_id>/test-call")
 @takes_form(ScheduleForm)
 def test_edited(form: Loaded, schedule_id: WholeId) -> str:
     found = services().manager.get(schedule_id)
     try:
         return test_called(_edited(_draft(form, found), found))
     except _REFUSALS as error:
-        return render_template("tested.html", refusal=_words(error))
+        return render_template("tested.html", refusal=problem_of(error).detail)
 
 
 def _draft(form: Loaded, found: Schedule) -> ScheduleDraft:
@@ -289,10 +278,6 @@ def _effect(form: Loaded, found: Schedule) -> View:
         "reviewed": hashlib.sha256(seen.encode()).hexdigest()[:16],
         "zone": after.trigger.timezone,
     }
-
-
-def _words(error: Exception) -> str:
-    return problem_of(error).detail if isinstance(error, ValidationError | InvalidField) else str(error)
 
 
 def _shown(found: Schedule) -> View:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from flask import Blueprint, redirect, render_template, url_for
+from flask import redirect, render_template, url_for
 from werkzeug.wrappers import Response
 
 from scheduler_app.api.auth import PAGES
@@ -19,6 +19,7 @@ from scheduler_app.api.pages.forms import (
     takes_form,
     takes_query,
 )
+from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.pages.schedule import curl
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
@@ -46,18 +47,12 @@ class HistoryStep(NamedTuple):
     """Since the step before it."""
 
 
-def register(blueprint: Blueprint) -> None:
-    blueprint.add_url_rule("/events", view_func=events, methods=["GET"])
-    blueprint.add_url_rule("/events/<event:event_id>", view_func=event, methods=["GET"])
-    blueprint.add_url_rule("/events/<event:event_id>/send-again", view_func=send_again, methods=["POST"])
-    blueprint.add_url_rule("/events/<event:event_id>/cancel", view_func=cancel, methods=["POST"])
-
-
 def refused_filter(problem: HttpProblem) -> str:
     """The page of a filter that cannot be used, with why, and no event."""
     return render_template("events.html", rows=[], names={}, states=list(State), onward=None, problem=problem)
 
 
+@blueprint.get("/events")
 @takes_query(EventFilter, otherwise=refused_filter)
 def events(query: Loaded) -> str:
     asked = replace(window(query), seconds=LOOK_SECONDS)
@@ -77,6 +72,7 @@ def events(query: Loaded) -> str:
     )
 
 
+@blueprint.get("/events/<event:event_id>")
 @takes_query(ActionResultQuery)
 def event(query: Loaded, event_id: WholeId) -> str:
     assembly = services()
@@ -96,6 +92,7 @@ def event(query: Loaded, event_id: WholeId) -> str:
     )
 
 
+@blueprint.post("/events/<event:event_id>/send-again")
 @takes_form(NoFields)
 def send_again(_: Loaded, event_id: WholeId) -> Response:
     assembly = services()
@@ -103,6 +100,7 @@ def send_again(_: Loaded, event_id: WholeId) -> Response:
     return redirect(url_for(f"{PAGES}.event", event_id=event_id, done="sent again"), 303)
 
 
+@blueprint.post("/events/<event:event_id>/cancel")
 @takes_form(NoFields)
 def cancel(_: Loaded, event_id: WholeId) -> Response:
     assembly = services()

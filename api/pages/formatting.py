@@ -87,6 +87,10 @@ def _label(name: str) -> str:
     return name.replace("_", " ") if name.isidentifier() and "_" in name else f"“{name.strip(chr(34))}”"
 
 
+#: What templates call by these names.
+FILTERS = (relative, instant, minute, in_zone, local_time, duration, form_words)
+
+
 def _short(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")
 

@@ -11,16 +11,16 @@ from functools import wraps
 from typing import Any
 
 from flask import request
-from marshmallow import Schema, ValidationError, fields, validate
+from marshmallow import Schema, ValidationError, validate
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.blueprint import ViewFunction, declare_parameters
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages.access import TOKEN_FIELD
-from scheduler_app.api.problems import HttpProblem, of_field, of_validation
+from scheduler_app.api.problems import HttpProblem, problem_of
 from scheduler_app.api.wire.field_types import Cursor, StatusCodes
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.resource_fields import AnyField
-from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.retry import Codes
 from scheduler_app.store.paging import Position
 
@@ -204,13 +204,8 @@ def _read(schema: Schema, given: Any) -> Loaded:
     try:
         loaded: Loaded = schema.load(values)
     except ValidationError as error:
-        raise of_validation(error) from None
+        raise problem_of(error) from None
     return loaded
-
-
-def problem_of(error: InvalidField | ValidationError) -> HttpProblem:
-    """The problem that the API answers for the same error."""
-    return of_validation(error) if isinstance(error, ValidationError) else of_field(error)
 
 
 def seed_of(form: Loaded) -> str | None:

@@ -10,6 +10,7 @@ from flask import Blueprint, Response, g, json, render_template, request
 from scheduler_app.api.auth import PAGES, is_own_origin
 from scheduler_app.api.json_types import View
 from scheduler_app.api.pages import formatting
+from scheduler_app.api.problems import PROBLEM_JSON
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.event import receiver_shown
 from scheduler_app.domain.ids import name_of
@@ -18,50 +19,29 @@ from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.store.stops import CorruptKillSwitch
 
 #: Everything from this host, nothing inline. Pico's arrows and ticks are `data:` images in its stylesheet.
-POLICY = "; ".join(
-    (
-        "default-src 'self'",
-        "img-src 'self' data:",
-        "object-src 'none'",
-        "base-uri 'none'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-    )
+POLICY = (
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self';"
+    " frame-ancestors 'none'"
 )
 ASSETS_SECONDS = 3600
-PROBLEM = "application/problem+json"
 #: What a browser says of a request (`Sec-Fetch-Site`) that the person or a page of ours has caused.
 ASKED_BY_PEOPLE = {"none", "same-origin"}
 
 
-def new_blueprint() -> Blueprint:
-    """The blueprint of one application's pages, without routes yet."""
-    made = Blueprint(
-        PAGES,
-        __name__,
-        root_path=str(Path(__file__).parent),
-        template_folder="templates",
-        static_folder="static",
-        static_url_path="/assets",
-    )
-    made.context_processor(_of_every_page)
-    made.after_request(_finish)
-    for each in (
-        formatting.relative,
-        formatting.instant,
-        formatting.minute,
-        formatting.in_zone,
-        formatting.local_time,
-        formatting.duration,
-        formatting.form_words,
-        name_of,
-        receiver_shown,
-    ):
-        made.add_app_template_filter(each)
-    return made
+blueprint = Blueprint(
+    PAGES,
+    __name__,
+    root_path=str(Path(__file__).parent),
+    template_folder="templates",
+    static_folder="static",
+    static_url_path="/assets",
+)
+for each in (*formatting.FILTERS, name_of, receiver_shown):
+    blueprint.add_app_template_filter(each)
 
 
-def _of_every_page() -> View:
+@blueprint.context_processor
+def of_every_page() -> View:
     return {
         "now": services().now(),
         "form_token": g.get("form_token", ""),
@@ -81,8 +61,9 @@ def _kill_switches_on() -> list[KillSwitch | CorruptKillSwitch]:
         return []  # the page itself says so
 
 
-def _finish(response: Response) -> Response:
-    if response.mimetype == PROBLEM:
+@blueprint.after_request
+def finish(response: Response) -> Response:
+    if response.mimetype == PROBLEM_JSON:
         response = _as_page(response)
     elif request.method == "GET" and response.status_code == 200 and not response.direct_passthrough:
         # Parts that pages load again and again are sent only where they differ.

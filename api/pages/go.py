@@ -1,13 +1,15 @@
 """Go anywhere: a page, a schedule by a part of its name, an event by its id."""
 
-from flask import Blueprint, g, redirect, render_template, request, url_for
-from marshmallow import fields, validate
+from flask import g, redirect, render_template, request, url_for
+from marshmallow import validate
 from werkzeug.wrappers import Response
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.pages.access import WRITERS_PAGES
 from scheduler_app.api.pages.forms import LOOK_SECONDS, takes_query
+from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.domain.schedule import Schedule
@@ -37,10 +39,7 @@ class GoQuery(InputSchema):
     to = fields.String(validate=validate.Length(max=200))
 
 
-def register(blueprint: Blueprint) -> None:
-    blueprint.add_url_rule("/go", view_func=go, methods=["GET"])
-
-
+@blueprint.get("/go")
 @takes_query(GoQuery)
 def go(query: Loaded) -> str | Response:
     """Lists the pages that match the text. A form that was submitted redirects to a single match; the

@@ -5,10 +5,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from flask import Blueprint, redirect, render_template, request, url_for
-from marshmallow import Schema, ValidationError, fields, validate
+from flask import redirect, render_template, request, url_for
+from marshmallow import Schema, ValidationError, validate
 from werkzeug.wrappers import Response
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api import idempotency, request_limits
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
@@ -20,15 +21,15 @@ from scheduler_app.api.pages.forms import (
     errors_by_field,
     headers_of,
     next_page_query,
-    problem_of,
     seed_of,
     takes_form,
     takes_query,
     value_of,
 )
+from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.pages.schedule_form import default_of, own_receiver
 from scheduler_app.api.pages.when import trigger_fields
-from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.problems import HttpProblem, problem_of
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.message import MessageFilter, NewMessage, message_shown
@@ -134,10 +135,6 @@ def _payload(text: str) -> object:
         raise ValidationError({"payload": ["is no JSON; choose text to send it as it is"]}) from None
 
 
-def register_messages(blueprint: Blueprint) -> None:
-    blueprint.add_url_rule("/messages", view_func=messages, methods=["GET"])
-
-
 def refused_filter(problem: HttpProblem) -> str:
     """The page of a filter that cannot be used, with why, and no message."""
     return render_template(
@@ -145,6 +142,7 @@ def refused_filter(problem: HttpProblem) -> str:
     )
 
 
+@blueprint.get("/messages")
 @takes_query(MessageFilter, otherwise=refused_filter)
 def messages(query: Loaded) -> str:
     found = services().messages.page(
@@ -172,20 +170,14 @@ class TimeForm(InputSchema):
     timezone = fields.String(validate=validate.Length(max=200), load_default="UTC")
 
 
-def register_new_message(blueprint: Blueprint) -> None:
-    blueprint.add_url_rule("/new-message", view_func=new_message, methods=["GET"])
-    blueprint.add_url_rule("/new-message", view_func=send_message, methods=["POST"])
-    blueprint.add_url_rule("/new-message/preview", view_func=preview_delivery, methods=["POST"])
-    path = "/events/<event:event_id>/reschedule"
-    blueprint.add_url_rule(path, view_func=reschedule, methods=["POST"])
-
-
+@blueprint.get("/new-message")
 @takes_query(NoFields)
 def new_message(_: Loaded) -> str:
     once = services().creation.new_seed()
     return _form({"once": once, "timezone": "UTC"})
 
 
+@blueprint.post("/new-message")
 @takes_form(MessageForm)
 def send_message(form: Loaded) -> Response | str | tuple[str, int]:
     assembly, seed = services(), seed_of(form)
@@ -199,14 +191,11 @@ def send_message(form: Loaded) -> Response | str | tuple[str, int]:
             request_seed=seed,
             hops=request_limits.request_hops(),
         )
-    except (ValidationError, InvalidField) as error:
-        return _form(form, problem_of(error)), 422
-    except Conflict as error:
-        if there := _made_before(form, seed):
-            return _to(there)
-        return _form(form, HttpProblem(409, str(error))), 409
-    except QuotaExceeded as error:
-        return _form(form, HttpProblem(429, str(error))), 429
+    except (ValidationError, InvalidField, Conflict, QuotaExceeded) as error:
+        if isinstance(error, Conflict) and (existing := _made_before(form, seed)):
+            return _to(existing)
+        problem = problem_of(error)
+        return _form(form, problem), problem.status
     if scheduled.signing_secret:
         return render_template(
             "signing_secret.html",
@@ -218,6 +207,7 @@ def send_message(form: Loaded) -> Response | str | tuple[str, int]:
     return _to(scheduled.record)
 
 
+@blueprint.post("/new-message/preview")
 @takes_form(MessageForm)
 def preview_delivery(form: Loaded) -> str:
     now, zone = services().now(), form.get("timezone", "UTC")
@@ -228,6 +218,7 @@ def preview_delivery(form: Loaded) -> str:
     return render_template("delivery.html", at=at, zone=zone)
 
 
+@blueprint.post("/events/<event:event_id>/reschedule")
 @takes_form(TimeForm)
 def reschedule(form: Loaded, event_id: WholeId) -> Response:
     assembly = services()

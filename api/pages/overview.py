@@ -1,10 +1,11 @@
 """The overview: whether everything works, what failed, what comes; processes; calendars."""
 
-from flask import Blueprint, render_template
+from flask import render_template
 
 from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.pages.formatting import minute, names_of, stacked_bars
 from scheduler_app.api.pages.forms import NoFields, next_page_query, takes_query
+from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.calendar import calendar_shown
 from scheduler_app.api.wire.field_types import Cursor
@@ -21,10 +22,7 @@ CAUSES = 5
 CHART = (600.0, 80.0)
 
 
-def register_overview(blueprint: Blueprint) -> None:
-    blueprint.add_url_rule("/", view_func=overview, methods=["GET"])
-
-
+@blueprint.get("/")
 @takes_query(NoFields)
 def overview(_: Loaded) -> str:
     assembly = services()
@@ -59,11 +57,7 @@ class CalendarsQuery(NoFields):
     cursor = Cursor()
 
 
-def register_processes(blueprint: Blueprint) -> None:
-    blueprint.add_url_rule("/processes", view_func=processes, methods=["GET"])
-    blueprint.add_url_rule("/calendars", view_func=calendars, methods=["GET"])
-
-
+@blueprint.get("/processes")
 @takes_query(NoFields)
 def processes(_: Loaded) -> str:
     reported = services().processes
@@ -77,6 +71,7 @@ def processes(_: Loaded) -> str:
     return render_template("processes.html", nodes=nodes, checks=checks, most_origins=ORIGINS)
 
 
+@blueprint.get("/calendars")
 @takes_query(CalendarsQuery)
 def calendars(query: Loaded) -> str:
     asked = services().calendars

@@ -6,15 +6,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 from urllib.parse import urlencode
 
-from flask import Blueprint, redirect, render_template, url_for
-from marshmallow import ValidationError, fields, validate
+from flask import redirect, render_template, url_for
+from marshmallow import ValidationError, validate
 from werkzeug.wrappers import Response
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.edits import revert
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages.formatting import Dot, instant, on_log_scale
 from scheduler_app.api.pages.forms import ActionResultQuery, NoFields, takes_form, takes_query
+from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.pages.when import when_text
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.blackout import note_blackouts
@@ -111,12 +113,7 @@ class ScheduleQuery(ActionResultQuery):
     display_timezone = fields.String(validate=validate.Length(max=200))
 
 
-def register(blueprint: Blueprint) -> None:
-    path = "/schedules/<schedule:schedule_id>"
-    blueprint.add_url_rule(path, view_func=schedule, methods=["GET"])
-    blueprint.add_url_rule(f"{path}/edits/<edit_id>/revert", view_func=revert_on_page, methods=["POST"])
-
-
+@blueprint.get("/schedules/<schedule:schedule_id>")
 @takes_query(ScheduleQuery)
 def schedule(query: Loaded, schedule_id: WholeId) -> str:
     assembly = services()
@@ -156,6 +153,7 @@ def schedule(query: Loaded, schedule_id: WholeId) -> str:
     )
 
 
+@blueprint.post("/schedules/<schedule:schedule_id>/edits/<edit_id>/revert")
 @takes_form(NoFields)
 def revert_on_page(_: Loaded, schedule_id: WholeId, edit_id: str) -> Response:
     revert(schedule_id, edit_id)

@@ -4,8 +4,10 @@ An edit gives only what was changed in the form. Masks and what the form does no
 """
 
 from flask import render_template, request
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, validate
 
+from scheduler_app import json_fields as fields
+from scheduler_app.actions.kind import Verdict
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages import when
 from scheduler_app.api.pages.forms import (
@@ -182,9 +184,13 @@ def test_called(schedule: Schedule) -> str:
     if not isinstance(schedule.action, HttpAction):
         return render_template("tested.html", refusal="Only HTTP requests can be tried from here.")
     try:
-        verdict = services().destinations.try_out(schedule, services().now()).verdict
+        return tested(services().destinations.try_out(schedule, services().now()).verdict)
     except (Conflict, InvalidField, NotFound) as error:
         return render_template("tested.html", refusal=str(error))
+
+
+def tested(verdict: Verdict | None) -> str:
+    """What one call came to, as a part of a page."""
     if verdict is None:
         return render_template("tested.html", refusal="Nothing was sent: this is a dry run.")
     return render_template("tested.html", verdict=verdict, ok=verdict.outcome.name == "SUCCESS")

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from flask import Blueprint, redirect, render_template, request, url_for
-from marshmallow import fields, validate
+from flask import redirect, render_template, request, url_for
+from marshmallow import validate
 from werkzeug.wrappers import Response
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api import request_limits
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded
@@ -21,6 +22,7 @@ from scheduler_app.api.pages.forms import (
     takes_form,
     takes_query,
 )
+from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.field_types import BoundedList, Cursor, DestinationName, ScheduleId
@@ -77,11 +79,7 @@ class SelectionForm(Filter):
     so_far = fields.Integer(validate=validate.Range(0), load_default=0)
 
 
-def register(blueprint: Blueprint) -> None:
-    blueprint.add_url_rule("/schedules", view_func=schedules, methods=["GET"])
-    blueprint.add_url_rule("/schedules/selected", view_func=change_selected, methods=["POST"])
-
-
+@blueprint.get("/schedules")
 @takes_query(SchedulesQuery)
 def schedules(query: Loaded) -> str:
     assembly = services()
@@ -111,6 +109,7 @@ def schedules(query: Loaded) -> str:
     )
 
 
+@blueprint.post("/schedules/selected")
 @takes_form(SelectionForm)
 def change_selected(form: Loaded) -> Response | str:
     """Does one thing to each schedule that was selected, whatever becomes of the others."""

@@ -1,13 +1,15 @@
 """The sign-in with an API key, and the end of a session."""
 
-from flask import Blueprint, current_app, g, redirect, render_template, request, url_for
-from marshmallow import fields, validate
+from flask import current_app, g, redirect, render_template, request, url_for
+from marshmallow import validate
 from werkzeug.wrappers import Response
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.auth import PAGES, refuse_beyond_limit
 from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.pages.access import drop_session, keep_session
 from scheduler_app.api.pages.forms import takes_form, takes_query
+from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.services import real_services
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.config.api_keys import matching
@@ -28,12 +30,7 @@ class SignOutForm(InputSchema):
     everywhere = fields.String(validate=validate.Equal("yes"))
 
 
-def register(blueprint: Blueprint) -> None:
-    blueprint.add_url_rule("/sign-in", view_func=sign_in, methods=["GET"])
-    blueprint.add_url_rule("/sign-in", view_func=begin_session, methods=["POST"])
-    blueprint.add_url_rule("/sign-out", view_func=sign_out, methods=["POST"])
-
-
+@blueprint.get("/sign-in")
 @takes_query(SignInQuery)
 def sign_in(query: Loaded) -> Response | str:
     if not real_services().settings.api_keys or g.session_token:
@@ -41,6 +38,7 @@ def sign_in(query: Loaded) -> Response | str:
     return render_template("sign_in.html", next=query.get("next", ""))
 
 
+@blueprint.post("/sign-in")
 @takes_form(SignInForm)
 def begin_session(form: Loaded) -> Response | tuple[str, int]:
     assembly = real_services()
@@ -55,6 +53,7 @@ def begin_session(form: Loaded) -> Response | tuple[str, int]:
     return keep_session(redirect(_own_path(form.get("next", "")), 303), token)
 
 
+@blueprint.post("/sign-out")
 @takes_form(SignOutForm)
 def sign_out(form: Loaded) -> Response:
     sessions = real_services().sessions

@@ -2,22 +2,23 @@
 
 from typing import Any
 
-from flask import Blueprint, g, redirect, render_template, url_for
-from marshmallow import ValidationError, fields, validate
+from flask import g, redirect, render_template, url_for
+from marshmallow import ValidationError, validate
 from werkzeug.wrappers import Response
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages.forms import (
     ActionResultQuery,
     errors_by_field,
-    problem_of,
     takes_form,
     takes_query,
     value_of,
 )
+from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.pages.when import trigger_fields
-from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.problems import HttpProblem, problem_of
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.blackout import BlackoutInput, blackout_of, blackout_shown
 from scheduler_app.api.wire.input_schema import InputSchema
@@ -60,14 +61,6 @@ class BlackoutNamed(InputSchema):
     name = fields.String(required=True, validate=validate.Length(max=200))
 
 
-def register(blueprint: Blueprint) -> None:
-    blueprint.add_url_rule("/stops", view_func=stops, methods=["GET"])
-    blueprint.add_url_rule("/stops/on", view_func=turn_on, methods=["POST"])
-    blueprint.add_url_rule("/stops/off", view_func=turn_off, methods=["POST"])
-    blueprint.add_url_rule("/stops/blackouts", view_func=save_blackout, methods=["POST"])
-    blueprint.add_url_rule("/stops/blackouts/delete", view_func=delete_blackout, methods=["POST"])
-
-
 class StopsQuery(ActionResultQuery):
     """After a kill switch was turned on, what it stops."""
 
@@ -75,6 +68,7 @@ class StopsQuery(ActionResultQuery):
     named = fields.String(validate=validate.Length(max=200))
 
 
+@blueprint.get("/stops")
 @takes_query(StopsQuery)
 def stops(query: Loaded) -> str:
     stopped = None
@@ -84,6 +78,7 @@ def stops(query: Loaded) -> str:
     return _page({"timezone": "UTC"}, done=query.get("done"), stopped=stopped)
 
 
+@blueprint.post("/stops/on")
 @takes_form(SwitchForm)
 def turn_on(form: Loaded) -> Response | tuple[str, int]:
     assembly = services()
@@ -92,16 +87,14 @@ def turn_on(form: Loaded) -> Response | tuple[str, int]:
         target, by = target_of(given, tenant()), g.get("key_name") or None
         assembly.kill_switches.turn_on(target, assembly.now(), note=given.get("note"), by=by)
         assembly.kill_switch_notice.look()
-    except (ValidationError, InvalidField) as error:
-        return _page({"timezone": "UTC"}, switch_problem=problem_of(error), switch_values=form), 422
-    except Conflict as error:
-        return _page(
-            {"timezone": "UTC"}, switch_problem=HttpProblem(409, str(error)), switch_values=form
-        ), 409
+    except (ValidationError, InvalidField, Conflict) as error:
+        problem = problem_of(error)
+        return _page({"timezone": "UTC"}, switch_problem=problem, switch_values=form), problem.status
     named: dict[str, Any] = {"scope": target.scope.value} | ({"named": target.name} if target.name else {})
     return redirect(url_for(f"{PAGES}.stops", done="stopped", **named), 303)
 
 
+@blueprint.post("/stops/off")
 @takes_form(SwitchOffForm)
 def turn_off(form: Loaded) -> Response:
     assembly = services()
@@ -110,6 +103,7 @@ def turn_off(form: Loaded) -> Response:
     return redirect(url_for(f"{PAGES}.stops", done="released"), 303)
 
 
+@blueprint.post("/stops/blackouts")
 @takes_form(BlackoutForm)
 def save_blackout(form: Loaded) -> Response | tuple[str, int]:
     assembly, now = services(), services().now()
@@ -122,13 +116,13 @@ def save_blackout(form: Loaded) -> Response | tuple[str, int]:
     try:
         loaded = _BLACKOUT.load(given | _target(form))
         assembly.blackouts.put(blackout_of(whole_id(tenant(), form.get("name", "")), loaded, now), now)
-    except (ValidationError, InvalidField) as error:
-        return _page(form, problem_of(error)), 422
-    except Conflict as error:
-        return _page(form, HttpProblem(409, str(error))), 409
+    except (ValidationError, InvalidField, Conflict) as error:
+        problem = problem_of(error)
+        return _page(form, problem), problem.status
     return redirect(url_for(f"{PAGES}.stops", done="saved"), 303)
 
 
+@blueprint.post("/stops/blackouts/delete")
 @takes_form(BlackoutNamed)
 def delete_blackout(form: Loaded) -> Response:
     services().blackouts.delete(whole_id(tenant(), form["name"]))

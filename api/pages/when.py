@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, time
 
-from marshmallow import fields, validate
+from marshmallow import validate
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.field_types import BoundedList
 from scheduler_app.api.wire.resource_fields import AnyField

@@ -16,7 +16,7 @@ from marshmallow import ValidationError
 from scheduler_app.api import idempotency, request_limits
 from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.problems import HttpProblem, of_field, of_validation
+from scheduler_app.api.problems import HttpProblem, problem_of
 from scheduler_app.api.services import make_dry_run, services, tenant
 from scheduler_app.api.wire import examples
 from scheduler_app.api.wire.bulk import (
@@ -85,7 +85,7 @@ def create_schedules(given: Loaded) -> View:
     hops = request_limits.request_hops()
     made = iter(services().creation.create_many(tenant(), drafts, now, request_seed=seed, hops=hops))
     outcomes = [
-        of_validation(item) if isinstance(item, ValidationError) else schedule_result(next(made))
+        problem_of(item) if isinstance(item, ValidationError) else schedule_result(next(made))
         for item in items
     ]
     return bulk_results(outcomes)
@@ -93,10 +93,8 @@ def create_schedules(given: Loaded) -> View:
 
 def schedule_result(made: Schedule | InvalidField | Conflict) -> View | HttpProblem:
     """The result of an item that was created, or why it was refused."""
-    if isinstance(made, InvalidField):
-        return of_field(made)
-    if isinstance(made, Conflict):
-        return HttpProblem(409, str(made))
+    if not isinstance(made, Schedule):
+        return problem_of(made)
     result: View = {"status": 201, "id": name_of(made.id)}
     if made.next_run_at:
         result["next_run_at"] = made.next_run_at

@@ -5,7 +5,7 @@ from marshmallow import ValidationError
 from scheduler_app.api import idempotency, request_limits
 from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.problems import HttpProblem, of_field, of_validation
+from scheduler_app.api.problems import HttpProblem, problem_of
 from scheduler_app.api.routes.bulk import bulk_results
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import examples
@@ -21,7 +21,6 @@ from scheduler_app.api.wire.message import (
     message_shown,
 )
 from scheduler_app.api.wire.paging import listed, window
-from scheduler_app.domain.errors import Conflict, InvalidField, QuotaExceeded
 from scheduler_app.domain.ids import WholeId, message_id_of, name_of
 from scheduler_app.domain.message import Timing
 from scheduler_app.domain.message_draft import MessageDraft
@@ -67,17 +66,13 @@ def schedule_messages(given: Loaded) -> View:
     now, seed, hops = services().now(), idempotency.request_seed(), request_limits.request_hops()
     made = iter(services().messages.schedule_many(tenant(), drafts, now, request_seed=seed, hops=hops))
     return bulk_results(
-        [of_validation(item) if isinstance(item, ValidationError) else _outcome(next(made)) for item in items]
+        [problem_of(item) if isinstance(item, ValidationError) else _outcome(next(made)) for item in items]
     )
 
 
 def _outcome(made: ScheduleMessageResult | Refusal) -> View | HttpProblem:
-    if isinstance(made, InvalidField):
-        return of_field(made)
-    if isinstance(made, Conflict):
-        return HttpProblem(409, str(made))
-    if isinstance(made, QuotaExceeded):
-        return HttpProblem(429, str(made))
+    if not isinstance(made, ScheduleMessageResult):
+        return problem_of(made)
     event = made.record.event
     result: View = {
         "status": 201 if made.created else 200,
