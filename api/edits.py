@@ -68,18 +68,22 @@ def put_conditions(schedule_id: WholeId) -> Preconditions:
     return Preconditions(version=version, present=request.if_match.star_tag)
 
 
+def named_versions() -> set[int]:
+    """The versions in the ETags of If-Match. Nothing else of them counts: `"3"` is accepted beside the whole
+    tag. Weak tags match nothing (RFC 9110, 13.1.1)."""
+    # Werkzeug reads the empty tag, `""`, as None.
+    matches = [_VERSION.match(tag or "") for tag in request.if_match.as_set(include_weak=False)]
+    return {int(match[1]) for match in matches if match}
+
+
 def version_wanted(schedule_id: WholeId) -> int | None:
     """The version that If-Match names; None without one. Raises NotFound, StaleVersion.
 
-    Of an ETag only the version counts: a next occurrence that has moved on is no edit that this request could
-    overwrite. `"3"` is accepted beside the whole tag. Weak tags match nothing (RFC 9110, 13.1.1).
+    A next occurrence that has moved on is no edit that this request could overwrite.
     """
-    given = request.if_match
-    if "If-Match" not in request.headers or given.star_tag:
+    if "If-Match" not in request.headers or request.if_match.star_tag:
         return None
-    # Werkzeug reads the empty tag, `""`, as None.
-    matches = [_VERSION.match(tag or "") for tag in given.as_set(include_weak=False)]
-    versions = {int(match[1]) for match in matches if match}
+    versions = named_versions()
     if len(versions) == 1:
         return versions.pop()
     current = services().manager.get(schedule_id).version

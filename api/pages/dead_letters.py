@@ -14,8 +14,8 @@ from werkzeug.wrappers import Response as AnyResponse
 from scheduler_app import json_fields as fields
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.formatting import names_of_ids
-from scheduler_app.api.pages.forms import ActionResultQuery, cursor, takes_form, takes_query
 from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
@@ -61,7 +61,7 @@ class DeadLetterFilter(InputSchema):
         return data
 
 
-class DeadLettersQuery(DeadLetterFilter, ActionResultQuery):
+class DeadLettersQuery(DeadLetterFilter, forms.ActionResultQuery):
     pass
 
 
@@ -74,7 +74,7 @@ class CauseFilter(DeadLetterFilter):
 
 
 class CauseForm(CauseFilter):
-    cursor = Cursor()
+    forms.cursor = Cursor()
     rate = fields.Float(validate=validate.OneOf(RATES))
     start = Instant()
     so_far = fields.Integer(validate=validate.Range(0), load_default=0)
@@ -86,7 +86,7 @@ def refused_filter(problem: HttpProblem) -> str:
 
 
 @blueprint.get("/dead-letters")
-@takes_query(DeadLettersQuery, otherwise=refused_filter)
+@forms.takes_query(DeadLettersQuery, otherwise=refused_filter)
 def dead_letters(query: Loaded) -> str:
     assembly = services()
     found = assembly.event_lists.dead_letter_causes(
@@ -132,7 +132,7 @@ def _filters(given: Loaded) -> dict[str, Any]:
 
 
 @blueprint.post("/dead-letters/send-again")
-@takes_form(CauseForm)
+@forms.takes_form(CauseForm)
 def send_cause_again(form: Loaded) -> AnyResponse | str:
     assembly, now = services(), services().now()
     start: datetime | None = form.get("start")
@@ -153,7 +153,7 @@ def send_cause_again(form: Loaded) -> AnyResponse | str:
 
 
 @blueprint.post("/dead-letters/dismiss")
-@takes_form(CauseForm)
+@forms.takes_form(CauseForm)
 def dismiss_cause(form: Loaded) -> AnyResponse | str:
     window = _window(form, form.get("cursor"))
     page = services().events.dismiss_page(tenant(), window, services().now(), narrowing=_narrowing(form))
@@ -166,7 +166,7 @@ def dismiss_cause(form: Loaded) -> AnyResponse | str:
 
 
 @blueprint.get("/dead-letters/export")
-@takes_query(CauseFilter)
+@forms.takes_query(CauseFilter)
 def export_cause(query: Loaded) -> Response:
     """The dead letters of a cause, one JSON object a line, as the API shows them."""
     lists, schema = services().event_lists, EventOutput()
@@ -204,7 +204,7 @@ def _goes_on(
         skipped=skipped,
         cause=form,
         filters=_filters(form),
-        cursor=cursor(following),
+        cursor=forms.cursor(following),
         start=last_due.isoformat() if last_due else None,
     )
 

@@ -13,21 +13,7 @@ from scheduler_app import json_fields as fields
 from scheduler_app.api import idempotency
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.pages.forms import (
-    ONE_LINE,
-    ActionResultQuery,
-    NoFields,
-    changed_names,
-    choices,
-    errors_by_field,
-    headers_of,
-    headers_text,
-    next_page_query,
-    takes_form,
-    takes_query,
-    text_of,
-    value_of,
-)
+from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.pages.schedule_form import own_receiver, tested
 from scheduler_app.api.problems import HttpProblem, problem_of
@@ -51,7 +37,7 @@ from scheduler_app.usecases.deeds.creation import Preconditions
 ROWS = 25
 
 
-class DestinationsQuery(ActionResultQuery):
+class DestinationsQuery(forms.ActionResultQuery):
     cursor = Cursor()
 
 
@@ -61,7 +47,7 @@ class ChangeForm(InputSchema):
 
 
 @blueprint.get("/destinations")
-@takes_query(DestinationsQuery)
+@forms.takes_query(DestinationsQuery)
 def destinations(query: Loaded) -> str:
     assembly = services()
     found = assembly.destinations.page(tenant(), PageRequest(limit=ROWS, after=query.get("cursor")))
@@ -75,12 +61,12 @@ def destinations(query: Loaded) -> str:
             view["flow"] = flow_shown(flow, waiting, assembly.now()) if flow else None
         rows.append(view)
     return render_template(
-        "destinations.html", rows=rows, onward=next_page_query(found.next), done=query.get("done")
+        "destinations.html", rows=rows, onward=forms.next_page_query(found.next), done=query.get("done")
     )
 
 
 @blueprint.post("/destinations/change")
-@takes_form(ChangeForm)
+@forms.takes_form(ChangeForm)
 def change_destination(form: Loaded) -> Response:
     assembly, paused = services(), form["verb"] == "pause"
     assembly.destinations.edit(
@@ -91,7 +77,7 @@ def change_destination(form: Loaded) -> Response:
 
 
 @blueprint.post("/destinations/<name:name>/test-call")
-@takes_form(NoFields)
+@forms.takes_form(forms.NoFields)
 def call_destination(_: Loaded, name: WholeId) -> str:
     try:
         verdict = services().destinations.test(name, services().now()).verdict
@@ -106,7 +92,7 @@ _ELSEWHERE = {"url", "method", "headers", "paused"}
 SETTINGS: dict[str, Any] = {
     name: field
     for name, field in _FIELDS.items()
-    if name not in _ELSEWHERE and isinstance(field, (*ONE_LINE, fields.List))
+    if name not in _ELSEWHERE and isinstance(field, (*forms.ONE_LINE, fields.List))
 }
 #: Fields of the form that are one field of the API together, by it.
 TOGETHER = {
@@ -150,7 +136,7 @@ def request_of(form: Loaded) -> View:
 def changes_of(form: Loaded, shown: View) -> View:
     """The body of the API's PATCH that makes `shown` what the form says. Raises ValidationError."""
     before = texts_of(shown)
-    changed = changed_names(form, before, (set(_LENGTHS) | set(SETTINGS)) - {"name"})
+    changed = forms.changed_names(form, before, (set(_LENGTHS) | set(SETTINGS)) - {"name"})
     for parts in TOGETHER.values():
         if changed & set(parts):
             changed |= set(parts)
@@ -166,14 +152,14 @@ def changes_of(form: Loaded, shown: View) -> View:
 def texts_of(shown: View) -> Loaded:
     """What the form's fields say of a destination, as the API shows it."""
     auth, breaker = shown.get("auth"), shown.get("breaker")
-    texts: Loaded = {"headers": headers_text(shown.get("headers"))}
+    texts: Loaded = {"headers": forms.headers_text(shown.get("headers"))}
     if isinstance(auth, dict):
         texts["auth_type"], texts["auth_username"] = auth["type"], auth.get("username", "")
         texts["auth_secret"] = auth.get("password") or auth.get("token")
     if isinstance(breaker, dict):
-        texts |= {f"breaker_{name}": text_of(value) for name, value in breaker.items()}
+        texts |= {f"breaker_{name}": forms.text_of(value) for name, value in breaker.items()}
     for name in ("name", "url", "method", *SETTINGS):
-        texts[name] = text_of(shown[name]) if name in shown else ""
+        texts[name] = forms.text_of(shown[name]) if name in shown else ""
     if shown.get("allowed_methods") == list(METHODS):
         texts["allowed_methods"] = ""
     if shown.get("signing") is False:
@@ -184,17 +170,17 @@ def texts_of(shown: View) -> Loaded:
 def _values(texts: dict[str, str]) -> View:
     given: View = {name: texts[name].strip() for name in ("url", "method") if name in texts}
     if "headers" in texts:
-        given["headers"] = headers_of(texts["headers"])
+        given["headers"] = forms.headers_of(texts["headers"])
     if auth := _auth(texts):
         given["auth"] = auth
     breaker = {
-        "failures": value_of(fields.Integer(), texts.get("breaker_failures", "")),
-        "open_seconds": value_of(fields.Float(), texts.get("breaker_open_seconds", "")),
+        "failures": forms.value_of(fields.Integer(), texts.get("breaker_failures", "")),
+        "open_seconds": forms.value_of(fields.Float(), texts.get("breaker_open_seconds", "")),
     }
     if any(value != "" for value in breaker.values()):
         given["breaker"] = {name: value for name, value in breaker.items() if value != ""}
     for name in SETTINGS.keys() & texts.keys():
-        given[name] = value_of(SETTINGS[name], texts[name].strip())
+        given[name] = forms.value_of(SETTINGS[name], texts[name].strip())
     return given
 
 
@@ -222,13 +208,13 @@ class DeletionForm(InputSchema):
 
 
 @blueprint.get("/new-destination")
-@takes_query(NoFields)
+@forms.takes_query(forms.NoFields)
 def new_destination(_: Loaded) -> str:
     return _form({})
 
 
 @blueprint.post("/new-destination")
-@takes_form(DestinationForm)
+@forms.takes_form(DestinationForm)
 def save_destination(form: Loaded) -> Response | str | tuple[str, int]:
     assembly = services()
     try:
@@ -245,14 +231,14 @@ def save_destination(form: Loaded) -> Response | str | tuple[str, int]:
 
 
 @blueprint.get("/destinations/<name:name>/edit")
-@takes_query(NoFields)
+@forms.takes_query(forms.NoFields)
 def edit_destination(_: Loaded, name: WholeId) -> str:
     found = services().destinations.get(name)
     return _form(texts_of(destination_shown(found)) | {"version": found.version}, editing=name_of(name))
 
 
 @blueprint.post("/destinations/<name:name>/edit")
-@takes_form(DestinationForm)
+@forms.takes_form(DestinationForm)
 def save_destination_edit(form: Loaded, name: WholeId) -> Response | str | tuple[str, int]:
     assembly = services()
     before = assembly.destinations.get(name)
@@ -271,7 +257,7 @@ def save_destination_edit(form: Loaded, name: WholeId) -> Response | str | tuple
 
 
 @blueprint.post("/destinations/<name:name>/delete")
-@takes_form(DeletionForm)
+@forms.takes_form(DeletionForm)
 def delete_destination(form: Loaded, name: WholeId) -> Response | str | tuple[str, int]:
     """Asks first; says who still needs one that is in use."""
     if "confirmed" not in form:
@@ -304,9 +290,9 @@ def _saved(saved: Destination, before: Destination | None, done: str) -> Respons
 
 
 def _form(values: Loaded, problem: HttpProblem | None = None, *, editing: str | None = None) -> str:
-    errors = errors_by_field(problem, FORM_NAMES)
+    errors = forms.errors_by_field(problem, FORM_NAMES)
     settings: dict[str, View] = {
-        name: {"choices": choices(field), "meaning": meaning_of(name), "default": ""}
+        name: {"choices": forms.choices(field), "meaning": meaning_of(name), "default": ""}
         for name, field in SETTINGS.items()
     }
     return render_template(

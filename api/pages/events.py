@@ -10,15 +10,8 @@ from werkzeug.wrappers import Response
 
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.formatting import names_of
-from scheduler_app.api.pages.forms import (
-    LOOK_SECONDS,
-    ActionResultQuery,
-    NoFields,
-    next_page_query,
-    takes_form,
-    takes_query,
-)
 from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.pages.schedule import curl
 from scheduler_app.api.problems import HttpProblem
@@ -53,9 +46,9 @@ def refused_filter(problem: HttpProblem) -> str:
 
 
 @blueprint.get("/events")
-@takes_query(EventFilter, otherwise=refused_filter)
+@forms.takes_query(EventFilter, otherwise=refused_filter)
 def events(query: Loaded) -> str:
-    asked = replace(window(query), seconds=LOOK_SECONDS)
+    asked = replace(window(query), seconds=forms.LOOK_SECONDS)
     found = services().event_lists.page(
         tenant(),
         asked,
@@ -68,12 +61,12 @@ def events(query: Loaded) -> str:
         rows=found.rows,
         names=names_of(found.rows),
         states=list(State),
-        onward=next_page_query(found.next),
+        onward=forms.next_page_query(found.next),
     )
 
 
 @blueprint.get("/events/<event:event_id>")
-@takes_query(ActionResultQuery)
+@forms.takes_query(forms.ActionResultQuery)
 def event(query: Loaded, event_id: WholeId) -> str:
     assembly = services()
     found = assembly.events.get(event_id)
@@ -93,7 +86,7 @@ def event(query: Loaded, event_id: WholeId) -> str:
 
 
 @blueprint.post("/events/<event:event_id>/send-again")
-@takes_form(NoFields)
+@forms.takes_form(forms.NoFields)
 def send_again(_: Loaded, event_id: WholeId) -> Response:
     assembly = services()
     assembly.events.redrive(event_id, assembly.now())
@@ -101,7 +94,7 @@ def send_again(_: Loaded, event_id: WholeId) -> Response:
 
 
 @blueprint.post("/events/<event:event_id>/cancel")
-@takes_form(NoFields)
+@forms.takes_form(forms.NoFields)
 def cancel(_: Loaded, event_id: WholeId) -> Response:
     assembly = services()
     assembly.events.cancel(event_id, assembly.now())

@@ -13,19 +13,7 @@ from scheduler_app import json_fields as fields
 from scheduler_app.api import idempotency, request_limits
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.pages.forms import (
-    LOOK_SECONDS,
-    ONE_LINE,
-    NoFields,
-    choices,
-    errors_by_field,
-    headers_of,
-    next_page_query,
-    seed_of,
-    takes_form,
-    takes_query,
-    value_of,
-)
+from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.pages.schedule_form import default_of, own_receiver
 from scheduler_app.api.pages.when import trigger_fields
@@ -73,7 +61,7 @@ _TEXTS = ("id", "event_name", "destination", "path", "method")
 SETTINGS: dict[str, Any] = {
     row.name: _FIELDS[row.name]
     for row in SHARED
-    if isinstance(_FIELDS[row.name], ONE_LINE)
+    if isinstance(_FIELDS[row.name], forms.ONE_LINE)
     and row.name not in (*_TEXTS, "callback_url", "body", "body_base64")
 }
 JSON, TEXT = "json", "text"
@@ -120,11 +108,11 @@ def request_of(form: Loaded) -> View:
         given["callback_url"] = texts["url"].strip()
     for name in ("headers", "metadata"):
         if name in texts:
-            given[name] = headers_of(texts[name], name)
+            given[name] = forms.headers_of(texts[name], name)
     if "body" in texts:
         given |= {"body": texts["body"]} if form["body_as"] == TEXT else {"payload": _payload(texts["body"])}
     for name in SETTINGS.keys() & texts.keys():
-        given[name] = value_of(SETTINGS[name], texts[name].strip())
+        given[name] = forms.value_of(SETTINGS[name], texts[name].strip())
     return given
 
 
@@ -143,11 +131,11 @@ def refused_filter(problem: HttpProblem) -> str:
 
 
 @blueprint.get("/messages")
-@takes_query(MessageFilter, otherwise=refused_filter)
+@forms.takes_query(MessageFilter, otherwise=refused_filter)
 def messages(query: Loaded) -> str:
     found = services().messages.page(
         tenant(),
-        replace(window(query), seconds=LOOK_SECONDS),
+        replace(window(query), seconds=forms.LOOK_SECONDS),
         event_name=query.get("event_name"),
         destination=query.get("destination"),
         states=query.get("state"),
@@ -158,7 +146,7 @@ def messages(query: Loaded) -> str:
         rows=list(map(message_shown, found.rows)),
         states=list(State),
         filters=request.args,
-        onward=next_page_query(found.next),
+        onward=forms.next_page_query(found.next),
     )
 
 
@@ -171,16 +159,16 @@ class TimeForm(InputSchema):
 
 
 @blueprint.get("/new-message")
-@takes_query(NoFields)
+@forms.takes_query(forms.NoFields)
 def new_message(_: Loaded) -> str:
     once = services().creation.new_seed()
     return _form({"once": once, "timezone": "UTC"})
 
 
 @blueprint.post("/new-message")
-@takes_form(MessageForm)
+@forms.takes_form(MessageForm)
 def send_message(form: Loaded) -> Response | str | tuple[str, int]:
-    assembly, seed = services(), seed_of(form)
+    assembly, seed = services(), forms.seed_of(form)
     try:
         draft = _NEW.load(request_of(form))
         timing = timing_of(form.get("when", ""), form.get("timezone", "UTC"), assembly.now())
@@ -208,7 +196,7 @@ def send_message(form: Loaded) -> Response | str | tuple[str, int]:
 
 
 @blueprint.post("/new-message/preview")
-@takes_form(MessageForm)
+@forms.takes_form(MessageForm)
 def preview_delivery(form: Loaded) -> str:
     now, zone = services().now(), form.get("timezone", "UTC")
     try:
@@ -219,7 +207,7 @@ def preview_delivery(form: Loaded) -> str:
 
 
 @blueprint.post("/events/<event:event_id>/reschedule")
-@takes_form(TimeForm)
+@forms.takes_form(TimeForm)
 def reschedule(form: Loaded, event_id: WholeId) -> Response:
     assembly = services()
     try:
@@ -242,13 +230,15 @@ def _to(record: MessageRecord) -> Response:
 
 
 def _form(values: Loaded, problem: HttpProblem | None = None) -> str:
-    errors = errors_by_field(problem, FORM_NAMES)
+    errors = forms.errors_by_field(problem, FORM_NAMES)
     return render_template(
         "new_message.html",
         values=values,
         errors=errors,
         others=[text for name in sorted(errors.keys() - SHOWN) for text in errors[name]],
         methods=METHODS,
-        settings={name: {"choices": choices(field), **meaning_of(name)} for name, field in SETTINGS.items()},
+        settings={
+            name: {"choices": forms.choices(field), **meaning_of(name)} for name, field in SETTINGS.items()
+        },
         own_receiver=own_receiver(),
     )

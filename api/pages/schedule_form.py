@@ -9,18 +9,7 @@ from marshmallow import Schema, validate
 from scheduler_app import json_fields as fields
 from scheduler_app.actions.kind import Verdict
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.pages import when
-from scheduler_app.api.pages.forms import (
-    ONE_LINE,
-    changed_names,
-    choices,
-    errors_by_field,
-    headers_of,
-    headers_text,
-    listed,
-    text_of,
-    value_of,
-)
+from scheduler_app.api.pages import forms, when
 from scheduler_app.api.pages.when import trigger_fields, when_text
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.routes import operations
@@ -55,7 +44,7 @@ _ELSEWHERE |= {"callback_url", "destination", "path", "tags", "calendar", *BODY_
 POLICIES: dict[str, AnyField] = {
     name: field
     for name, field in EDIT_FIELDS.items()
-    if name not in _ELSEWHERE and isinstance(field, ONE_LINE)
+    if name not in _ELSEWHERE and isinstance(field, forms.ONE_LINE)
 }
 #: What the manual says of a policy, and what a new schedule has without it.
 HINTS = {row.name: (row.meaning, row.default) for row in SCHEDULE}
@@ -92,7 +81,7 @@ def request_of(form: Loaded) -> View:
 def changes_of(form: Loaded, shown: View) -> View:
     """The body of the API's PUT that makes `shown` what the form says. Raises ValidationError."""
     before = texts_of(shown)
-    changed = changed_names(form, before, set(_LENGTHS) | set(POLICIES))
+    changed = forms.changed_names(form, before, set(_LENGTHS) | set(POLICIES))
     gone: View = {}
     for name in (each for each in changed if not form.get(each)):
         if name in ("headers", "tags"):
@@ -110,18 +99,18 @@ def texts_of(shown: View) -> Loaded:
     texts: Loaded = {
         "when": when_text(written),
         "url": shown.get("callback_url", ""),
-        "headers": headers_text(shown.get("headers")),
-        "tags": text_of(shown.get("tags") or []),
-        "body": next((text_of(shown[name]) for name in BODY_FIELDS if name in shown), ""),
+        "headers": forms.headers_text(shown.get("headers")),
+        "tags": forms.text_of(shown.get("tags") or []),
+        "body": next((forms.text_of(shown[name]) for name in BODY_FIELDS if name in shown), ""),
     }
     for name in ("name", "timezone", "destination", "path", "method", "calendar", *POLICIES):
-        texts[name] = text_of(shown[name]) if name in shown else ""
+        texts[name] = forms.text_of(shown[name]) if name in shown else ""
     return texts
 
 
 def errors_of(problem: HttpProblem | None, values: Loaded) -> dict[str, list[str]]:
     """What is wrong, by the form's field that it is about; "" for what is about none."""
-    errors = errors_by_field(problem, FORM_NAMES)
+    errors = forms.errors_by_field(problem, FORM_NAMES)
     if problem is not None and not values.get("when"):
         errors["when"] = ["is missing; say when, as in “every weekday at 9:00”"]
         errors.pop("trigger", None)
@@ -136,11 +125,11 @@ def _values(texts: dict[str, str]) -> View:
     if "when" in texts:
         given |= trigger_fields(texts["when"])
     if "headers" in texts:
-        given["headers"] = headers_of(texts["headers"])
-    if tags := listed(texts.get("tags", "")):
+        given["headers"] = forms.headers_of(texts["headers"])
+    if tags := forms.listed(texts.get("tags", "")):
         given["tags"] = tags
     for name in POLICIES.keys() & texts.keys():
-        given[name] = value_of(POLICIES[name], texts[name].strip())
+        given[name] = forms.value_of(POLICIES[name], texts[name].strip())
     return given
 
 
@@ -166,7 +155,7 @@ def editor(template: str, values: Loaded, problem: HttpProblem | None, **more: o
         "has_request": True,
         "request_given": any(values.get(name) or name in errors for name in REQUEST),
         "policies": {
-            name: {"choices": choices(field), "meaning": HINTS[name][0], "default": default_of(name)}
+            name: {"choices": forms.choices(field), "meaning": HINTS[name][0], "default": default_of(name)}
             for name, field in POLICIES.items()
         },
         "policy_given": any(name in errors for name in POLICIES),

@@ -12,16 +12,7 @@ from scheduler_app import json_fields as fields
 from scheduler_app.api import request_limits
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded
-from scheduler_app.api.pages.forms import (
-    ACTION_RESULT_FIELDS,
-    LOOK_SECONDS,
-    ROWS,
-    ActionResultQuery,
-    cursor,
-    next_page_query,
-    takes_form,
-    takes_query,
-)
+from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
@@ -61,30 +52,30 @@ class Filter(ScheduleChoice):
     destination = DestinationName()
 
 
-class SchedulesQuery(Filter, ActionResultQuery):
-    cursor = Cursor()
+class SchedulesQuery(Filter, forms.ActionResultQuery):
+    forms.cursor = Cursor()
     order = fields.String(validate=validate.OneOf(list(ORDERS)), load_default="newest")
     undo = fields.String(validate=validate.OneOf(list(UNDO.values())))
-    changed = BoundedList(ScheduleId(), load_default=[], validate=validate.Length(max=ROWS))
+    changed = BoundedList(ScheduleId(), load_default=[], validate=validate.Length(max=forms.ROWS))
 
 
 class SelectionForm(Filter):
     verb = fields.String(required=True, validate=validate.OneOf(list(VERBS)))
-    selected = BoundedList(ScheduleId(), load_default=[], validate=validate.Length(max=ROWS))
+    selected = BoundedList(ScheduleId(), load_default=[], validate=validate.Length(max=forms.ROWS))
     every = fields.String(validate=validate.Equal("yes"))
     """All that the filter finds, in place of those selected."""
     tag_name = fields.String(validate=validate.Length(max=64))
     confirmed = fields.String(validate=validate.Equal("yes"))
-    cursor = Cursor()
+    forms.cursor = Cursor()
     so_far = fields.Integer(validate=validate.Range(0), load_default=0)
 
 
 @blueprint.get("/schedules")
-@takes_query(SchedulesQuery)
+@forms.takes_query(SchedulesQuery)
 def schedules(query: Loaded) -> str:
     assembly = services()
     filters = {name: query[name] for name in FILTERS if name in query}
-    window = PageRequest(limit=ROWS, after=query.get("cursor"), seconds=LOOK_SECONDS)
+    window = PageRequest(limit=forms.ROWS, after=query.get("cursor"), seconds=forms.LOOK_SECONDS)
     found = assembly.schedules.page(tenant(), window, order=query["order"], **_which(filters))
     now = assembly.now()
     ids = [each.id for each in found.rows if isinstance(each, Schedule)]
@@ -97,7 +88,7 @@ def schedules(query: Loaded) -> str:
         states=STATES,
         outcomes=LAST_OUTCOMES,
         verbs=list(VERBS),
-        onward=next_page_query(found.next),
+        onward=forms.next_page_query(found.next),
         more=bool(found.next or "cursor" in query),
         order=query["order"],
         orders=ORDERS,
@@ -110,7 +101,7 @@ def schedules(query: Loaded) -> str:
 
 
 @blueprint.post("/schedules/selected")
-@takes_form(SelectionForm)
+@forms.takes_form(SelectionForm)
 def change_selected(form: Loaded) -> Response | str:
     """Does one thing to each schedule that was selected, whatever becomes of the others."""
     verb, selected = form["verb"], form["selected"]
@@ -166,7 +157,7 @@ def _change_all(form: Loaded) -> Response | str:
         refused=refused[:MOST_REFUSALS],
         filters=filters,
         form=form,
-        cursor=cursor(following),
+        cursor=forms.cursor(following),
     )
 
 
@@ -214,6 +205,6 @@ def _ordered(order: str) -> str:
     kept: Loaded = {
         name: value
         for name, value in request.args.items()
-        if value and name not in ("cursor", "order", *ACTION_RESULT_FIELDS)
+        if value and name not in ("cursor", "order", *forms.ACTION_RESULT_FIELDS)
     }
     return url_for(f"{PAGES}.schedules", **kept, order=order)

@@ -9,13 +9,7 @@ from werkzeug.wrappers import Response
 from scheduler_app import json_fields as fields
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.pages.forms import (
-    ActionResultQuery,
-    errors_by_field,
-    takes_form,
-    takes_query,
-    value_of,
-)
+from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.pages.when import trigger_fields
 from scheduler_app.api.problems import HttpProblem, problem_of
@@ -61,7 +55,7 @@ class BlackoutNamed(InputSchema):
     name = fields.String(required=True, validate=validate.Length(max=200))
 
 
-class StopsQuery(ActionResultQuery):
+class StopsQuery(forms.ActionResultQuery):
     """After a kill switch was turned on, what it stops."""
 
     scope = fields.String(validate=validate.OneOf(["all", "tag", "destination"]))
@@ -69,7 +63,7 @@ class StopsQuery(ActionResultQuery):
 
 
 @blueprint.get("/stops")
-@takes_query(StopsQuery)
+@forms.takes_query(StopsQuery)
 def stops(query: Loaded) -> str:
     stopped = None
     if "scope" in query and (query["scope"] == Scope.ALL or "named" in query):
@@ -79,7 +73,7 @@ def stops(query: Loaded) -> str:
 
 
 @blueprint.post("/stops/on")
-@takes_form(SwitchForm)
+@forms.takes_form(SwitchForm)
 def turn_on(form: Loaded) -> Response | tuple[str, int]:
     assembly = services()
     try:
@@ -95,7 +89,7 @@ def turn_on(form: Loaded) -> Response | tuple[str, int]:
 
 
 @blueprint.post("/stops/off")
-@takes_form(SwitchOffForm)
+@forms.takes_form(SwitchOffForm)
 def turn_off(form: Loaded) -> Response:
     assembly = services()
     assembly.kill_switches.turn_off(target_of(_target(form), tenant()))
@@ -104,14 +98,14 @@ def turn_off(form: Loaded) -> Response:
 
 
 @blueprint.post("/stops/blackouts")
-@takes_form(BlackoutForm)
+@forms.takes_form(BlackoutForm)
 def save_blackout(form: Loaded) -> Response | tuple[str, int]:
     assembly, now = services(), services().now()
     given: View = {name: form[name] for name in ("timezone", "policy", "note") if name in form}
     if "when" in form:
         given |= trigger_fields(form["when"])
     if "minutes" in form:
-        minutes = value_of(fields.Float(), form["minutes"])
+        minutes = forms.value_of(fields.Float(), form["minutes"])
         given["duration_seconds"] = minutes * 60 if isinstance(minutes, int | float) else minutes
     try:
         loaded = _BLACKOUT.load(given | _target(form))
@@ -123,7 +117,7 @@ def save_blackout(form: Loaded) -> Response | tuple[str, int]:
 
 
 @blueprint.post("/stops/blackouts/delete")
-@takes_form(BlackoutNamed)
+@forms.takes_form(BlackoutNamed)
 def delete_blackout(form: Loaded) -> Response:
     services().blackouts.delete(whole_id(tenant(), form["name"]))
     return redirect(url_for(f"{PAGES}.stops", done="deleted"), 303)
@@ -144,7 +138,7 @@ def _page(
     stopped: KillSwitchEffect | None = None,
 ) -> str:
     assembly, now = services(), services().now()
-    errors = errors_by_field(problem, _FORM_NAMES)
+    errors = forms.errors_by_field(problem, _FORM_NAMES)
     return render_template(
         "stops.html",
         switches=assembly.kill_switches.that_are_on(tenant()),

@@ -4,16 +4,7 @@ from scheduler_app.api import idempotency
 from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import is_dry_run, make_dry_run, services, tenant
-from scheduler_app.api.wire.backlog import (
-    BackfillInput,
-    BackfillOutput,
-    BacklogExpired,
-    BacklogExpireInput,
-    BacklogOutput,
-    backfill_shown,
-    backlog_selection,
-    backlog_shown,
-)
+from scheduler_app.api.wire import backlog as wire
 from scheduler_app.domain.backfill import BackfillOverlap
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.usecases.duties.backfills import BackfillRequest
@@ -24,23 +15,25 @@ backlog_blueprint = ApiBlueprint(
 
 
 @backlog_blueprint.route("", methods=["GET"])
-@backlog_blueprint.response(200, BacklogOutput)
+@backlog_blueprint.response(200, wire.BacklogOutput)
 def get_backlog() -> View:
     """Show what was due before now and waits, by schedule, receiver and policy, and how long it takes"""
     assembly = services()
-    return backlog_shown(assembly.backlog.backlog(tenant(), assembly.now()))
+    return wire.backlog_shown(assembly.backlog.backlog(tenant(), assembly.now()))
 
 
 @backlog_blueprint.route("/expire", methods=["POST"])
-@backlog_blueprint.arguments(BacklogExpireInput, example={"origin": "https://example.com", "dry_run": True})
-@backlog_blueprint.response(200, BacklogExpired)
+@backlog_blueprint.arguments(
+    wire.BacklogExpireInput, example={"origin": "https://example.com", "dry_run": True}
+)
+@backlog_blueprint.response(200, wire.BacklogExpired)
 def expire_backlog(given: Loaded) -> View:
     """Give up the late events that match a filter, some in each call; they are `expired` and never sent"""
     if given["dry_run"]:
         make_dry_run()
     assembly = services()
     now = assembly.now()
-    which = backlog_selection(given, now)
+    which = wire.backlog_selection(given, now)
     if is_dry_run():
         return {"expired": assembly.backlog.count(tenant(), which), "more": False}
     count, more = assembly.backlog.expire(tenant(), which, now, limit=given["limit"])
@@ -53,8 +46,10 @@ backfills_blueprint = ApiBlueprint(
 
 
 @backfills_blueprint.route("/<schedule:schedule_id>/backfill", methods=["POST"])
-@backfills_blueprint.arguments(BackfillInput, example={"from": "2026-01-01T00:00:00Z", "rate_per_second": 5})
-@backfills_blueprint.response(202, BackfillOutput)
+@backfills_blueprint.arguments(
+    wire.BackfillInput, example={"from": "2026-01-01T00:00:00Z", "rate_per_second": 5}
+)
+@backfills_blueprint.response(202, wire.BackfillOutput)
 def start_backfill(given: Loaded, schedule_id: WholeId) -> View:
     """Make events for past occurrences of a schedule, at a rate, behind what falls due by itself
 
@@ -74,21 +69,21 @@ def start_backfill(given: Loaded, schedule_id: WholeId) -> View:
         given["only_missing"],
     )
     if is_dry_run():
-        return backfill_shown(assembly.backfills.plan(schedule, asked, now))
+        return wire.backfill_shown(assembly.backfills.plan(schedule, asked, now))
     seed = idempotency.request_seed()
-    return backfill_shown(assembly.backfills.start(schedule, asked, now, request_seed=seed))
+    return wire.backfill_shown(assembly.backfills.start(schedule, asked, now, request_seed=seed))
 
 
 @backfills_blueprint.route("/<schedule:schedule_id>/backfill", methods=["GET"])
-@backfills_blueprint.response(200, BackfillOutput)
+@backfills_blueprint.response(200, wire.BackfillOutput)
 def get_backfill(schedule_id: WholeId) -> View:
     """Show how far a schedule's newest backfill has come"""
-    return backfill_shown(services().backfills.progress(schedule_id))
+    return wire.backfill_shown(services().backfills.progress(schedule_id))
 
 
 @backfills_blueprint.route("/<schedule:schedule_id>/backfill", methods=["DELETE"])
-@backfills_blueprint.response(200, BackfillOutput)
+@backfills_blueprint.response(200, wire.BackfillOutput)
 def cancel_backfill(schedule_id: WholeId) -> View:
     """Cancel a schedule's backfill and withdraw what waits of it"""
     assembly = services()
-    return backfill_shown(assembly.backfills.cancel(schedule_id, assembly.now()))
+    return wire.backfill_shown(assembly.backfills.cancel(schedule_id, assembly.now()))

@@ -18,18 +18,9 @@ from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.problems import HttpProblem, problem_of
 from scheduler_app.api.services import make_dry_run, services, tenant
+from scheduler_app.api.wire import bulk as wire
 from scheduler_app.api.wire import examples
-from scheduler_app.api.wire.bulk import (
-    BulkInput,
-    BulkOutput,
-    DeletedPage,
-    EditFilter,
-    ImportInput,
-    ImportOutput,
-    PausedPage,
-    PauseFilter,
-    ResumedPage,
-)
+from scheduler_app.api.wire.paging import skipped_shown
 from scheduler_app.api.wire.schedule import ScheduleChoice, schedule_exported
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.ids import name_of, whole_id
@@ -75,8 +66,8 @@ bulk_blueprint = ApiBlueprint(
 
 
 @bulk_blueprint.route("/bulk", methods=["POST"])
-@bulk_blueprint.arguments(BulkInput, example=examples.BULK)
-@bulk_blueprint.response(200, BulkOutput)
+@bulk_blueprint.arguments(wire.BulkInput, example=examples.BULK)
+@bulk_blueprint.response(200, wire.BulkOutput)
 def create_schedules(given: Loaded) -> View:
     """Create up to 1,000 schedules; each is taken or refused by itself"""
     items = given["schedules"]
@@ -103,32 +94,30 @@ def schedule_result(made: Schedule | InvalidField | Conflict) -> View | HttpProb
     return result
 
 
-MAX_SKIPPED = 100
-
 bulk_edits_blueprint = ApiBlueprint(
     "edits", __name__, url_prefix="/api/v1/schedules", description="Many schedules, chosen by a filter"
 )
 
 
 @bulk_edits_blueprint.route("/pause", methods=["POST"])
-@bulk_edits_blueprint.arguments(PauseFilter, example=examples.EDIT)
-@bulk_edits_blueprint.response(200, PausedPage)
+@bulk_edits_blueprint.arguments(wire.PauseFilter, example=examples.EDIT)
+@bulk_edits_blueprint.response(200, wire.PausedPage)
 def pause_schedules(given: Loaded) -> View:
     """Pause the schedules that match a filter, newest first, a page a call"""
     return _edited(BulkAction.PAUSE, "paused", given)
 
 
 @bulk_edits_blueprint.route("/resume", methods=["POST"])
-@bulk_edits_blueprint.arguments(EditFilter, example=examples.EDIT)
-@bulk_edits_blueprint.response(200, ResumedPage)
+@bulk_edits_blueprint.arguments(wire.EditFilter, example=examples.EDIT)
+@bulk_edits_blueprint.response(200, wire.ResumedPage)
 def resume_schedules(given: Loaded) -> View:
     """Resume the schedules that match a filter, newest first, a page a call"""
     return _edited(BulkAction.RESUME, "resumed", given)
 
 
 @bulk_edits_blueprint.route("/delete", methods=["POST"])
-@bulk_edits_blueprint.arguments(EditFilter, example=examples.EDIT)
-@bulk_edits_blueprint.response(200, DeletedPage)
+@bulk_edits_blueprint.arguments(wire.EditFilter, example=examples.EDIT)
+@bulk_edits_blueprint.response(200, wire.DeletedPage)
 def delete_schedules(given: Loaded) -> View:
     """Delete the schedules that match a filter, newest first, a page a call; their history stays"""
     return _edited(BulkAction.DELETE, "deleted", given)
@@ -138,19 +127,12 @@ def _edited(verb: BulkAction, done: str, given: Loaded) -> View:
     if given["dry_run"]:
         make_dry_run()
     assembly, window = services(), PageRequest(limit=given["limit"], after=given.get("cursor"))
-    which = {name: given[name] for name in EditFilter.FILTERS if name in given}
+    which = {name: given[name] for name in wire.EditFilter.FILTERS if name in given}
     found = assembly.schedules.page(tenant(), window, **which)
     hops = request_limits.request_hops()
     pause: Loaded = {name: given[name] for name in ("note", "until") if name in given}
     page = edit_page(assembly.manager, verb, found, assembly.now(), hops=hops, pause=pause)
-    view: View = {
-        done: page.count,
-        "skipped": [{"id": name_of(each), "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],
-        "next_cursor": page.next,
-    }
-    if len(page.skipped) > MAX_SKIPPED:
-        view["skipped_omitted"] = len(page.skipped) - MAX_SKIPPED
-    return view
+    return {done: page.count, **skipped_shown(page.skipped), "next_cursor": page.next}
 
 
 NDJSON = "application/x-ndjson"
@@ -218,8 +200,8 @@ ics_import_blueprint = ApiBlueprint(
 
 
 @ics_import_blueprint.route("/import", methods=["POST"])
-@ics_import_blueprint.arguments(ImportInput, example=examples.IMPORT)
-@ics_import_blueprint.response(200, ImportOutput)
+@ics_import_blueprint.arguments(wire.ImportInput, example=examples.IMPORT)
+@ics_import_blueprint.response(200, wire.ImportOutput)
 def import_schedules(given: Loaded) -> View:
     """Create schedules of the events and to-dos of an iCalendar file, or let them follow a newer file
 

@@ -1,6 +1,5 @@
 """/api/v1/calendars, their days; iCalendar feeds; /api/v1/tzdata: what new zone or holiday data moves."""
 
-import re
 import zlib
 from hashlib import blake2b
 
@@ -9,28 +8,13 @@ from flask import Response, request
 from scheduler_app.api import idempotency
 from scheduler_app.api.auth import FEED_PATH
 from scheduler_app.api.blueprint import ApiBlueprint
-from scheduler_app.api.edits import unchanged
+from scheduler_app.api.edits import named_versions, unchanged
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.versions import under_requested_name
+from scheduler_app.api.wire import calendar as wire
 from scheduler_app.api.wire import examples
-from scheduler_app.api.wire.calendar import (
-    CalendarEdited,
-    CalendarInput,
-    CalendarOutput,
-    CalendarPage,
-    CalendarQuery,
-    CreatedFeed,
-    DaysOutput,
-    DaysQuery,
-    FeedInput,
-    FeedList,
-    ZoneCheckOutput,
-    ZoneCheckQuery,
-    calendar_shown,
-    zone_check_shown,
-)
 from scheduler_app.api.wire.field_types import CALENDAR_NAME, CALENDAR_NAME_ERROR
 from scheduler_app.api.wire.output_schema import MessageSchema
 from scheduler_app.api.wire.paging import Paging, listed, window
@@ -48,25 +32,23 @@ calendars_blueprint = ApiBlueprint(
     description="Holidays and weekend days under a name",
 )
 
-_VERSION = re.compile(r"(\d{1,15})(-[0-9a-f]{8})?\Z")
-
 Headers = dict[str, str]
 Tagged = tuple[View, Headers]
 
 
 @calendars_blueprint.route("", methods=["GET"])
 @calendars_blueprint.arguments(Paging, location="query")
-@calendars_blueprint.response(200, CalendarPage)
+@calendars_blueprint.response(200, wire.CalendarPage)
 def list_calendars(query: Loaded) -> View:
     """List calendars, newest first"""
     asked = window(query)
     found = services().calendars.page(tenant(), asked)
-    rows = [calendar_shown(each) for each in found.rows]
+    rows = [wire.calendar_shown(each) for each in found.rows]
     return listed("calendars", rows, asked, found)
 
 
 @calendars_blueprint.route("/<name:name>", methods=["GET"])
-@calendars_blueprint.response(200, CalendarOutput)
+@calendars_blueprint.response(200, wire.CalendarOutput)
 def get_calendar(name: WholeId) -> Tagged | Response:
     """Get a calendar, and how many schedules its last change has moved"""
     view, headers = _tagged(services().calendars.get(_checked(name)))
@@ -74,9 +56,11 @@ def get_calendar(name: WholeId) -> Tagged | Response:
 
 
 @calendars_blueprint.route("/<name:name>", methods=["PUT"])
-@calendars_blueprint.arguments(CalendarInput, example=examples.CALENDAR)
-@calendars_blueprint.response(200, CalendarEdited)
-@calendars_blueprint.alt_response(201, schema=CalendarEdited, description="There was none: it is created")
+@calendars_blueprint.arguments(wire.CalendarInput, example=examples.CALENDAR)
+@calendars_blueprint.response(200, wire.CalendarEdited)
+@calendars_blueprint.alt_response(
+    201, schema=wire.CalendarEdited, description="There was none: it is created"
+)
 def put_calendar(calendar: Calendar, name: WholeId) -> tuple[View, int, Headers]:
     """Create a calendar, or replace the whole of one
 
@@ -105,8 +89,8 @@ def delete_calendar(name: WholeId) -> View:
 
 
 @calendars_blueprint.route("/<name:name>/days", methods=["GET"])
-@calendars_blueprint.arguments(DaysQuery, location="query")
-@calendars_blueprint.response(200, DaysOutput)
+@calendars_blueprint.arguments(wire.DaysQuery, location="query")
+@calendars_blueprint.response(200, wire.DaysOutput)
 def list_calendar_days(query: Loaded, name: WholeId) -> View:
     """List the closed days of a calendar"""
     named = services().calendars.get(_checked(name))
@@ -126,7 +110,7 @@ def _checked(name: WholeId) -> WholeId:
 
 def _tagged(named: NamedCalendar) -> Tagged:
     calendars = services().calendars
-    view = calendar_shown(named) | {
+    view = wire.calendar_shown(named) | {
         "warnings": list(named.warnings(services().now())),
         "used_by": calendars.users(named.id),
         "remade": {
@@ -143,16 +127,13 @@ def _version_wanted(name: WholeId) -> int | None:
     """The version that If-Match asks for; None when it asks for nothing. Raises StaleVersion."""
     if "If-Match" not in request.headers:
         return None
-    there = services().calendars.find(name)
+    existing = services().calendars.find(name)
     if request.if_match.star_tag:
-        if there is None:
+        if existing is None:
             raise StaleVersion(f"If-Match asks for a calendar {name_of(name)}, and there is none")
         return None
-    # Werkzeug reads the empty tag, `""`, as None.
-    matches = [_VERSION.match(tag or "") for tag in request.if_match.as_set(include_weak=False)]
-    versions = {int(match[1]) for match in matches if match}
-    if isinstance(there, NamedCalendar) and there.version in versions:
-        return there.version
+    if isinstance(existing, NamedCalendar) and existing.version in named_versions():
+        return existing.version
     raise StaleVersion("If-Match does not name the calendar's version: read it again, and give its ETag")
 
 
@@ -168,7 +149,7 @@ calendar_feeds_blueprint = ApiBlueprint(
 
 
 @calendar_feeds_blueprint.route("/calendar.ics", methods=["GET"])
-@calendar_feeds_blueprint.arguments(CalendarQuery, location="query")
+@calendar_feeds_blueprint.arguments(wire.CalendarQuery, location="query")
 @calendar_feeds_blueprint.response(200, FILE, content_type=CALENDAR)
 def get_calendar_file(query: Loaded) -> Response:
     """Get the calendar of all active schedules, or of those with a tag
@@ -201,8 +182,10 @@ def get_schedule_calendar_file(schedule_id: WholeId) -> Response:
 
 
 @calendar_feeds_blueprint.route("/calendar-feeds", methods=["POST"])
-@calendar_feeds_blueprint.arguments(FeedInput, example={"name": "Operations' calendar", "tag": "nightly"})
-@calendar_feeds_blueprint.response(201, CreatedFeed)
+@calendar_feeds_blueprint.arguments(
+    wire.FeedInput, example={"name": "Operations' calendar", "tag": "nightly"}
+)
+@calendar_feeds_blueprint.response(201, wire.CreatedFeed)
 def create_calendar_feed(given: Loaded) -> View:
     """Create a feed: a URL by which a calendar program reads the schedules' calendar
 
@@ -217,7 +200,7 @@ def create_calendar_feed(given: Loaded) -> View:
 
 
 @calendar_feeds_blueprint.route("/calendar-feeds", methods=["GET"])
-@calendar_feeds_blueprint.response(200, FeedList)
+@calendar_feeds_blueprint.response(200, wire.FeedList)
 def list_calendar_feeds() -> View:
     """List the feeds, without their tokens"""
     return {"feeds": [_shown(each) for each in services().calendar_feeds.all(tenant())]}
@@ -256,12 +239,12 @@ zone_check_blueprint = ApiBlueprint(
 
 
 @zone_check_blueprint.route("/check", methods=["GET"])
-@zone_check_blueprint.arguments(ZoneCheckQuery, location="query")
-@zone_check_blueprint.response(200, ZoneCheckOutput)
+@zone_check_blueprint.arguments(wire.ZoneCheckQuery, location="query")
+@zone_check_blueprint.response(200, wire.ZoneCheckOutput)
 def check_tzdata(query: Loaded) -> View:
     """Show which schedules the installed zone and holiday data would move, a page a call
 
     Nothing is changed.
     """
     assembly = services()
-    return zone_check_shown(check_zones(assembly.store, tenant(), window(query), assembly.now()))
+    return wire.zone_check_shown(check_zones(assembly.store, tenant(), window(query), assembly.now()))

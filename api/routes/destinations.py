@@ -1,25 +1,16 @@
 """/api/v1/destinations: named receivers, and what is sent to them."""
 
-import re
 import zlib
 
 from flask import Response, g, request
 
 from scheduler_app.api import idempotency
 from scheduler_app.api.blueprint import ApiBlueprint
-from scheduler_app.api.edits import unchanged
+from scheduler_app.api.edits import named_versions, unchanged
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services, tenant
+from scheduler_app.api.wire import destination as wire
 from scheduler_app.api.wire import examples
-from scheduler_app.api.wire.destination import (
-    DestinationChange,
-    DestinationInput,
-    DestinationOutput,
-    DestinationPage,
-    TestOutput,
-    destination_shown,
-    flow_shown,
-)
 from scheduler_app.api.wire.field_types import ID
 from scheduler_app.api.wire.output_schema import MessageSchema
 from scheduler_app.api.wire.paging import Paging, listed, window
@@ -39,21 +30,20 @@ blueprint = ApiBlueprint(
 
 Headers = dict[str, str]
 Tagged = tuple[View, Headers]
-_VERSION = re.compile(r"(\d{1,15})(-[0-9a-f]{8})?\Z")
 
 
 @blueprint.route("", methods=["GET"])
 @blueprint.arguments(Paging, location="query")
-@blueprint.response(200, DestinationPage)
+@blueprint.response(200, wire.DestinationPage)
 def list_destinations(query: Loaded) -> View:
     """List destinations, newest first"""
     asked = window(query)
     found = services().destinations.page(tenant(), asked)
-    return listed("destinations", map(destination_shown, found.rows), asked, found)
+    return listed("destinations", map(wire.destination_shown, found.rows), asked, found)
 
 
 @blueprint.route("/<name:name>", methods=["GET"])
-@blueprint.response(200, DestinationOutput)
+@blueprint.response(200, wire.DestinationOutput)
 def get_destination(name: WholeId) -> Tagged | Response:
     """Get a destination"""
     found = services().destinations.get(name)
@@ -62,14 +52,14 @@ def get_destination(name: WholeId) -> Tagged | Response:
     if flow is not None:
         # It moves without a change of the destination: what was read before is not the same.
         waiting = services().destinations.waiting(found, flow)
-        return view | {"flow": flow_shown(flow, waiting, services().now())}, headers
+        return view | {"flow": wire.flow_shown(flow, waiting, services().now())}, headers
     return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
 
 
 @blueprint.route("/<name:name>", methods=["PUT"], query=PutQuery)
-@blueprint.arguments(DestinationInput, example=examples.DESTINATION)
-@blueprint.response(200, DestinationOutput)
-@blueprint.alt_response(201, schema=DestinationOutput, description="There was none: it is created")
+@blueprint.arguments(wire.DestinationInput, example=examples.DESTINATION)
+@blueprint.response(200, wire.DestinationOutput)
+@blueprint.alt_response(201, schema=wire.DestinationOutput, description="There was none: it is created")
 def put_destination(draft: DestinationDraft, name: WholeId) -> tuple[View, int, Headers]:
     """Create a destination, or replace it
 
@@ -92,8 +82,8 @@ def put_destination(draft: DestinationDraft, name: WholeId) -> tuple[View, int, 
 
 
 @blueprint.route("/<name:name>", methods=["PATCH"])
-@blueprint.arguments(DestinationChange, example=examples.DESTINATION_CHANGE)
-@blueprint.response(200, DestinationOutput)
+@blueprint.arguments(wire.DestinationChange, example=examples.DESTINATION_CHANGE)
+@blueprint.response(200, wire.DestinationOutput)
 def change_destination(draft: DestinationDraft, name: WholeId) -> Tagged:
     """Change some fields of a destination; null takes one away"""
     return _changed(name, draft)
@@ -108,21 +98,21 @@ def delete_destination(name: WholeId) -> View:
 
 
 @blueprint.route("/<name:name>/pause", methods=["POST"])
-@blueprint.response(200, DestinationOutput)
+@blueprint.response(200, wire.DestinationOutput)
 def pause_destination(name: WholeId) -> Tagged:
     """Send nothing more; what is due waits until the destination is resumed"""
     return _changed(name, DestinationDraft(paused=True))
 
 
 @blueprint.route("/<name:name>/resume", methods=["POST"])
-@blueprint.response(200, DestinationOutput)
+@blueprint.response(200, wire.DestinationOutput)
 def resume_destination(name: WholeId) -> Tagged:
     """Send again; what waited follows within a minute, oldest first"""
     return _changed(name, DestinationDraft(paused=False))
 
 
 @blueprint.route("/<name:name>/test", methods=["POST"])
-@blueprint.response(200, TestOutput)
+@blueprint.response(200, wire.TestOutput)
 def test_destination(name: WholeId) -> View:
     """Call the destination once, now, outside of its limits, and show the answer"""
     found = services().destinations.test(name, services().now())
@@ -159,17 +149,15 @@ def _show_secret(view: View, found: Destination, draft: DestinationDraft) -> Non
 def _tagged(found: Destination) -> Tagged:
     """The destination and its ETag, which also differs after a deletion and a new creation."""
     digest = zlib.crc32(found.created_at.isoformat().encode())
-    return destination_shown(found), {"ETag": f'"{found.version}-{digest:08x}"'}
+    return wire.destination_shown(found), {"ETag": f'"{found.version}-{digest:08x}"'}
 
 
 def _version_wanted(name: WholeId) -> int | None:
     """The version that If-Match names; None without one. Raises NotFound, StaleVersion."""
     if "If-Match" not in request.headers or request.if_match.star_tag:
         return None
-    matches = [_VERSION.match(tag or "") for tag in request.if_match.as_set(include_weak=False)]
-    versions = {int(match[1]) for match in matches if match}
     current = services().destinations.get(name).version
-    if current not in versions:
+    if current not in named_versions():
         raise StaleVersion(f"If-Match does not name the destination's version, {current}: give its ETag")
     return current
 

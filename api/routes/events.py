@@ -5,22 +5,14 @@ from flask import request
 from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import make_dry_run, services, tenant
+from scheduler_app.api.wire import event as wire
 from scheduler_app.api.wire import examples
-from scheduler_app.api.wire.event import (
-    EventFilter,
-    EventOutput,
-    EventPage,
-    FailureInput,
-    RedriveInput,
-    RedriveOutput,
-)
-from scheduler_app.api.wire.paging import listed, window
+from scheduler_app.api.wire.paging import listed, skipped_shown, window
 from scheduler_app.api.wire.schedule import event_shown
 from scheduler_app.domain.errors import NotAuthorized
-from scheduler_app.domain.ids import WholeId, name_of
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.usecases.deeds.events import STRANGER
 
-MAX_SKIPPED = 100
 MAX_TOKEN = 200
 
 blueprint = ApiBlueprint(
@@ -29,8 +21,8 @@ blueprint = ApiBlueprint(
 
 
 @blueprint.route("", methods=["GET"])
-@blueprint.arguments(EventFilter, location="query")
-@blueprint.response(200, EventPage)
+@blueprint.arguments(wire.EventFilter, location="query")
+@blueprint.response(200, wire.EventPage)
 def list_events(query: Loaded) -> View:
     """List events, newest run time first"""
     asked = window(query)
@@ -45,36 +37,36 @@ def list_events(query: Loaded) -> View:
 
 
 @blueprint.route("/<event:event_id>", methods=["GET"])
-@blueprint.response(200, EventOutput)
+@blueprint.response(200, wire.EventOutput)
 def get_event(event_id: WholeId) -> View:
     """Get an event with its history"""
     return event_shown(services().events.get(event_id))
 
 
 @blueprint.route("/<event:event_id>/cancel", methods=["POST"])
-@blueprint.response(200, EventOutput)
+@blueprint.response(200, wire.EventOutput)
 def cancel_event(event_id: WholeId) -> View:
     """Cancel an event that is neither running nor finished"""
     return event_shown(services().events.cancel(event_id, services().now()))
 
 
 @blueprint.route("/<event:event_id>/redrive", methods=["POST"])
-@blueprint.response(202, EventOutput)
+@blueprint.response(202, wire.EventOutput)
 def redrive_event(event_id: WholeId) -> View:
     """Send an event that ended in error again, at once; its retries are counted from zero"""
     return event_shown(services().events.redrive(event_id, services().now()))
 
 
 @blueprint.route("/<event:event_id>/complete", methods=["POST"])
-@blueprint.response(200, EventOutput)
+@blueprint.response(200, wire.EventOutput)
 def complete_event(event_id: WholeId) -> View:
     """Say that the work of an event is done; its callback's token is needed, and no API key"""
     return event_shown(services().completions.complete(event_id, _token(), services().now()))
 
 
 @blueprint.route("/<event:event_id>/fail", methods=["POST"])
-@blueprint.arguments(FailureInput, required=False, example=examples.FAILURE)
-@blueprint.response(200, EventOutput)
+@blueprint.arguments(wire.FailureInput, required=False, example=examples.FAILURE)
+@blueprint.response(200, wire.EventOutput)
 def fail_event(given: Loaded, event_id: WholeId) -> View:
     """Say that the work of an event failed, so that its next attempt follows; its callback's token is needed,
     and no API key"""
@@ -82,8 +74,8 @@ def fail_event(given: Loaded, event_id: WholeId) -> View:
 
 
 @blueprint.route("/redrive", methods=["POST"])
-@blueprint.arguments(RedriveInput, required=False, example=examples.REDRIVE)
-@blueprint.response(202, RedriveOutput)
+@blueprint.arguments(wire.RedriveInput, required=False, example=examples.REDRIVE)
+@blueprint.response(202, wire.RedriveOutput)
 def redrive_events(given: Loaded) -> View:
     """Send events that ended in error again, the newest first, a page a call"""
     if given["dry_run"]:
@@ -99,12 +91,10 @@ def redrive_events(given: Loaded) -> View:
     )
     view: View = {
         "redriven": page.count,
-        "skipped": [{"id": name_of(each), "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],
+        **skipped_shown(page.skipped),
         "more": page.next is not None,
         "next_cursor": page.next,
     }
-    if len(page.skipped) > MAX_SKIPPED:
-        view["skipped_omitted"] = len(page.skipped) - MAX_SKIPPED
     if page.last_due is not None:
         view["last_due_at"] = page.last_due
     return view

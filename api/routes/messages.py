@@ -9,17 +9,7 @@ from scheduler_app.api.problems import HttpProblem, problem_of
 from scheduler_app.api.routes.bulk import bulk_results
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import examples
-from scheduler_app.api.wire.message import (
-    MessageBulkInput,
-    MessageBulkOutput,
-    MessageFilter,
-    MessageOutput,
-    MessagePage,
-    NewMessage,
-    RescheduleInput,
-    ScheduledMessage,
-    message_shown,
-)
+from scheduler_app.api.wire import message as wire
 from scheduler_app.api.wire.paging import listed, window
 from scheduler_app.domain.ids import WholeId, message_id_of, name_of
 from scheduler_app.domain.message import Timing
@@ -34,9 +24,11 @@ Headers = dict[str, str]
 
 
 @blueprint.route("", methods=["POST"])
-@blueprint.arguments(NewMessage, example=examples.MESSAGE)
-@blueprint.response(201, ScheduledMessage)
-@blueprint.alt_response(200, schema=ScheduledMessage, description="It was there already, with this content")
+@blueprint.arguments(wire.NewMessage, example=examples.MESSAGE)
+@blueprint.response(201, wire.ScheduledMessage)
+@blueprint.alt_response(
+    200, schema=wire.ScheduledMessage, description="It was there already, with this content"
+)
 def schedule_message(given: MessageDraft) -> tuple[View, int, Headers]:
     """Schedule a message
 
@@ -50,15 +42,15 @@ def schedule_message(given: MessageDraft) -> tuple[View, int, Headers]:
         request_seed=idempotency.request_seed(),
         hops=request_limits.request_hops(),
     )
-    view = message_shown(made.record)
+    view = wire.message_shown(made.record)
     if made.signing_secret:
         view["signing_secret"] = idempotency.shown_once(made.signing_secret)
     return view, 201 if made.created else 200, {"Location": f"/api/v1/messages/{view['id']}"}
 
 
 @blueprint.route("/bulk", methods=["POST"])
-@blueprint.arguments(MessageBulkInput, example=examples.MESSAGES)
-@blueprint.response(200, MessageBulkOutput)
+@blueprint.arguments(wire.MessageBulkInput, example=examples.MESSAGES)
+@blueprint.response(200, wire.MessageBulkOutput)
 def schedule_messages(given: Loaded) -> View:
     """Schedule up to 1,000 messages; each is taken or refused by itself"""
     items = given["messages"]
@@ -86,8 +78,8 @@ def _outcome(made: ScheduleMessageResult | Refusal) -> View | HttpProblem:
 
 
 @blueprint.route("", methods=["GET"])
-@blueprint.arguments(MessageFilter, location="query")
-@blueprint.response(200, MessagePage)
+@blueprint.arguments(wire.MessageFilter, location="query")
+@blueprint.response(200, wire.MessagePage)
 def list_messages(query: Loaded) -> View:
     """List messages, the soonest first"""
     asked = window(query)
@@ -98,18 +90,18 @@ def list_messages(query: Loaded) -> View:
         destination=query.get("destination"),
         states=query.get("state"),
     )
-    return listed("messages", map(message_shown, found.rows), asked, found)
+    return listed("messages", map(wire.message_shown, found.rows), asked, found)
 
 
 @blueprint.route("/<message:message_id>", methods=["GET"])
-@blueprint.response(200, MessageOutput)
+@blueprint.response(200, wire.MessageOutput)
 def get_message(message_id: WholeId) -> View:
     """Get a message with its history"""
-    return message_shown(services().messages.get(message_id))
+    return wire.message_shown(services().messages.get(message_id))
 
 
 @blueprint.route("/<message:message_id>/cancel", methods=["POST"])
-@blueprint.response(200, MessageOutput)
+@blueprint.response(200, wire.MessageOutput)
 def cancel_message(message_id: WholeId) -> View:
     """Cancel a message that is neither in flight nor delivered; its body, header values and metadata are
     removed"""
@@ -117,19 +109,19 @@ def cancel_message(message_id: WholeId) -> View:
 
 
 @blueprint.route("/<message:message_id>", methods=["DELETE"])
-@blueprint.response(200, MessageOutput)
+@blueprint.response(200, wire.MessageOutput)
 def delete_message(message_id: WholeId) -> View:
     """Cancel a message, as POST …/cancel does"""
     return _cancelled(message_id)
 
 
 def _cancelled(message_id: WholeId) -> View:
-    return message_shown(services().messages.cancel(message_id, services().now()))
+    return wire.message_shown(services().messages.cancel(message_id, services().now()))
 
 
 @blueprint.route("/<message:message_id>/reschedule", methods=["POST"])
-@blueprint.arguments(RescheduleInput, example=examples.RESCHEDULE)
-@blueprint.response(200, MessageOutput)
+@blueprint.arguments(wire.RescheduleInput, example=examples.RESCHEDULE)
+@blueprint.response(200, wire.MessageOutput)
 def reschedule_message(given: Timing, message_id: WholeId) -> View:
     """Move a message that is neither in flight nor delivered to another time"""
-    return message_shown(services().messages.reschedule(message_id, given, services().now()))
+    return wire.message_shown(services().messages.reschedule(message_id, given, services().now()))

@@ -8,19 +8,9 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.problems import RETRY_AFTER_SECONDS, HttpProblem
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import examples
+from scheduler_app.api.wire import preview as wire
 from scheduler_app.api.wire.blackout import note_blackouts
 from scheduler_app.api.wire.forecast import ForecastOutput, ForecastQuery, buckets_of, forecast_shown
-from scheduler_app.api.wire.preview import (
-    Jitter,
-    PreviewInput,
-    PreviewOutput,
-    PreviewQuery,
-    WhyOutput,
-    WhyQuery,
-    explanation_shown,
-    preview_shown,
-    unsaved_preview_shown,
-)
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.usecases.questions.explanation import explain_schedule, zone_of
 
@@ -30,24 +20,26 @@ preview_blueprint = ApiBlueprint(
 
 
 @preview_blueprint.route("/preview", methods=["POST"], query=None)
-@preview_blueprint.arguments(PreviewInput, example=examples.PREVIEW)
-@preview_blueprint.response(200, PreviewOutput)
+@preview_blueprint.arguments(wire.PreviewInput, example=examples.PREVIEW)
+@preview_blueprint.response(200, wire.PreviewOutput)
 def preview_rule(given: Loaded) -> View:
     """Show the next occurrences of a trigger that is not saved"""
     assembly = services()
-    return unsaved_preview_shown(tenant(), given, assembly.calendars, assembly.now())
+    return wire.unsaved_preview_shown(tenant(), given, assembly.calendars, assembly.now())
 
 
 @preview_blueprint.route("/<schedule:schedule_id>/preview", methods=["GET"])
-@preview_blueprint.arguments(PreviewQuery, location="query")
-@preview_blueprint.response(200, PreviewOutput)
+@preview_blueprint.arguments(wire.PreviewQuery, location="query")
+@preview_blueprint.response(200, wire.PreviewOutput)
 def preview_schedule(query: Loaded, schedule_id: WholeId) -> View:
     """Show the next occurrences of a schedule's trigger, whatever the schedule's state"""
     schedule = services().manager.get(schedule_id)
     now = services().now()
     after = query.get("after", now)
-    jitter = Jitter(schedule.jitter_seconds, schedule.id)
-    view = preview_shown(schedule.trigger, schedule.calendar, schedule.recurrence(), after, query, jitter)
+    jitter = wire.Jitter(schedule.jitter_seconds, schedule.id)
+    view = wire.preview_shown(
+        schedule.trigger, schedule.calendar, schedule.recurrence(), after, query, jitter
+    )
     note_blackouts(
         cast("list[dict[str, Any]]", view["occurrences"]), schedule, services().blackouts.everybodys(now)
     )
@@ -60,14 +52,14 @@ explanation_blueprint = ApiBlueprint(
 
 
 @explanation_blueprint.route("/<schedule:schedule_id>/why", methods=["GET"])
-@explanation_blueprint.arguments(WhyQuery, location="query")
-@explanation_blueprint.response(200, WhyOutput)
+@explanation_blueprint.arguments(wire.WhyQuery, location="query")
+@explanation_blueprint.response(200, wire.WhyOutput)
 def explain_schedule_at(query: Loaded, schedule_id: WholeId) -> View:
     """Explain why a schedule fires at an instant, past or future, or why it does not; also a deleted one"""
     assembly = services()
     schedule, explanation, event = explain_schedule(assembly.store, schedule_id, query["at"], assembly.now())
-    jitter = Jitter(schedule.jitter_seconds, schedule.id)
-    return explanation_shown(explanation, event, zone_of(schedule), jitter)
+    jitter = wire.Jitter(schedule.jitter_seconds, schedule.id)
+    return wire.explanation_shown(explanation, event, zone_of(schedule), jitter)
 
 
 forecast_blueprint = ApiBlueprint(

@@ -10,27 +10,11 @@ from scheduler_app.api.edits import etag, put_conditions, revert, unchanged, ver
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import examples
+from scheduler_app.api.wire import schedule as wire
 from scheduler_app.api.wire.bulk import PauseInput
 from scheduler_app.api.wire.event import EventPage, HistoryFilter, Triggered
 from scheduler_app.api.wire.output_schema import MessageSchema
 from scheduler_app.api.wire.paging import Paging, listed, window
-from scheduler_app.api.wire.schedule import (
-    Created,
-    Edited,
-    EditPage,
-    NewSchedule,
-    PutQuery,
-    ScheduleFilter,
-    ScheduleInput,
-    ScheduleOutput,
-    SchedulePage,
-    SigningInput,
-    SigningOutput,
-    check_same_id,
-    edit_shown,
-    event_shown,
-    schedule_shown,
-)
 from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
@@ -47,8 +31,8 @@ Tagged = tuple[View, Headers]
 
 
 @schedules_blueprint.route("", methods=["POST"])
-@schedules_blueprint.arguments(NewSchedule, example=examples.SCHEDULE)
-@schedules_blueprint.response(201, Created)
+@schedules_blueprint.arguments(wire.NewSchedule, example=examples.SCHEDULE)
+@schedules_blueprint.response(201, wire.Created)
 def create_schedule(given: tuple[WholeId | None, ScheduleDraft]) -> Tagged:
     """Create a schedule"""
     assembly, now = services(), services().now()
@@ -68,27 +52,27 @@ def create_schedule(given: tuple[WholeId | None, ScheduleDraft]) -> Tagged:
 
 
 @schedules_blueprint.route("", methods=["GET"])
-@schedules_blueprint.arguments(ScheduleFilter, location="query")
-@schedules_blueprint.response(200, SchedulePage)
+@schedules_blueprint.arguments(wire.ScheduleFilter, location="query")
+@schedules_blueprint.response(200, wire.SchedulePage)
 def list_schedules(query: Loaded) -> View:
     """List schedules, newest first"""
     asked, now = window(query), services().now()
     found = services().schedules.page(tenant(), asked, **query)
-    return listed("schedules", (schedule_shown(schedule, now) for schedule in found.rows), asked, found)
+    return listed("schedules", (wire.schedule_shown(schedule, now) for schedule in found.rows), asked, found)
 
 
 @schedules_blueprint.route("/<schedule:schedule_id>", methods=["GET"])
-@schedules_blueprint.response(200, ScheduleOutput)
+@schedules_blueprint.response(200, wire.ScheduleOutput)
 def get_schedule(schedule_id: WholeId) -> Tagged | Response:
     """Get a schedule"""
     view, headers = _tagged(services().manager.get(schedule_id))
     return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
 
 
-@schedules_blueprint.route("/<schedule:schedule_id>", methods=["PUT"], query=PutQuery)
-@schedules_blueprint.arguments(ScheduleInput, example=examples.CHANGE)
-@schedules_blueprint.response(200, Edited)
-@schedules_blueprint.alt_response(201, schema=Edited, description="There was none: it is created")
+@schedules_blueprint.route("/<schedule:schedule_id>", methods=["PUT"], query=wire.PutQuery)
+@schedules_blueprint.arguments(wire.ScheduleInput, example=examples.CHANGE)
+@schedules_blueprint.response(200, wire.Edited)
+@schedules_blueprint.alt_response(201, schema=wire.Edited, description="There was none: it is created")
 def update_schedule(
     given: tuple[WholeId | None, ScheduleDraft], schedule_id: WholeId
 ) -> tuple[View, int, Headers]:
@@ -99,7 +83,7 @@ def update_schedule(
     `If-Match` only changes; where that is not possible the answer is a 412.
     """
     body_id, draft = given
-    check_same_id(body_id, schedule_id)
+    wire.check_same_id(body_id, schedule_id)
     now, assembly = services().now(), services()
     conditions = put_conditions(schedule_id)
     schedule, created = put_schedule(
@@ -131,7 +115,7 @@ def delete_schedule(schedule_id: WholeId) -> View:
 
 @schedules_blueprint.route("/<schedule:schedule_id>/pause", methods=["POST"])
 @schedules_blueprint.arguments(PauseInput, required=False, example=examples.PAUSE)
-@schedules_blueprint.response(200, ScheduleOutput)
+@schedules_blueprint.response(200, wire.ScheduleOutput)
 def pause_schedule(given: Loaded, schedule_id: WholeId) -> Tagged:
     """Pause: nothing after this instant is sent, or nothing before `until`
 
@@ -143,7 +127,7 @@ def pause_schedule(given: Loaded, schedule_id: WholeId) -> Tagged:
 
 
 @schedules_blueprint.route("/<schedule:schedule_id>/resume", methods=["POST"])
-@schedules_blueprint.response(200, ScheduleOutput)
+@schedules_blueprint.response(200, wire.ScheduleOutput)
 def resume_schedule(schedule_id: WholeId) -> Tagged:
     """Resume a paused schedule, or one in error whose document was repaired"""
     now, version = services().now(), version_wanted(schedule_id)
@@ -182,7 +166,7 @@ def list_archived_events(query: Loaded, schedule_id: WholeId) -> View:
 
 
 def _tagged(schedule: Schedule) -> Tagged:
-    view = schedule_shown(schedule, services().now())
+    view = wire.schedule_shown(schedule, services().now())
     return view, {"ETag": etag(view)}
 
 
@@ -205,7 +189,7 @@ def _events(
     )
     if not found.rows:
         assembly.schedules.check_known(schedule_id)
-    return listed("events", map(event_shown, found.rows), asked, found)
+    return listed("events", map(wire.event_shown, found.rows), asked, found)
 
 
 edits_blueprint = ApiBlueprint(
@@ -215,22 +199,22 @@ edits_blueprint = ApiBlueprint(
 
 @edits_blueprint.route("/<schedule:schedule_id>/edits", methods=["GET"])
 @edits_blueprint.arguments(Paging, location="query")
-@edits_blueprint.response(200, EditPage)
+@edits_blueprint.response(200, wire.EditPage)
 def list_edits(query: Loaded, schedule_id: WholeId) -> View:
     """List who edited a schedule, when, and what; also a deleted one"""
     assembly, asked = services(), window(query)
     found = assembly.edits.page(asked, schedule_id)
     if not found.rows:
         assembly.schedules.check_known(schedule_id)
-    edits = list(map(edit_shown, found.rows))
+    edits = list(map(wire.edit_shown, found.rows))
     return listed("edits", edits, asked, found)
 
 
 @edits_blueprint.route("/<schedule:schedule_id>/edits/<edit_id>/revert", methods=["POST"])
-@edits_blueprint.response(200, ScheduleOutput)
+@edits_blueprint.response(200, wire.ScheduleOutput)
 def revert_edit(schedule_id: WholeId, edit_id: str) -> tuple[View, dict[str, str]]:
     """Take an edit back: its fields become what they were; secrets stay as they are"""
-    view = schedule_shown(revert(schedule_id, edit_id, version_wanted(schedule_id)), services().now())
+    view = wire.schedule_shown(revert(schedule_id, edit_id, version_wanted(schedule_id)), services().now())
     return view, {"ETag": etag(view)}
 
 
@@ -243,8 +227,8 @@ signing_blueprint = ApiBlueprint(
 
 
 @signing_blueprint.route("/<schedule:schedule_id>/signing-secret", methods=["POST"])
-@signing_blueprint.arguments(SigningInput, required=False, example=examples.ROTATION)
-@signing_blueprint.response(201, SigningOutput)
+@signing_blueprint.arguments(wire.SigningInput, required=False, example=examples.ROTATION)
+@signing_blueprint.response(201, wire.SigningOutput)
 def make_signing_secret(given: Loaded, schedule_id: WholeId) -> View:
     """Generate a signing secret, or replace the one in force
 

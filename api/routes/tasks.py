@@ -19,17 +19,8 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import examples
+from scheduler_app.api.wire import tasks as wire
 from scheduler_app.api.wire.field_types import TASK_WORDS, Cursor
-from scheduler_app.api.wire.tasks import (
-    NewTask,
-    ScheduledFilter,
-    TaskChange,
-    TaskDone,
-    TaskError,
-    TaskFilter,
-    TaskOutput,
-    TaskTime,
-)
 from scheduler_app.domain.command_action import AllowedCommands, CommandAction
 from scheduler_app.domain.errors import InvalidField, NotFound
 from scheduler_app.domain.ids import WholeId, name_of
@@ -168,9 +159,9 @@ def _refuse_where_off() -> None:
 
 
 @blueprint.route("", methods=["POST"])
-@blueprint.arguments(NewTask, example=examples.TASK)
-@blueprint.response(201, TaskDone)
-@blueprint.alt_response(400, schema=TaskError, description="A field is not usable")
+@blueprint.arguments(wire.NewTask, example=examples.TASK)
+@blueprint.response(201, wire.TaskDone)
+@blueprint.alt_response(400, schema=wire.TaskError, description="A field is not usable")
 def create_task(given: Loaded) -> tuple[View, int, Headers]:
     """Create a task; with `scheduled_at` it is executed then"""
     assembly = services()
@@ -188,8 +179,8 @@ def create_task(given: Loaded) -> tuple[View, int, Headers]:
 
 
 @blueprint.route("", methods=["GET"])
-@blueprint.arguments(TaskFilter, location="query")
-@blueprint.response(200, TaskOutput(many=True))
+@blueprint.arguments(wire.TaskFilter, location="query")
+@blueprint.response(200, wire.TaskOutput(many=True))
 def list_tasks(query: Loaded) -> Tasks:
     """List tasks, newest first"""
     wanted = query.get("status")
@@ -197,8 +188,8 @@ def list_tasks(query: Loaded) -> Tasks:
 
 
 @blueprint.route("/scheduled", methods=["GET"])
-@blueprint.arguments(ScheduledFilter, location="query")
-@blueprint.response(200, TaskOutput(many=True))
+@blueprint.arguments(wire.ScheduledFilter, location="query")
+@blueprint.response(200, wire.TaskOutput(many=True))
 def list_scheduled_tasks(query: Loaded) -> Tasks:
     """List tasks that wait for their time, the soonest first"""
     since: datetime | None = query.pop("since", None)
@@ -216,15 +207,15 @@ def list_scheduled_tasks(query: Loaded) -> Tasks:
 
 
 @blueprint.route("/<task:task_id>", methods=["GET"])
-@blueprint.response(200, TaskOutput)
+@blueprint.response(200, wire.TaskOutput)
 def get_task(task_id: WholeId) -> View:
     """Get a task"""
     return _shown([_task(task_id)])[0]
 
 
 @blueprint.route("/<task:task_id>", methods=["PUT"])
-@blueprint.arguments(TaskChange, example=examples.TASK_CHANGE)
-@blueprint.response(200, TaskDone)
+@blueprint.arguments(wire.TaskChange, example=examples.TASK_CHANGE)
+@blueprint.response(200, wire.TaskDone)
 def update_task(given: Loaded, task_id: WholeId) -> View:
     """Change the fields that are given"""
     if given.get("id", task_id) != task_id:
@@ -233,7 +224,7 @@ def update_task(given: Loaded, task_id: WholeId) -> View:
 
 
 @blueprint.route("/<task:task_id>", methods=["DELETE"])
-@blueprint.response(200, TaskDone)
+@blueprint.response(200, wire.TaskDone)
 def delete_task(task_id: WholeId) -> View:
     """Delete a task; a run that has not begun is cancelled"""
     services().manager.delete(_task(task_id).id, services().now())
@@ -241,7 +232,7 @@ def delete_task(task_id: WholeId) -> View:
 
 
 @blueprint.route("/<task:task_id>/execute", methods=["POST"])
-@blueprint.response(200, TaskDone)
+@blueprint.response(200, wire.TaskDone)
 def execute_task(task_id: WholeId) -> View:
     """Execute a task at once"""
     services().manager.trigger(
@@ -254,8 +245,8 @@ def execute_task(task_id: WholeId) -> View:
 
 
 @blueprint.route("/<task:task_id>/schedule", methods=["POST"])
-@blueprint.arguments(TaskTime, example=examples.TASK_TIME)
-@blueprint.response(200, TaskDone)
+@blueprint.arguments(wire.TaskTime, example=examples.TASK_TIME)
+@blueprint.response(200, wire.TaskDone)
 def schedule_task(given: Loaded, task_id: WholeId) -> View:
     """Execute a task at a time to come; this displaces the time that it had"""
     return _edited("Task scheduled successfully", _task(task_id), given)

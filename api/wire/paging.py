@@ -1,6 +1,6 @@
 """Pages of lists, and what bulk edits and redrives share: a filter or all, one page in each call."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from marshmallow import ValidationError, validate, validates_schema
@@ -10,6 +10,7 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.field_types import Cursor
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OutputSchema
+from scheduler_app.domain.ids import name_of
 from scheduler_app.store.paging import Page, PageRequest
 
 MAX_LIMIT = 500
@@ -94,8 +95,19 @@ class PageSelection(InputSchema):
             raise ValidationError("give all, or a filter, not both", "all")
 
 
+#: In an answer; others are counted.
+MAX_SKIPPED = 100
+
+
 class Skipped(OutputSchema):
     """A schedule or an event that was not changed."""
 
     id = fields.String("Its id", required=True)
     reason = fields.String("Why it was not changed", required=True)
+
+
+def skipped_shown(skipped: Sequence[tuple[str, str]]) -> View:
+    """The fields `skipped` and `skipped_omitted`, of ids with their reasons."""
+    rows = [{"id": name_of(each), "reason": reason} for each, reason in skipped[:MAX_SKIPPED]]
+    omitted = len(skipped) - MAX_SKIPPED
+    return {"skipped": rows} | ({"skipped_omitted": omitted} if omitted > 0 else {})
