@@ -138,11 +138,15 @@ class HttpProblem(Exception):
 def register_problems(app: Flask) -> None:
     app.register_error_handler(HttpProblem, lambda problem: problem.response())
     app.register_error_handler(HTTPException, _of_http)
-    for refusal in (InvalidField, *STATUSES):
-        app.register_error_handler(refusal, lambda error: problem_of(error).response())
+    for refusal in (*STATUSES, InvalidField):
+        app.register_error_handler(refusal, _of_refusal)
     for fault in STORE_FAULTS:
         app.register_error_handler(fault, _of_store)
     app.register_error_handler(Exception, _of_ourselves)
+
+
+def _of_refusal(error: Exception) -> Response:
+    return problem_of(error).response()
 
 
 def problem_of(error: Exception) -> HttpProblem:

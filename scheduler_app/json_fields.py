@@ -43,7 +43,7 @@ class JsonBoolean(Boolean):
         return value
 
 
-class Date(DescribedField, fields.Date):
+class JsonDate(DescribedField, fields.Date):
     """A day."""
 
 

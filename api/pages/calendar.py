@@ -35,7 +35,7 @@ SHADES = 5
 
 class CalendarViewQuery(InputSchema):
     view = fields.String(validate=validate.OneOf(VIEWS), load_default="month")
-    on = fields.Date("Any day of the month or week")
+    on = fields.JsonDate("Any day of the month or week")
     timezone = fields.String(validate=validate.Length(max=200), load_default="UTC")
     schedule_id = ScheduleId()
     tag = fields.String(validate=validate.Length(1, 64))

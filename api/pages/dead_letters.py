@@ -74,7 +74,7 @@ class CauseFilter(DeadLetterFilter):
 
 
 class CauseForm(CauseFilter):
-    forms.cursor = Cursor()
+    cursor = Cursor()
     rate = fields.Float(validate=validate.OneOf(RATES))
     start = Instant()
     so_far = fields.Integer(validate=validate.Range(0), load_default=0)

@@ -53,7 +53,7 @@ class Filter(ScheduleChoice):
 
 
 class SchedulesQuery(Filter, forms.ActionResultQuery):
-    forms.cursor = Cursor()
+    cursor = Cursor()
     order = fields.String(validate=validate.OneOf(list(ORDERS)), load_default="newest")
     undo = fields.String(validate=validate.OneOf(list(UNDO.values())))
     changed = BoundedList(ScheduleId(), load_default=[], validate=validate.Length(max=forms.ROWS))
@@ -66,7 +66,7 @@ class SelectionForm(Filter):
     """All that the filter finds, in place of those selected."""
     tag_name = fields.String(validate=validate.Length(max=64))
     confirmed = fields.String(validate=validate.Equal("yes"))
-    forms.cursor = Cursor()
+    cursor = Cursor()
     so_far = fields.Integer(validate=validate.Range(0), load_default=0)
 
 

@@ -38,7 +38,7 @@ MAX_DATE_NAME = 200
 class NamedDateField(InputSchema):
     """A holiday by its date."""
 
-    date = fields.Date("The day", required=True, example="2027-01-02")
+    date = fields.JsonDate("The day", required=True, example="2027-01-02")
     name = fields.String(
         f"What it is called, up to {MAX_DATE_NAME} characters",
         load_default="",
@@ -154,8 +154,8 @@ class CalendarPage(Listed):
 class DaysQuery(InputSchema):
     """Which days: both ends are included."""
 
-    from_ = fields.Date("The first day", data_key="from", required=True, example="2027-01-01")
-    to = fields.Date("The last day", required=True, example="2027-12-31")
+    from_ = fields.JsonDate("The first day", data_key="from", required=True, example="2027-01-01")
+    to = fields.JsonDate("The last day", required=True, example="2027-12-31")
 
     @validates_schema
     def check_range(self, data: Loaded, **_: object) -> None:
@@ -170,7 +170,7 @@ class DaysQuery(InputSchema):
 class DayOutput(OutputSchema):
     """A closed day."""
 
-    date = fields.Date("The day", required=True)
+    date = fields.JsonDate("The day", required=True)
     name = fields.String("What it is called", required=True, example="Ascension Day")
     kind = fields.String(
         "Why it is closed; a holiday on a weekend day is a holiday",
