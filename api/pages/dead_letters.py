@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from flask import Response, redirect, render_template, stream_with_context, url_for
+from flask import Response, render_template, stream_with_context, url_for
 from marshmallow import post_load, validate
 from werkzeug.wrappers import Response as AnyResponse
 
@@ -16,7 +16,7 @@ from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.formatting import names_of_ids
-from scheduler_app.api.pages.frame import blueprint
+from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.event import EventOutput, isolation_key
@@ -146,9 +146,7 @@ def send_cause_again(form: Loaded) -> AnyResponse | str:
     )
     total = form["so_far"] + page.count
     if page.next is None and not page.skipped:
-        return redirect(
-            url_for(f"{PAGES}.dead_letters", done="sent again", count=total, **_filters(form)), 303
-        )
+        return to_page("dead_letters", done="sent again", count=total, **_filters(form))
     return _goes_on("send_cause_again", "sent again", form, total, page.next, page.skipped, page.last_due)
 
 
@@ -159,9 +157,7 @@ def dismiss_cause(form: Loaded) -> AnyResponse | str:
     page = services().events.dismiss_page(tenant(), window, services().now(), narrowing=_narrowing(form))
     total = form["so_far"] + page.count
     if page.next is None:
-        return redirect(
-            url_for(f"{PAGES}.dead_letters", done="dismissed", count=total, **_filters(form)), 303
-        )
+        return to_page("dead_letters", done="dismissed", count=total, **_filters(form))
     return _goes_on("dismiss_cause", "dismissed", form, total, page.next, [], None)
 
 

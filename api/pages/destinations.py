@@ -5,7 +5,7 @@ An edit gives only what was changed in the form, so that masks stand for what th
 
 from typing import Any
 
-from flask import redirect, render_template, url_for
+from flask import render_template, url_for
 from marshmallow import Schema, ValidationError, validate
 from werkzeug.wrappers import Response
 
@@ -14,7 +14,7 @@ from scheduler_app.api import idempotency
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages import forms
-from scheduler_app.api.pages.frame import blueprint
+from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.pages.schedule_form import own_receiver, tested
 from scheduler_app.api.problems import HttpProblem, problem_of
 from scheduler_app.api.services import services, tenant
@@ -73,7 +73,7 @@ def change_destination(form: Loaded) -> Response:
         whole_id(tenant(), form["name"]), DestinationDraft(paused=paused), assembly.now()
     )
     done = "paused" if paused else "resumed"
-    return redirect(url_for(f"{PAGES}.destinations", done=done), 303)
+    return to_page("destinations", done=done)
 
 
 @blueprint.post("/destinations/<name:name>/test-call")
@@ -114,18 +114,11 @@ FORM_NAMES = {
 #: The value of a field that was emptied, where that is not null.
 _EMPTY: View = {"headers": {}, "allowed_methods": list(METHODS), "burst": 1, "signing": False}
 
-#: Its fields are checked as the API's: here they are only bounded.
 DestinationForm: type[Schema] = InputSchema.from_dict(
-    {name: fields.String(validate=validate.Length(max=most)) for name, most in _LENGTHS.items()}
-    | {name: fields.String(validate=validate.Length(max=1_000)) for name in SETTINGS}
+    forms.text_fields(_LENGTHS | dict.fromkeys(SETTINGS, 1_000))
     | {"version": fields.Integer(validate=validate.Range(1))},
     name="DestinationForm",
 )
-
-
-def meaning_of(name: str) -> str:
-    """What the API's specification says of a field."""
-    return str(_FIELDS[name].metadata.get("description", ""))
 
 
 def request_of(form: Loaded) -> View:
@@ -199,8 +192,7 @@ def _is_part(name: str) -> bool:
 
 
 _NEW, _CHANGE, _NAME = DestinationInput(), DestinationChange(), DestinationName(required=True)
-_SHOWN = {"name", "url", "method", "headers", "auth_type", "auth_username", "auth_secret",
-          "breaker_failures", "breaker_open_seconds", *SETTINGS}  # fmt: skip
+_SHOWN = {*_LENGTHS, *SETTINGS}
 
 
 class DeletionForm(InputSchema):
@@ -266,7 +258,7 @@ def delete_destination(form: Loaded, name: WholeId) -> Response | str | tuple[st
         services().destinations.delete(name)
     except Conflict as error:
         return render_template("delete_destination.html", name=name_of(name), refusal=str(error)), 409
-    return redirect(url_for(f"{PAGES}.destinations", done="deleted"), 303)
+    return to_page("destinations", done="deleted")
 
 
 def _named(form: Loaded) -> WholeId:
@@ -286,22 +278,18 @@ def _saved(saved: Destination, before: Destination | None, done: str) -> Respons
             done=done,
             onward=url_for(f"{PAGES}.destinations"),
         )
-    return redirect(url_for(f"{PAGES}.destinations", done=done), 303)
+    return to_page("destinations", done=done)
 
 
 def _form(values: Loaded, problem: HttpProblem | None = None, *, editing: str | None = None) -> str:
     errors = forms.errors_by_field(problem, FORM_NAMES)
-    settings: dict[str, View] = {
-        name: {"choices": forms.choices(field), "meaning": meaning_of(name), "default": ""}
-        for name, field in SETTINGS.items()
-    }
     return render_template(
         "edit_destination.html",
         values=values,
         errors=errors,
-        others=[text for name in sorted(errors.keys() - _SHOWN) for text in errors[name]],
+        others=forms.other_errors(errors, _SHOWN),
         editing=editing,
         methods=METHODS,
-        settings=settings,
+        settings={name: forms.setting(field) for name, field in SETTINGS.items()},
         own_receiver=own_receiver(),
     )

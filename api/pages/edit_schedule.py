@@ -4,7 +4,7 @@ import hashlib
 import json
 from datetime import datetime
 
-from flask import g, redirect, render_template, url_for
+from flask import g, render_template, url_for
 from marshmallow import ValidationError
 from werkzeug.wrappers import Response
 
@@ -12,7 +12,7 @@ from scheduler_app.api import request_limits
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages.forms import NoFields, seed_of, takes_form, takes_query
-from scheduler_app.api.pages.frame import blueprint
+from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.pages.schedule_form import (
     ScheduleForm,
     changes_of,
@@ -68,7 +68,7 @@ def save_schedule(form: Loaded) -> Response | tuple[str, int]:
     except (ValidationError, InvalidField, Conflict) as error:
         problem = problem_of(error)
         return _new_form(form, problem), problem.status
-    return redirect(url_for(f"{PAGES}.schedule", schedule_id=schedule.id, done="created"), 303)
+    return to_page("schedule", schedule_id=schedule.id, done="created")
 
 
 @blueprint.post("/new-schedule/preview")
@@ -213,7 +213,7 @@ def save_edit(form: Loaded, schedule_id: WholeId) -> Response | tuple[str, int]:
     except (ValidationError, InvalidField, Conflict) as error:
         problem = problem_of(error)
         return _edit_form(found, form, problem), problem.status
-    return redirect(url_for(f"{PAGES}.schedule", schedule_id=schedule_id, done="saved"), 303)
+    return to_page("schedule", schedule_id=schedule_id, done="saved")
 
 
 @blueprint.post("/schedules/<schedule:schedule_id>/preview")

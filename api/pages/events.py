@@ -5,14 +5,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from flask import redirect, render_template, url_for
+from flask import render_template
 from werkzeug.wrappers import Response
 
-from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.formatting import names_of
-from scheduler_app.api.pages.frame import blueprint
+from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.pages.schedule import curl
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
@@ -90,7 +89,7 @@ def event(query: Loaded, event_id: WholeId) -> str:
 def send_again(_: Loaded, event_id: WholeId) -> Response:
     assembly = services()
     assembly.events.redrive(event_id, assembly.now())
-    return redirect(url_for(f"{PAGES}.event", event_id=event_id, done="sent again"), 303)
+    return to_page("event", event_id=event_id, done="sent again")
 
 
 @blueprint.post("/events/<event:event_id>/cancel")
@@ -98,7 +97,7 @@ def send_again(_: Loaded, event_id: WholeId) -> Response:
 def cancel(_: Loaded, event_id: WholeId) -> Response:
     assembly = services()
     assembly.events.cancel(event_id, assembly.now())
-    return redirect(url_for(f"{PAGES}.event", event_id=event_id, done="cancelled"), 303)
+    return to_page("event", event_id=event_id, done="cancelled")
 
 
 def _message(found: EventRecord) -> View | None:

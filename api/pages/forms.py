@@ -6,7 +6,7 @@ A browser sends a field that was left empty as empty text: it counts as not give
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from typing import Any
 
@@ -92,6 +92,11 @@ def choices(field: AnyField) -> list[str]:
     return [str(each) for one_of in found for each in one_of.choices]
 
 
+def setting(field: AnyField, default: str = "") -> View:
+    """What a form shows of a field beside its value."""
+    return {"choices": choices(field), "meaning": field.metadata.get("description", ""), "default": default}
+
+
 def errors_by_field(problem: HttpProblem | None, names: Mapping[str, str]) -> dict[str, list[str]]:
     """The errors by the form's fields; "" for those of no field. `names` are the form's
     names of the API's fields that have another one there, by field (`body`) or by path (`auth/token`)."""
@@ -103,6 +108,16 @@ def errors_by_field(problem: HttpProblem | None, names: Mapping[str, str]) -> di
     if problem and not problem.errors:
         errors[""] = [problem.detail]
     return errors
+
+
+def other_errors(errors: Mapping[str, list[str]], shown: Collection[str]) -> list[str]:
+    """Those of fields beside which the form shows none."""
+    return [text for name in sorted(errors.keys() - shown) for text in errors[name]]
+
+
+def text_fields(lengths: Mapping[str, int]) -> dict[str, AnyField]:
+    """The fields of a form whose texts are checked as the API's: here they are only bounded."""
+    return {name: fields.String(validate=validate.Length(max=most)) for name, most in lengths.items()}
 
 
 def _number(text: str) -> object:

@@ -4,8 +4,10 @@ import gzip
 import hashlib
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from flask import Blueprint, Response, g, json, render_template, request
+from flask import Blueprint, Response, g, json, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response as AnyResponse
 
 from scheduler_app.api.auth import PAGES, is_own_origin
 from scheduler_app.api.json_types import View
@@ -36,8 +38,13 @@ blueprint = Blueprint(
     static_folder="static",
     static_url_path="/assets",
 )
-for each in (*formatting.FILTERS, name_of, receiver_shown):
-    blueprint.add_app_template_filter(each)
+for show in (*formatting.FILTERS, name_of, receiver_shown):
+    blueprint.add_app_template_filter(show)
+
+
+def to_page(endpoint: str, **query: Any) -> AnyResponse:
+    """Sends the browser to a page, after what it has done."""
+    return redirect(url_for(f"{PAGES}.{endpoint}", **query), 303)
 
 
 @blueprint.context_processor

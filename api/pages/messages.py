@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from flask import redirect, render_template, request, url_for
+from flask import render_template, request, url_for
 from marshmallow import Schema, ValidationError, validate
 from werkzeug.wrappers import Response
 
@@ -14,7 +14,7 @@ from scheduler_app.api import idempotency, request_limits
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages import forms
-from scheduler_app.api.pages.frame import blueprint
+from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.pages.schedule_form import default_of, own_receiver
 from scheduler_app.api.pages.when import trigger_fields
 from scheduler_app.api.problems import HttpProblem, problem_of
@@ -23,7 +23,6 @@ from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.message import MessageFilter, NewMessage, message_shown
 from scheduler_app.api.wire.paging import window
 from scheduler_app.api.wire.preview import PreviewInput
-from scheduler_app.api.wire.resource_fields import AnyField
 from scheduler_app.domain.errors import Conflict, InvalidField, QuotaExceeded
 from scheduler_app.domain.http_action import METHODS
 from scheduler_app.domain.ids import WholeId, message_event_id, message_id_of
@@ -79,25 +78,14 @@ FORM_NAMES = dict.fromkeys(BY_NAME, "when") | {
     "delay_seconds": "when",
 }
 
-#: Its fields are checked as the API's: here they are only bounded.
-_TEXT_FIELDS: dict[str, AnyField] = {
-    name: fields.String(validate=validate.Length(max=most))
-    for name, most in (_LENGTHS | dict.fromkeys(SETTINGS, 1_000)).items()
-}
 MessageForm: type[Schema] = InputSchema.from_dict(
-    _TEXT_FIELDS
+    forms.text_fields(_LENGTHS | dict.fromkeys(SETTINGS, 1_000))
     | {
         "once": fields.String(validate=validate.Regexp(r"[0-9a-f]{24}\Z")),
         "body_as": fields.String(validate=validate.OneOf([JSON, TEXT]), load_default=JSON),
     },
     name="MessageForm",
 )
-
-
-def meaning_of(name: str) -> View:
-    """What the API's specification says of a setting, and what it is unless given."""
-    meaning = str(_FIELDS[name].metadata.get("description", ""))
-    return {"meaning": meaning, "default": default_of(name)}
 
 
 def request_of(form: Loaded) -> View:
@@ -215,7 +203,7 @@ def reschedule(form: Loaded, event_id: WholeId) -> Response:
     except (ValidationError, InvalidField) as error:
         raise problem_of(error) from None
     assembly.messages.reschedule(event_id, timing, assembly.now())
-    return redirect(url_for(f"{PAGES}.event", event_id=event_id, done="rescheduled"), 303)
+    return to_page("event", event_id=event_id, done="rescheduled")
 
 
 def _made_before(form: Loaded, seed: str | None) -> MessageRecord | None:
@@ -226,7 +214,7 @@ def _made_before(form: Loaded, seed: str | None) -> MessageRecord | None:
 
 
 def _to(record: MessageRecord) -> Response:
-    return redirect(url_for(f"{PAGES}.event", event_id=record.event.id, done="created"), 303)
+    return to_page("event", event_id=record.event.id, done="created")
 
 
 def _form(values: Loaded, problem: HttpProblem | None = None) -> str:
@@ -235,10 +223,8 @@ def _form(values: Loaded, problem: HttpProblem | None = None) -> str:
         "new_message.html",
         values=values,
         errors=errors,
-        others=[text for name in sorted(errors.keys() - SHOWN) for text in errors[name]],
+        others=forms.other_errors(errors, SHOWN),
         methods=METHODS,
-        settings={
-            name: {"choices": forms.choices(field), **meaning_of(name)} for name, field in SETTINGS.items()
-        },
+        settings={name: forms.setting(field, default_of(name)) for name, field in SETTINGS.items()},
         own_receiver=own_receiver(),
     )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 from urllib.parse import urlencode
 
-from flask import redirect, render_template, url_for
+from flask import render_template, url_for
 from marshmallow import ValidationError, validate
 from werkzeug.wrappers import Response
 
@@ -16,7 +16,7 @@ from scheduler_app.api.edits import revert
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages.formatting import Dot, instant, on_log_scale
 from scheduler_app.api.pages.forms import ActionResultQuery, NoFields, takes_form, takes_query
-from scheduler_app.api.pages.frame import blueprint
+from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.pages.when import when_text
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.blackout import note_blackouts
@@ -157,7 +157,7 @@ def schedule(query: Loaded, schedule_id: WholeId) -> str:
 @takes_form(NoFields)
 def revert_on_page(_: Loaded, schedule_id: WholeId, edit_id: str) -> Response:
     revert(schedule_id, edit_id)
-    return redirect(url_for(f"{PAGES}.schedule", schedule_id=schedule_id, done="reverted"), 303)
+    return to_page("schedule", schedule_id=schedule_id, done="reverted")
 
 
 def curl(view: View) -> str:

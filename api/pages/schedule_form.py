@@ -26,19 +26,21 @@ from scheduler_app.domain.triggers import BY_NAME, FIELDS
 #: The form's name for each field of the API that has another one there.
 FORM_NAMES = dict.fromkeys(BY_NAME, "when") | dict.fromkeys(BODY_FIELDS, "body") | {"callback_url": "url"}
 _ELSEWHERE = {
-    "id",
-    "sealed",
-    "action",
-    "state",
-    "reason",
-    "note",
-    "signing",
-    "name",
-    "timezone",
-    "method",
-    "headers",
+    *(
+        "id",
+        "sealed",
+        "action",
+        "state",
+        "reason",
+        "note",
+        "signing",
+        "name",
+        "timezone",
+        "method",
+        "headers",
+    ),
+    *("callback_url", "destination", "path", "tags", "calendar", *BODY_FIELDS, *FIELDS),
 }
-_ELSEWHERE |= {"callback_url", "destination", "path", "tags", "calendar", *BODY_FIELDS, *FIELDS}
 
 #: Every other field of a schedule that is one value: policies and limits.
 POLICIES: dict[str, AnyField] = {
@@ -52,10 +54,8 @@ _OF_SETTINGS = "`WORKER_MAX_RETRIES`"
 _LENGTHS = {"name": 1_000, "when": 20_000, "timezone": 200, "url": 10_000, "destination": 200, "path": 10_000,
             "method": 20, "headers": 40_000, "body": 300_000, "tags": 2_000, "calendar": 200}  # fmt: skip
 
-#: Its fields are checked as the API's: here they are only bounded.
 ScheduleForm: type[Schema] = InputSchema.from_dict(
-    {name: fields.String(validate=validate.Length(max=most)) for name, most in _LENGTHS.items()}
-    | {name: fields.String(validate=validate.Length(max=1_000)) for name in POLICIES}
+    forms.text_fields(_LENGTHS | dict.fromkeys(POLICIES, 1_000))
     | when.PICKER_FIELDS
     | {
         "once": fields.String(validate=validate.Regexp(r"[0-9a-f]{24}\Z")),

@@ -13,7 +13,7 @@ from scheduler_app.api import request_limits
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.pages import forms
-from scheduler_app.api.pages.frame import blueprint
+from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.field_types import BoundedList, Cursor, DestinationName, ScheduleId
@@ -111,7 +111,7 @@ def change_selected(form: Loaded) -> Response | str:
         return _change_all(form)
     filters = {name: form[name] for name in FILTERS if name in form}
     if not selected:
-        return redirect(url_for(f"{PAGES}.schedules", **filters), 303)
+        return to_page("schedules", **filters)
     if verb == "delete" and "confirmed" not in form:
         return render_template("confirm_delete.html", selected=selected)
     refused = _changed_each(selected, form)
@@ -122,7 +122,7 @@ def change_selected(form: Loaded) -> Response | str:
         where = url_for(f"{PAGES}.schedule", schedule_id=selected[0], done=VERBS[verb])
         return redirect(where, 303)
     undo: Loaded = {"undo": UNDO[verb], "changed": list(map(name_of, selected))} if verb in UNDO else {}
-    return redirect(url_for(f"{PAGES}.schedules", done=VERBS[verb], count=count, **undo, **filters), 303)
+    return to_page("schedules", done=VERBS[verb], count=count, **undo, **filters)
 
 
 def _change_all(form: Loaded) -> Response | str:
@@ -149,7 +149,7 @@ def _change_all(form: Loaded) -> Response | str:
             break
     total = form["so_far"] + done - len(refused)
     if following is None and not refused:
-        return redirect(url_for(f"{PAGES}.schedules", done=VERBS[verb], count=total, **filters), 303)
+        return to_page("schedules", done=VERBS[verb], count=total, **filters)
     return render_template(
         "goes_on.html",
         done=VERBS[verb],

@@ -9,7 +9,7 @@ from scheduler_app.api.auth import PAGES, refuse_beyond_limit
 from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.pages.access import drop_session, keep_session
 from scheduler_app.api.pages.forms import takes_form, takes_query
-from scheduler_app.api.pages.frame import blueprint
+from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.services import real_services
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.config.api_keys import matching
@@ -34,7 +34,7 @@ class SignOutForm(InputSchema):
 @takes_query(SignInQuery)
 def sign_in(query: Loaded) -> Response | str:
     if not real_services().settings.api_keys or g.session_token:
-        return redirect(url_for(f"{PAGES}.overview"), 303)
+        return to_page("overview")
     return render_template("sign_in.html", next=query.get("next", ""))
 
 
@@ -61,7 +61,7 @@ def sign_out(form: Loaded) -> Response:
         sessions.close(g.session_token)
         if "everywhere" in form:
             sessions.close_all(g.owner)
-    return drop_session(redirect(url_for(f"{PAGES}.sign_in"), 303))
+    return drop_session(to_page("sign_in"))
 
 
 def _own_path(wanted: str) -> str:

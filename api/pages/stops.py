@@ -2,15 +2,14 @@
 
 from typing import Any
 
-from flask import g, redirect, render_template, url_for
+from flask import g, render_template
 from marshmallow import ValidationError, validate
 from werkzeug.wrappers import Response
 
 from scheduler_app import json_fields as fields
-from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages import forms
-from scheduler_app.api.pages.frame import blueprint
+from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.pages.when import trigger_fields
 from scheduler_app.api.problems import HttpProblem, problem_of
 from scheduler_app.api.services import services, tenant
@@ -29,15 +28,13 @@ _FORM_NAMES |= dict.fromkeys((each.value for each in Scope), "named")
 _SHOWN = {"name", "when", "timezone", "minutes", "policy", "note", "scope", "named"}
 
 
-class SwitchForm(InputSchema):
-    scope = fields.String(required=True, validate=validate.OneOf(["all", "tag", "destination"]))
-    named = fields.String(validate=validate.Length(max=200))
-    note = fields.String(validate=validate.Length(max=2_000))
-
-
 class SwitchOffForm(InputSchema):
     scope = fields.String(required=True, validate=validate.OneOf(["all", "tag", "destination"]))
     named = fields.String(validate=validate.Length(max=200))
+
+
+class SwitchForm(SwitchOffForm):
+    note = fields.String(validate=validate.Length(max=2_000))
 
 
 class BlackoutForm(InputSchema):
@@ -85,7 +82,7 @@ def turn_on(form: Loaded) -> Response | tuple[str, int]:
         problem = problem_of(error)
         return _page({"timezone": "UTC"}, switch_problem=problem, switch_values=form), problem.status
     named: dict[str, Any] = {"scope": target.scope.value} | ({"named": target.name} if target.name else {})
-    return redirect(url_for(f"{PAGES}.stops", done="stopped", **named), 303)
+    return to_page("stops", done="stopped", **named)
 
 
 @blueprint.post("/stops/off")
@@ -94,7 +91,7 @@ def turn_off(form: Loaded) -> Response:
     assembly = services()
     assembly.kill_switches.turn_off(target_of(_target(form), tenant()))
     assembly.kill_switch_notice.look()
-    return redirect(url_for(f"{PAGES}.stops", done="released"), 303)
+    return to_page("stops", done="released")
 
 
 @blueprint.post("/stops/blackouts")
@@ -113,14 +110,14 @@ def save_blackout(form: Loaded) -> Response | tuple[str, int]:
     except (ValidationError, InvalidField, Conflict) as error:
         problem = problem_of(error)
         return _page(form, problem), problem.status
-    return redirect(url_for(f"{PAGES}.stops", done="saved"), 303)
+    return to_page("stops", done="saved")
 
 
 @blueprint.post("/stops/blackouts/delete")
 @forms.takes_form(BlackoutNamed)
 def delete_blackout(form: Loaded) -> Response:
     services().blackouts.delete(whole_id(tenant(), form["name"]))
-    return redirect(url_for(f"{PAGES}.stops", done="deleted"), 303)
+    return to_page("stops", done="deleted")
 
 
 def _target(form: Loaded) -> View:
@@ -145,7 +142,7 @@ def _page(
         blackouts=[blackout_shown(each, now) for each in assembly.blackouts.of(tenant(), now)],
         values=values,
         errors=errors,
-        others=[text for name in sorted(errors.keys() - _SHOWN) for text in errors[name]],
+        others=forms.other_errors(errors, _SHOWN),
         switch_problem=switch_problem,
         switch_values=switch_values or {},
         done=done,

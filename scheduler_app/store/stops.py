@@ -1,6 +1,6 @@
 """Kill switches and blackouts: few documents, which every process reads again each second or more often."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, cast
@@ -123,11 +123,12 @@ class KillSwitchDocuments:
         rows = self._switches.find({}, {"_id": 1}, hint=BY_ID).limit(_MAX_READ)
         return [str(row["_id"]) for row in rows]
 
-    def judged_by(self, schedule_ids: Sequence[str]) -> dict[str, tuple[tuple[str, ...], str | None]]:
-        """The tags of these schedules, and the ids of the destinations that they name."""
-        found = {}
-        fields = {"tags": 1, "action.destination": 1}
-        for row in self._schedules.find({"_id": {"$in": list(schedule_ids)}}, fields):
+    def judged_by(self, schedule_ids: Iterable[str]) -> dict[str, tuple[tuple[str, ...], str | None]]:
+        """The tags of these schedules, and the ids of the destinations that they name. It asks nothing where
+        no id is given; an empty one, as a message has, is none."""
+        found: dict[str, tuple[tuple[str, ...], str | None]] = {}
+        fields, ids = {"tags": 1, "action.destination": 1}, [each for each in schedule_ids if each]
+        for row in self._schedules.find({"_id": {"$in": ids}}, fields) if ids else ():
             tags, action = row.get("tags"), row.get("action")
             named = action.get("destination") if isinstance(action, dict) else None
             found[row["_id"]] = (

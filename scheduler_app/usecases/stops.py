@@ -242,8 +242,7 @@ class KillSwitchGate:
         switches = self._view.current()
         if not switches or not events:
             return events
-        schedules = {schedule_of(event.id) for event in events} - {""}
-        facts = self._store.kill_switches.judged_by(list(schedules)) if schedules else {}
+        facts = self._store.kill_switches.judged_by({schedule_of(event.id) for event in events})
         held: dict[Target, list[str]] = {}
         passed: list[DueEvent] = []
         for event in events:
@@ -361,8 +360,7 @@ class BlackoutGate:
         blackouts = self._view.current()
         if not blackouts or not any(_may_cover(blackouts, event, now) for event in events):
             return events
-        schedules = {schedule_of(event.id) for event in events} - {""}
-        facts = self._store.kill_switches.judged_by(list(schedules)) if schedules else {}
+        facts = self._store.kill_switches.judged_by({schedule_of(event.id) for event in events})
         covered: dict[Cover, list[str]] = {}
         missed: dict[Cover, list[str]] = {}
         passed: list[DueEvent] = []

@@ -138,8 +138,7 @@ class ForecastService:
             forecast.notes.append("Of the events that wait there are too many to look at blackouts for each.")
             self._count_waiting(tenant, forecast, since)
             return
-        own = {schedule_of(each.id) for each in found} - {""}
-        facts = self.store.kill_switches.judged_by(list(own)) if own else {}
+        facts = self.store.kill_switches.judged_by({schedule_of(each.id) for each in found})
         for each in found:
             schedule_id = schedule_of(each.id)
             tags, destination = facts.get(schedule_id) or ((), destination_of_key(each.receiver))
@@ -159,8 +158,7 @@ class ForecastService:
         found = self.store.forecasts.made_since(tenant, since, buckets, limit=limit)
         if len(found) == limit:
             forecast.notes.append("More occurrences became events meanwhile than the forecast reads.")
-        own = {each.schedule_id for each in found} if outlooks else ()
-        facts = self.store.kill_switches.judged_by(list(own)) if own else {}
+        facts = self.store.kill_switches.judged_by({each.schedule_id for each in found if outlooks})
         for each in found:
             cursor = cursors.get(each.schedule_id)
             if cursor is None or each.run_time < cursor:
