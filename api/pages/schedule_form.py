@@ -25,21 +25,11 @@ from scheduler_app.domain.triggers import BY_NAME, FIELDS
 
 #: The form's name for each field of the API that has another one there.
 FORM_NAMES = dict.fromkeys(BY_NAME, "when") | dict.fromkeys(BODY_FIELDS, "body") | {"callback_url": "url"}
+_LENGTHS = {"name": 1_000, "when": 20_000, "timezone": 200, "url": 10_000, "destination": 200, "path": 10_000,
+            "method": 20, "headers": 40_000, "body": 300_000, "tags": 2_000, "calendar": 200}  # fmt: skip
 _ELSEWHERE = {
-    *(
-        "id",
-        "sealed",
-        "action",
-        "state",
-        "reason",
-        "note",
-        "signing",
-        "name",
-        "timezone",
-        "method",
-        "headers",
-    ),
-    *("callback_url", "destination", "path", "tags", "calendar", *BODY_FIELDS, *FIELDS),
+    *("id", "sealed", "action", "state", "reason", "note", "signing", "callback_url"),
+    *(*_LENGTHS, *BODY_FIELDS, *FIELDS),
 }
 
 #: Every other field of a schedule that is one value: policies and limits.
@@ -51,8 +41,6 @@ POLICIES: dict[str, AnyField] = {
 #: What the manual says of a policy, and what a new schedule has without it.
 HINTS = {row.name: (row.meaning, row.default) for row in SCHEDULE}
 _OF_SETTINGS = "`WORKER_MAX_RETRIES`"
-_LENGTHS = {"name": 1_000, "when": 20_000, "timezone": 200, "url": 10_000, "destination": 200, "path": 10_000,
-            "method": 20, "headers": 40_000, "body": 300_000, "tags": 2_000, "calendar": 200}  # fmt: skip
 
 ScheduleForm: type[Schema] = InputSchema.from_dict(
     forms.text_fields(_LENGTHS | dict.fromkeys(POLICIES, 1_000))
@@ -134,7 +122,7 @@ def _values(texts: dict[str, str]) -> View:
 
 
 REQUEST = ("destination", "path", "method", "headers", "body")
-_SHOWN = {"name", "when", "timezone", "url", "tags", "calendar", *REQUEST, *POLICIES}
+_SHOWN = {*_LENGTHS, *POLICIES}
 
 
 def editor(template: str, values: Loaded, problem: HttpProblem | None, **more: object) -> str:
