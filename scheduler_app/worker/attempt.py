@@ -50,6 +50,11 @@ class Attempt:
             return None
         return self.deliverable.completion_timeout_seconds
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether other runs of its schedule are judged by how this one ends."""
+        return isinstance(self.deliverable, Schedule) and self.deliverable.run_overlap != "allow"
+
     def lag(self, started_at: datetime) -> float:
         """Seconds between the attempt's due time and its start; what postponed it does not count as due."""
         due_at = self.event.postponed_from or self.event.due_at

@@ -289,7 +289,7 @@ class Courier(EssentialThread):
             return self._set_aside(job, error)
         self._judged[record.state] += 1
         metrics.callback_duration.observe(verdict.duration_ms / 1000)
-        return AttemptResult(record, job.lease)
+        return AttemptResult(record, job.lease, job.attempt.is_awaited)
 
     # -- now and then ------------------------------------------------------------------------------------
 

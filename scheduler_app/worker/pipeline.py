@@ -120,6 +120,7 @@ class Pipeline:
         self.handover.give_back()
         self.flow_control.stop_starting()
         self.courier.stop_starting()
+        self.recorder.stop_gathering()
 
     def interrupt(self) -> None:
         """Gives back the events of attempts in flight, too, and stops waiting for an unreachable MongoDB."""

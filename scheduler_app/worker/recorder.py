@@ -1,8 +1,7 @@
 """Writes what became of claimed events, in bulk and across batches, and retries until it is written."""
 
-import queue
 import threading
-from collections import defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from itertools import chain
@@ -21,7 +20,12 @@ from scheduler_app.worker.lease import Lease
 
 log = get_logger(__name__)
 
-GATHER_SECONDS = 0.003
+#: How long outcomes are gathered for one write while this worker holds other events, too. One by one, 100
+#: outcomes a second took more than half of mongod's time. It is also how much longer an outcome can be lost
+#: with its worker, and its request repeated.
+GATHER_SECONDS = 0.05
+#: The same for what somebody waits for.
+GATHER_AWAITED_SECONDS = 0.003
 RECORDS_AT_ONCE = 200
 BACKOFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 WITHDRAWN = "Withdrawn: the schedule was changed or deleted"
@@ -32,6 +36,8 @@ class AttemptResult(NamedTuple):
 
     record: OutcomeRecord
     lease: Lease
+    is_awaited: bool = False
+    """Whether other runs of its schedule are judged by its end."""
 
     @property
     def event_id(self) -> str:
@@ -86,8 +92,75 @@ class EndedUnsent(NamedTuple):
 Result = AttemptResult | GivenBack | Withdrawn | Delayed | Expired | EndedUnsent
 
 
+class _Gathered:
+    """Results that wait to be written, by origin: those of one origin that come by the thousand do not keep
+    back the others'. Thread-safe."""
+
+    def __init__(self, held: Callable[[], int]) -> None:
+        """`held`: how many events this worker has, these included."""
+        self._held = held
+        self._by_origin: OrderedDict[str, deque[Result]] = OrderedDict()
+        self._count = 0
+        self._since = 0.0
+        self._is_awaited = False
+        self._at_once = False
+        self._ended = False
+        self._changed = threading.Condition()
+
+    def put(self, results: Sequence[Result], now: float) -> None:
+        """`now` is monotonic."""
+        with self._changed:
+            if not self._count:
+                self._since = now
+            for result in results:
+                # What was not sent is rare, and its origin unknown here.
+                origin = result.record.origin if isinstance(result, AttemptResult) else ""
+                if origin not in self._by_origin:
+                    self._by_origin[origin] = deque()
+                self._by_origin[origin].append(result)
+                self._is_awaited |= not isinstance(result, AttemptResult) or result.is_awaited
+            was_empty, self._count = not self._count, self._count + len(results)
+            if was_empty or self._seconds() < GATHER_SECONDS:  # else its thread sleeps on
+                self._changed.notify()
+
+    def take(self) -> Sequence[Result]:
+        """Waits for results, gathers others, and takes up to RECORDS_AT_ONCE, in turn among their origins;
+        none at the end."""
+        with self._changed:
+            while not self._count and not self._ended:
+                self._changed.wait()
+            while self._count and (left := self._since + self._seconds() - monotonic()) > 0:
+                self._changed.wait(left)
+            taken: list[Result] = []
+            while self._count and len(taken) < RECORDS_AT_ONCE:
+                origin, waiting = self._by_origin.popitem(last=False)
+                taken.append(waiting.popleft())
+                self._count -= 1
+                if waiting:
+                    self._by_origin[origin] = waiting
+            self._is_awaited &= bool(self._count)
+            return taken
+
+    def stop_gathering(self) -> None:
+        """From now on everything is written as it comes."""
+        with self._changed:
+            self._at_once = True
+            self._changed.notify()
+
+    def end(self) -> None:
+        with self._changed:
+            self._at_once = self._ended = True
+            self._changed.notify()
+
+    def _seconds(self) -> float:
+        """How long what is here is gathered. Alone, it has nothing to wait for."""
+        if self._at_once or self._count >= min(RECORDS_AT_ONCE, self._held()):
+            return 0.0
+        return GATHER_AWAITED_SECONDS if self._is_awaited else GATHER_SECONDS
+
+
 class Recorder(EssentialThread):
-    """One thread a process. Results are gathered for a few ms, so that many share one write; from the first
+    """One thread a process. Results are gathered for some ms, so that many share one write; from the first
     request on, what happened is kept in memory until MongoDB has taken or refused it."""
 
     def __init__(
@@ -112,7 +185,7 @@ class Recorder(EssentialThread):
         self._capacity = capacity
         self._now = now
         self._worker = worker
-        self._queue: queue.SimpleQueue[Sequence[Result] | None] = queue.SimpleQueue()
+        self._gathered = _Gathered(lambda: capacity.held)
         self._ended = threading.Event()
 
     def report_to(self, settled: Callable[[Sequence[str]], None]) -> None:
@@ -120,9 +193,16 @@ class Recorder(EssentialThread):
         self._tell_settled = settled
 
     def put(self, results: Sequence[Result]) -> None:
+        if not results:
+            return
+        now = monotonic()
         metrics.unrecorded.inc(len(results))
-        self._backlog.put(len(results), monotonic())
-        self._queue.put(results)
+        self._backlog.put(len(results), now)
+        self._gathered.put(results, now)
+
+    def stop_gathering(self) -> None:
+        """From now on everything is written as it comes: the worker is stopping."""
+        self._gathered.stop_gathering()
 
     def hurry(self) -> None:
         """From now on an unreachable MongoDB is not waited for."""
@@ -131,30 +211,11 @@ class Recorder(EssentialThread):
     def stop(self) -> None:
         """Ends the thread after what was put before, in a hurry."""
         self.hurry()
-        self._queue.put(None)
+        self._gathered.end()
 
     def work(self) -> None:
-        while True:
-            gathered, more = self._gather()
-            if gathered:
-                self._write(gathered)
-            if not more:
-                return
-
-    def _gather(self) -> tuple[list[Result], bool]:
-        first = self._queue.get()
-        if first is None:
-            return [], False
-        gathered, until = list(first), monotonic() + GATHER_SECONDS
-        while len(gathered) < RECORDS_AT_ONCE:
-            try:
-                results = self._queue.get(timeout=max(0.0, until - monotonic()))
-            except queue.Empty:
-                break
-            if results is None:
-                return gathered, False
-            gathered += results
-        return gathered, True
+        while results := self._gathered.take():
+            self._write(results)
 
     def _write(self, results: Sequence[Result]) -> None:
         tries = 0

@@ -300,6 +300,80 @@ def test_what_comes_while_one_write_is_made_shares_the_next_one_up_to_its_bound(
     assert written == [1, RECORDS_AT_ONCE, 51]
 
 
+@pytest.fixture
+def writes(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The events of each write of outcomes, where nothing but its end lets the recorder stop gathering."""
+    monkeypatch.setattr(recording, "GATHER_SECONDS", 3600.0)
+    record, written = bench.store.outcomes.record, list[list[str]]()
+
+    def noted(records: Sequence[OutcomeRecord]) -> list[OutcomeRecord]:
+        written.append([each.event_id for each in records])
+        return record(records)
+
+    monkeypatch.setattr(bench.store.outcomes, "record", noted)
+    return written
+
+
+def test_while_the_worker_holds_others_outcomes_are_gathered_and_the_last_one_is_not_waited_for(
+    bench: Bench, writes: list[list[str]]
+) -> None:
+    lease = bench.claimed(3)
+    first, second, third = outcomes(lease)
+    ids = [first.event_id, second.event_id, third.event_id]
+    for each in (first, second, third):
+        assert bench.states(ids) == ["running"] * 3
+        bench.recorder.put([each])
+    bench.wait_until_empty()
+    assert writes == [ids]
+
+
+def test_what_is_gathered_is_written_after_a_moment_though_the_worker_holds_others(bench: Bench) -> None:
+    assert recording.GATHER_SECONDS <= 0.05
+    outcome, _ = outcomes(bench.claimed(2))
+    bench.recorder.put([outcome])
+    wait_until(lambda: bench.states([outcome.event_id]) == ["completed"], "the record")
+
+
+def test_what_another_run_waits_for_is_written_at_once_and_takes_along_what_was_gathered(
+    bench: Bench, writes: list[list[str]]
+) -> None:
+    first, second, _ = outcomes(bench.claimed(3))
+    bench.recorder.put([first])
+    bench.recorder.put([second._replace(is_awaited=True)])
+    wait_until(lambda: bench.backlog.count == 0, "the record")
+    assert writes == [[first.event_id, second.event_id]]
+
+
+def test_what_was_not_sent_is_written_at_once(bench: Bench, writes: list[list[str]]) -> None:
+    lease = bench.claimed(2)
+    given_back, _ = sorted(lease.open())
+    bench.recorder.put([GivenBack(given_back, lease)])
+    wait_until(lambda: bench.states([given_back]) == ["ready_queue"], "it to be given back")
+    assert writes == []
+
+
+def test_a_worker_that_stops_gathers_nothing_more(bench: Bench, writes: list[list[str]]) -> None:
+    first, second, _ = outcomes(bench.claimed(3))
+    bench.recorder.put([first])
+    bench.recorder.stop_gathering()
+    wait_until(lambda: bench.backlog.count == 0, "what was gathered")
+    bench.recorder.put([second])
+    wait_until(lambda: bench.backlog.count == 0, "the record")
+    assert writes == [[first.event_id], [second.event_id]]
+
+
+def test_origins_take_turns_where_more_waits_than_one_write_takes(
+    bench: Bench, writes: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording, "RECORDS_AT_ONCE", 4)
+    busy, quiet = outcomes(bench.claimed(8)), outcomes(bench.claimed(1, first=8))
+    (small,) = (AttemptResult(each.record._replace(origin="https://quiet"), each.lease) for each in quiet)
+    bench.recorder.put([*busy, small])
+    bench.wait_until_empty()
+    assert [len(each) for each in writes] == [4, 4, 1]
+    assert small.event_id in writes[0]
+
+
 def test_what_was_put_before_the_end_is_written(store: Store) -> None:
     bench = Bench(store)
     lease = bench.claimed(5)

@@ -153,6 +153,15 @@ def test_only_failures_of_a_schedule_that_pauses_by_them_may_pause_it() -> None:
     assert not Attempt(made, made.message, "t", "w").record(verdict(), NOON, "origin").pauses_on_failure
 
 
+def test_the_end_of_an_attempt_is_awaited_where_other_runs_are_judged_by_it() -> None:
+    assert not attempt().is_awaited
+    assert attempt(replace(schedule(NOON), run_overlap="queue")).is_awaited
+    assert attempt(replace(schedule(NOON), run_overlap="skip")).is_awaited
+    made = message(NOON)
+    assert isinstance(made.message, Message)
+    assert not Attempt(made, made.message, "t", "w").is_awaited
+
+
 def test_an_event_that_cannot_be_attempted_ends_in_error_with_the_reason() -> None:
     told = replace(schedule(NOON), on_failure="bad")
     due = event(NOON, attempt=1, origin="origin")
