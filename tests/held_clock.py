@@ -20,5 +20,8 @@ class HeldClock:
         self._held_at = clock.now()
         return self._held_at
 
+    def stand_at(self, instant: datetime) -> None:
+        self._held_at = instant
+
     def go_on(self) -> None:
         self._held_at = None

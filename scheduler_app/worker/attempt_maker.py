@@ -147,7 +147,8 @@ class AttemptMaker:
         """The destination's queue was changed after the event was dispatched."""
         reason = f"its destination {destination.name} is now for the queue {queue}"
         by_destination = queue != CALLBACKS
-        return postponed(event, lease, self._now(), reason, queue=queue, queue_by_destination=by_destination)
+        due_at = max(self._now(), event.due_at)
+        return postponed(event, lease, due_at, reason, queue=queue, queue_by_destination=by_destination)
 
     def _set_aside(
         self, event: Event, lease: Lease, reason: str, deliverable: Deliverable | None = None

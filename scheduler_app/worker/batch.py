@@ -1,19 +1,20 @@
-"""Claimed batches: they wait here until they are due, and then their schedules and destinations are read, for
-as long as MongoDB does not answer.
+"""Claimed batches: they wait here until shortly before they are due, and then their schedules and
+destinations are read, for as long as MongoDB does not answer. What has to be judged at the instant itself
+waits again.
 """
 
 import heapq
 import itertools
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.domain.states import Kind
+from scheduler_app.domain.states import SUSPECT_AFTER, Kind
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.destinations import CorruptDestination
 from scheduler_app.store.schedules.documents import CorruptSchedule
@@ -34,6 +35,31 @@ class ClaimedBatch(NamedTuple):
     lease: Lease
 
 
+class ReadBatch(NamedTuple):
+    """A batch with what its events ask for, as it was shortly before they are due."""
+
+    batch: ClaimedBatch
+    schedules: Schedules
+    destinations: Destinations
+
+    def is_judged_when_due(self) -> bool:
+        """Whether what becomes of its events depends on more than what was read: on how late it is, on other
+        runs, on the room at a destination, or on a worker that may die of one of them."""
+        found = self.schedules.values()
+        return (
+            any(isinstance(each, Destination) and each.is_limited for each in self.destinations.values())
+            or any(
+                isinstance(each, Schedule) and (each.lateness.judges or each.run_overlap != "allow")
+                for each in found
+            )
+            or any(
+                event.lost_leases >= SUSPECT_AFTER
+                or (isinstance(event.message, Message) and event.message.lateness.judges)
+                for event in self.batch.events
+            )
+        )
+
+
 def is_withdrawn(event: Event, schedule: Schedule) -> bool:
     """Whether an edit, a pause or a deletion of its schedule withdrew the event."""
     if event.revision < schedule.first_revision:
@@ -46,17 +72,25 @@ def is_withdrawn(event: Event, schedule: Schedule) -> bool:
     return schedule.is_cancelled_by_edit(event.revision, event.run_time)
 
 
+#: Schedules and destinations are read so long before their batch is due: reading takes some ms, and longer
+#: where other batches are read, too.
+READ_AHEAD = timedelta(milliseconds=60)
+#: An edit that was answered so long before an event is due is obeyed: what of a batch is due later than this
+#: is read later.
+OBEYED_AHEAD = timedelta(milliseconds=100)
+
 #: The clock may be corrected while a batch waits: a thread looks at it at least this often.
 LOOK_SECONDS = 1.0
 
 
 class WaitingBatches:
-    """A queue of batches by the time of their first event. Threads share it."""
+    """A queue of batches by the time at which something is to be done with them: they are to be read, or, if
+    they have been, to be judged. Threads share it."""
 
     def __init__(self, *, now: Callable[[], datetime]) -> None:
         """`now` is the clock, in UTC."""
         self._now = now
-        self._waiting: list[tuple[datetime, int, ClaimedBatch]] = []
+        self._waiting: list[tuple[datetime, int, ClaimedBatch | ReadBatch]] = []
         self._order = itertools.count()
         lock = threading.Lock()
         # One thread waits for the time of the next batch, the others for their turn to do so: if all of them
@@ -73,24 +107,32 @@ class WaitingBatches:
         return self._giving_back
 
     def put(self, batch: ClaimedBatch) -> None:
+        """Keeps a batch until it is to be read."""
+        self._put(batch.events[0].due_at - READ_AHEAD, batch)
+
+    def put_read(self, read: ReadBatch) -> None:
+        """Keeps a batch until its first event is due."""
+        self._put(read.batch.events[0].due_at, read)
+
+    def _put(self, at: datetime, item: ClaimedBatch | ReadBatch) -> None:
         with self._changed:
-            heapq.heappush(self._waiting, (batch.events[0].due_at, next(self._order), batch))
-            self._changed.notify()
+            heapq.heappush(self._waiting, (at, next(self._order), item))
+            if self._waiting[0][2] is item:  # else it is not what is waited for next
+                self._changed.notify()
 
     def take_out(self, event_ids: Collection[str]) -> list[tuple[Event, Lease]]:
         """Takes those of the events out that wait here."""
+        found: list[tuple[Event, Lease]] = []
+        kept = []
         with self._changed:
-            found = [
-                (event, batch.lease)
-                for _, _, batch in self._waiting
-                for event in batch.events
-                if event.id in event_ids
-            ]
-            kept = [
-                (at, order, batch._replace(events=left))
-                for at, order, batch in self._waiting
-                if (left := [event for event in batch.events if event.id not in event_ids])
-            ]
+            for at, order, item in self._waiting:
+                batch = item.batch if isinstance(item, ReadBatch) else item
+                found += [(event, batch.lease) for event in batch.events if event.id in event_ids]
+                if left := [event for event in batch.events if event.id not in event_ids]:
+                    batch = batch._replace(events=left)
+                    kept.append(
+                        (at, order, item._replace(batch=batch) if isinstance(item, ReadBatch) else batch)
+                    )
             heapq.heapify(kept)
             self._waiting = kept
         return found
@@ -107,8 +149,8 @@ class WaitingBatches:
             self._ended = True
             self._wake_all()
 
-    def next(self) -> ClaimedBatch | None:
-        """Waits for a batch that is due and takes it out; None after `stop`."""
+    def next(self) -> ClaimedBatch | ReadBatch | None:
+        """Waits for a batch whose time has come and takes it out; None after `stop`."""
         with self._changed:
             while not self._ended:
                 if self._waiting and self._is_due():

@@ -1,10 +1,11 @@
 """The way of a message's events through a worker until their attempts are put to the courier.
 
 `Delivery` reserves room and claims them. `Handover` runs the steps that follow, in this order: wait until
-the batch is due, read schedules and destinations (`batch`), take out what is too late (`late_events`) and
-what earlier runs hold back (`overlap`), make an attempt or a result of each other event, give leases as long
-as the timeouts, and completion tokens, and isolate suspects (`attempt_maker`). `Routing` gives the jobs to
-the courier, or to flow control first where their destination has limits.
+the batch is almost due, read schedules and destinations (`batch`), wait for the instant where one of them
+asks to be judged then, take out what is too late (`late_events`) and what earlier runs hold back (`overlap`),
+make an attempt or a result of each other event, give leases as long as the timeouts, and completion tokens,
+and isolate suspects (`attempt_maker`). `Routing` gives the jobs to the courier, which starts each when it is
+due, or to flow control first where their destination has limits.
 """
 
 import threading
@@ -20,7 +21,15 @@ from scheduler_app.telemetry import metrics
 from scheduler_app.usecases.duties.dispatch_selection import EVENTS_OF_A_BUSY_ORIGIN
 from scheduler_app.worker.attempt import Job
 from scheduler_app.worker.attempt_maker import AttemptMaker, CompletionTokens, Isolation, TimeoutLeases
-from scheduler_app.worker.batch import BatchReader, ClaimedBatch, Destinations, StoreRetry, WaitingBatches
+from scheduler_app.worker.batch import (
+    OBEYED_AHEAD,
+    BatchReader,
+    ClaimedBatch,
+    Destinations,
+    ReadBatch,
+    StoreRetry,
+    WaitingBatches,
+)
 from scheduler_app.worker.capacity import Capacity, WorkerStopping
 from scheduler_app.worker.courier import Courier
 from scheduler_app.worker.essential_thread import EssentialThread
@@ -64,7 +73,8 @@ class Handover:
     """Batches wait here for their time, and hold no slot of the pool meanwhile. A few threads take them on.
 
     Schedules are read after the claim, never before: an edit that came in between is seen here, and one that
-    comes later sees the claim. And not before their time: an edit that was answered by then is obeyed.
+    comes later sees the claim. And not long before their time: an edit that was answered `OBEYED_AHEAD` of it
+    is obeyed.
     """
 
     def __init__(
@@ -115,7 +125,7 @@ class Handover:
         for job in jobs:
             by_lease.setdefault(job.lease, []).append(job.attempt.event)
         for lease, events in by_lease.items():
-            self.put(ClaimedBatch(events, lease))
+            self.put(ClaimedBatch(sorted(events, key=lambda event: event.due_at), lease))
 
     def take_out(self, event_ids: Collection[str]) -> Sequence[tuple[Event, Lease]]:
         """Takes those of the events out that still wait for their time."""
@@ -131,23 +141,46 @@ class Handover:
         self._waiting.stop()
 
     def take_on(self) -> bool:
-        """Waits for a batch whose time has come, and hands it over; False when the worker ends."""
-        batch = self._waiting.next()
-        if batch is None:
+        """Waits for a batch whose time has come, and takes it a step on; False when the worker ends."""
+        item = self._waiting.next()
+        if item is None:
             return False
         if self._waiting.giving_back:
-            self._give_back(batch)
+            self._give_back(item.batch if isinstance(item, ReadBatch) else item)
+        elif isinstance(item, ReadBatch):
+            self._hand_over(item)
         else:
-            self._hand_over(batch)
+            self._read(self._due_soon(item))
         return True
 
-    def _hand_over(self, batch: ClaimedBatch) -> None:
-        judged_at = self._now()
+    def _due_soon(self, batch: ClaimedBatch) -> ClaimedBatch:
+        """The events that may be read now; the others wait on."""
+        events, until = batch.events, self._now() + OBEYED_AHEAD
+        if events[-1].due_at <= until:
+            return batch
+        count = max(1, sum(event.due_at <= until for event in events))
+        if count < len(events):
+            self._waiting.put(batch._replace(events=events[count:]))
+        return batch._replace(events=events[:count])
+
+    def _read(self, batch: ClaimedBatch) -> None:
         try:
             schedules = self._reading.schedules(batch.events)
+            read = ReadBatch(batch, schedules, self._reading.destinations(batch.events, schedules))
+        except WorkerStopping:
+            self._give_back(batch)
+            return
+        if batch.events[0].due_at > self._now() and read.is_judged_when_due():
+            self._waiting.put_read(read)
+        else:
+            self._hand_over(read)
+
+    def _hand_over(self, read: ReadBatch) -> None:
+        judged_at = self._now()
+        batch, schedules, destinations = read
+        try:
             # First, because a late event is not sent: it waits for no other, and holds no place in a line.
             batch = self._expiry.without_late(batch, schedules, judged_at)
-            destinations = self._reading.destinations(batch.events, schedules)
             held = self._overlap.held_back(batch, schedules)
         except WorkerStopping:
             self._give_back(batch)

@@ -173,10 +173,13 @@ class Courier(EssentialThread):
             again = self._queues.take_out(present.differs)
             cancelled = self._queues.take_out(present.cancels)
             self._unleased, more, withdrawn = present.parted(self._unleased)
-            if again or more:
-                self._forget([*again, *more])
-            if cancelled or withdrawn:
-                self._recorder.put([present.voided(job) for job in (*cancelled, *withdrawn)])
+            future, early, gone = present.parted([job for _, _, job in self._future])
+            self._future = [(job.attempt.event.due_at, next(self._order), job) for job in future]
+            heapq.heapify(self._future)
+            if again or more or early:
+                self._forget([*again, *more, *early])
+            if cancelled or withdrawn or gone:
+                self._recorder.put([present.voided(job) for job in (*cancelled, *withdrawn, *gone)])
 
     def _forget(self, jobs: Sequence[Job]) -> None:
         """Lets jobs go that have to be judged again; they come back like any other."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from scheduler_app.actions.kind import Verdict
 from scheduler_app.clock import clock, monotonic
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
 from scheduler_app.telemetry import metrics
@@ -18,6 +20,7 @@ from scheduler_app.worker.capacity import MAX_UNRECORDED, Capacity, RecordingBac
 from scheduler_app.worker.courier import STARTS_AT_ONCE, Courier
 from scheduler_app.worker.lease import Lease
 from scheduler_app.worker.recorder import Recorder
+from scheduler_app.worker.rejudging import Present
 from scheduler_app.worker.withholding import Withholding
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
@@ -26,6 +29,7 @@ from tests.executors import executors
 from tests.processes import wait_until
 
 SECOND = timedelta(seconds=1)
+HOUR = timedelta(hours=1)
 TIMEOUT_SECONDS = 30.0
 
 
@@ -170,6 +174,29 @@ def test_what_a_lease_has_no_room_for_waits_until_it_is_renewed_or_lost(
     assert [call.key for call in journal.calls["/a"]] == [renewed.attempt.event.id]
     assert bench.dropped == [lost.attempt.event.id]
     assert bench.document(renewed.attempt.event.id)["state"] == "completed"
+
+
+def later_by_an_hour(job: Job) -> Event:
+    return job.attempt.event._replace(due_at=clock.now() + HOUR)
+
+
+def test_what_waits_for_its_instant_obeys_edits_and_cancellations(bench: Bench, journal: Journal) -> None:
+    made = bench.schedule(journal.url("/a"))
+    jobs = [bench.job(made, bench.event()) for _ in range(2)]
+    later = [
+        job._replace(
+            attempt=replace(job.attempt, event=job.attempt.event._replace(due_at=clock.now() + HOUR))
+        )
+        for job in jobs
+    ]
+    cancelled, edited = later
+    bench.courier.send(later)
+    bench.courier.compare(Present({}, {}, {cancelled.attempt.event.id: "A person cancels it"}))
+    wait_until(lambda: bench.document(cancelled.attempt.event.id)["state"] == "cancelled", "the first to end")
+    assert bench.judged_again == []
+    bench.courier.compare(Present({"s1": None}, {}, {}))
+    wait_until(lambda: bench.judged_again == [edited], "the second to be judged again")
+    assert journal.calls["/a"] == []
 
 
 def test_a_worker_that_ends_gives_back_what_waits_for_its_lease_or_its_time_or_its_turn(

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,12 +15,13 @@ from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain import event as events
 from scheduler_app.domain.deliverable import DEFAULT_TIMEOUT_SECONDS
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.telemetry import metrics
 from scheduler_app.worker import Pipeline, WorkerStopping, attempt_maker, claim
-from scheduler_app.worker.batch import is_withdrawn
+from scheduler_app.worker.batch import OBEYED_AHEAD, READ_AHEAD, is_withdrawn
 from scheduler_app.worker.capacity import MAX_UNRECORDED
 from scheduler_app.worker.claim import CLAIMS_AT_ONCE, SMALL
 from scheduler_app.worker.courier import STARTS_AT_ONCE
@@ -203,6 +204,65 @@ def test_an_event_that_is_withdrawn_between_an_early_claim_and_its_time_is_not_s
     assert bench.pipeline.wait_until_empty(PATIENCE_SECONDS)
     assert (bench.state(early), bench.document(early)["attempt"]) == ("cancelled", 0)
     assert journal.calls["/a"] == []
+
+
+@pytest.fixture
+def reads(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The schedules of each reading for delivery."""
+    for_delivery, found = bench.store.schedules.for_delivery, list[list[str]]()
+
+    def noted(ids: Sequence[str]) -> Any:
+        found.append(sorted(ids))
+        return for_delivery(ids)
+
+    monkeypatch.setattr(bench.store.schedules, "for_delivery", noted)
+    return found
+
+
+def test_schedules_are_read_ahead_and_edits_answered_longer_before_the_instant_are_obeyed(
+    bench: Bench, journal: Journal, reads: list[list[str]]
+) -> None:
+    for name in ("s1", "s2"):
+        bench.schedule(journal.url("/a"), name)
+    now = bench.time.hold()
+    first = now + SECOND
+    later = first + OBEYED_AHEAD - READ_AHEAD + timedelta(milliseconds=1)
+    ids = [bench.event(first, "s1"), bench.event(later, "s2")]
+    bench.hand_over(ids)
+    bench.time.stand_at(first - READ_AHEAD)
+    wait_until(lambda: reads == [["s1"]], "the first schedule to be read")
+    edited = next(each for each in bench.store.schedules.for_delivery(["s2"]).values())
+    assert isinstance(edited, Schedule)
+    moved = replace(schedule(now, "s2", url=journal.url("/b")), version=edited.version + 1)
+    assert bench.store.schedules.update(moved, version=edited.version)
+    del reads[1:]
+    assert (journal.calls["/a"], bench.pipeline.courier.in_flight) == ([], 0)
+    bench.time.stand_at(later - READ_AHEAD)
+    wait_until(lambda: reads == [["s1"], ["s2"]], "the second one to be read")
+    bench.time.go_on()
+    assert bench.pipeline.wait_until_empty(PATIENCE_SECONDS)
+    assert [call.key for call in journal.calls["/a"]] == ids[:1]
+    assert [call.key for call in journal.calls["/b"]] == ids[1:]
+
+
+def test_an_overlap_is_judged_when_an_event_is_due_and_not_when_its_schedule_is_read(
+    bench: Bench, journal: Journal, reads: list[list[str]]
+) -> None:
+    bench.schedule(journal.url("/a"), run_overlap="skip")
+    now = bench.time.hold()
+    earlier, due = bench.event(now), now + SECOND
+    token, _ = bench.store.claims.claim([earlier], until=now, now=now, lease_seconds=60, worker="another")
+    made = bench.event(due)
+    bench.hand_over([made])
+    bench.time.stand_at(due - READ_AHEAD)
+    wait_until(lambda: reads == [["s1"]], "its schedule to be read")
+    ended = OutcomeRecord(
+        earlier, token, State.COMPLETED, "done", None, {"number": 1, "started_at": now}, now
+    )
+    assert bench.store.outcomes.record([ended]) == []
+    bench.time.go_on()
+    assert bench.pipeline.wait_until_empty(PATIENCE_SECONDS)
+    assert bench.state(made) == "completed"
 
 
 def test_what_is_owed_from_before_an_edit_is_still_sent(bench: Bench, journal: Journal) -> None:

@@ -122,6 +122,16 @@ def test_a_worker_that_does_not_serve_the_new_queue_gives_the_event_on(
     assert f"its destination billing is now for the queue {expected}" in row["status"][-1]["message"]
 
 
+def test_an_event_that_is_given_on_before_it_is_due_stays_due_then(store: Store) -> None:
+    put(store, "eu")
+    instant = clock.now().replace(microsecond=0) + 2 * SECOND
+    moved = due(store, "s1", instant)
+    store.outbox.move({"eu": [moved]}, instant)
+    put(store, "us")
+    deliver(store, moved, "eu")
+    assert event_document(store, moved)["due_at"] >= instant
+
+
 def test_a_worker_that_serves_both_sends_it(store: Store) -> None:
     put(store, "us")
     now = clock.now()
