@@ -148,6 +148,11 @@ def _key_source(api_key: str | None, from_profile: bool) -> str:
     return f"The key of {given.get(source, default) if source else default} is not one of the API's API_KEYS."
 
 
+def is_refusal(error: SchedulerError) -> bool:
+    """Whether the API refuses: what it refuses once, it refuses again. An API that is away comes back."""
+    return error.status is not None and error.status < 500
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="The API's answer, for programs.")
 limit_option = click.option(
     "--limit", type=click.IntRange(1), default=20, show_default=True, help="Show no more than this."

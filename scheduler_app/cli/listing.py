@@ -11,8 +11,8 @@ from typing import Any, Final
 import click
 
 from scheduler_app.cli.click_extensions import Command, Decorator
-from scheduler_app.cli.client_options import json_option, limit_option, with_client
-from scheduler_app.cli.output import show_answer, show_fields, show_json, table
+from scheduler_app.cli.client_options import is_refusal, json_option, limit_option, with_client
+from scheduler_app.cli.output import colored, show_answer, show_fields, show_json, table
 from scheduler_app.client import Event, KillSwitch, Scheduler, SchedulerError
 
 
@@ -75,8 +75,7 @@ def watchable(command: Command) -> Command:
                 try:
                     command(scheduler, **arguments)
                 except SchedulerError as error:
-                    # An API that is away comes back; what it refuses once, it refuses again.
-                    if error.status is not None and error.status < 500:
+                    if is_refusal(error):
                         raise
                     click.echo(f"Error: {error}", err=True)
                 time.sleep(watch)
@@ -101,7 +100,7 @@ def event_table(events: Sequence[Event]) -> None:
         ["state", "run time", "attempts", "lag", "outcome", "event"],
         [
             [
-                f"[{_STATE_COLORS.get(event['state'], 'default')}]{event['state']}[/]",
+                colored(event["state"], _STATE_COLORS),
                 event["run_time"],
                 event.get("attempt", ""),
                 lag(event),

@@ -132,6 +132,11 @@ def table(
         click.echo(next(following) if keys and line.strip() == _KEY else line.rstrip())
 
 
+def colored(text: str, colors: Mapping[str, str]) -> str:
+    """The first cell of a row, in the color that its text has."""
+    return f"[{colors[text]}]{text}[/]" if text in colors else text
+
+
 def _least_width(cells: Iterable[str]) -> int:
     words = (len(word) for cell in cells for word in cell.split())
     return max([_NARROWEST, *(length for length in words if length <= _WORD)])

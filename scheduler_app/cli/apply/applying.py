@@ -13,6 +13,7 @@ import click
 
 from scheduler_app.cli.apply.files import ApplyItem
 from scheduler_app.cli.apply.planning import PlannedChange, ResourceKind
+from scheduler_app.cli.client_options import is_refusal
 from scheduler_app.cli.output import counts_text, say
 from scheduler_app.client import Json, Schedule, Scheduler, SchedulerError
 
@@ -43,7 +44,7 @@ def delete_schedules(scheduler: Scheduler, schedules: Sequence[Schedule]) -> Ite
 
 
 def _refused(item: ApplyItem, error: SchedulerError) -> PlannedChange:
-    if error.status is None or error.status >= 500:
+    if not is_refusal(error):
         raise error
     return PlannedChange(item, "refused", reason=error.detail)
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from scheduler_app.cli.apply.files import ApplyItem
+from scheduler_app.cli.client_options import is_refusal
 from scheduler_app.client import TRIGGERS, Json, Scheduler, SchedulerError, TriggerFields
 
 
@@ -25,7 +26,7 @@ class ResourceKind:
         self._get, self._put = calls[kind]
 
     def find(self, name: str) -> Mapping[str, Any] | None:
-        """None if there is none. Raises SchedulerError."""
+        """None if it does not exist. Raises SchedulerError."""
         try:
             return self._get(name)
         except SchedulerError as error:
@@ -197,7 +198,7 @@ def _plan_item(
     try:
         after = of_kind.put(item.name, item.fields, dry_run=True)
     except SchedulerError as error:
-        if error.status is None or error.status >= 500:
+        if not is_refusal(error):
             raise
         if before is None and _waits_for_earlier_item(item, error, coming):
             return PlannedChange(item, "created", reason="checked once what it names has been created")

@@ -19,14 +19,7 @@ _PAGE: Final = 200
 _FREQUENCIES: Final = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY")
 _DAYS: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _LISTS: Final = (
-    "bysetpos",
-    "bymonth",
-    "bymonthday",
-    "byyearday",
-    "byweekno",
-    "byhour",
-    "byminute",
-    "bysecond",
+    *("bysetpos", "bymonth", "bymonthday", "byyearday", "byweekno", "byhour", "byminute", "bysecond"),
 )
 _RELATIVE: Final = ("relative: it counts from its last run, and not from round times",)
 

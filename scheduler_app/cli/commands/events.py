@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import click
 
 from scheduler_app.cli.bulk import edit_many, for_each, ids_argument, yes_option
-from scheduler_app.cli.client_options import json_option, limit_option, with_client
+from scheduler_app.cli.client_options import is_refusal, json_option, limit_option, with_client
 from scheduler_app.cli.listing import event_table, outcome, shows_list, watchable
 from scheduler_app.cli.options import event_filters
 from scheduler_app.cli.output import (
@@ -221,8 +221,7 @@ def tail(scheduler: Scheduler, lines: int, follow: bool, every: float, as_json: 
             try:
                 found = _new_lines(scheduler, filters, seen)
             except SchedulerError as error:
-                # An API that is away comes back; what it refuses once, it refuses again.
-                if error.status is not None and error.status < 500:
+                if is_refusal(error):
                     raise
                 click.echo(f"Error: {error}", err=True)
                 continue

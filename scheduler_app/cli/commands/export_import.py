@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import click
 
-from scheduler_app.cli.client_options import with_client
+from scheduler_app.cli.client_options import is_refusal, with_client
 from scheduler_app.cli.field_options import field_options, flag, given_fields
 from scheduler_app.cli.listing import kill_switch_name
 from scheduler_app.cli.options import schedule_filters
@@ -179,7 +179,7 @@ def _import_result(
         # Without --update this is a dry run, which only tells whether it differs.
         existing = scheduler.put(schedule["id"], schedule, dry_run=dry_run or not update)["result"]
     except SchedulerError as error:
-        if error.status is None or error.status >= 500:
+        if not is_refusal(error):
             raise
         return "refused", error.detail
     if existing == "changed" and not update:

@@ -16,7 +16,7 @@ from scheduler_app.cli.field_options import (
 )
 from scheduler_app.cli.listing import shows_answer, shows_list
 from scheduler_app.cli.options import duration
-from scheduler_app.cli.output import table
+from scheduler_app.cli.output import colored, table
 from scheduler_app.client import Message, MessageFields, Scheduler
 
 _COLORS = {"completed": "green", "error": "red", "retrying": "yellow"}
@@ -75,7 +75,7 @@ def schedule_message(
 def _show_messages(found: Sequence[Message]) -> None:
     rows = [
         [
-            f"[{_COLORS[each.state]}]{each.state}[/]" if each.state in _COLORS else each.state,
+            colored(each.state, _COLORS),
             *(each.id, each.event_name or "", each["scheduled_at"]),
             each.get("destination") or each.get("callback_url", ""),
         ]

@@ -22,7 +22,7 @@ from scheduler_app.cli.field_options import (
 )
 from scheduler_app.cli.listing import shows_answer, shows_list
 from scheduler_app.cli.options import list_filters
-from scheduler_app.cli.output import table, with_progress
+from scheduler_app.cli.output import colored, table, with_progress
 from scheduler_app.client import TRIGGERS, Schedule, ScheduleFields, Scheduler
 
 
@@ -125,7 +125,7 @@ def _show_schedules(found: Sequence[Schedule]) -> None:
         ["state", "last run", "id", "name", "when", "next run", "calls"],
         [
             [
-                _colored(one["state"]),
+                colored(one["state"], _STATE_COLORS),
                 (one.get("last_run") or {}).get("outcome", "–"),
                 one["id"],
                 one.get("name", ""),
@@ -147,11 +147,6 @@ def _show_schedules(found: Sequence[Schedule]) -> None:
 def list_schedules(scheduler: Scheduler, **filters: Any) -> Iterable[Schedule]:
     """List schedules, newest first."""
     return with_progress(scheduler.list(**filters), "read")
-
-
-def _colored(state: str) -> str:
-    color = _STATE_COLORS.get(state)
-    return f"[{color}]{state}[/]" if color else state
 
 
 def _trigger_text(schedule: Schedule) -> str:
