@@ -79,7 +79,7 @@ def named_versions() -> set[int]:
 def version_wanted(schedule_id: WholeId) -> int | None:
     """The version that If-Match names; None without one. Raises NotFound, StaleVersion.
 
-    A next occurrence that has moved on is no edit that this request could overwrite.
+    A next occurrence that has moved on was not edited: this request overwrites nothing by it.
     """
     if "If-Match" not in request.headers or request.if_match.star_tag:
         return None

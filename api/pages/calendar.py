@@ -156,9 +156,9 @@ def _midnight(day: date, zone: str) -> datetime:
 
 HOURS = {"6": "6 hours", "24": "a day", "168": "a week"}
 CHART = (600.0, 120.0)
-#: However many pages are open, forecasts of a length take a thread of a process so much of its time: each is
-#: shown for so many times as long as it took to make, and not longer than a minute. One of few schedules is
-#: nearly live, so that a schedule that was just made is in it.
+#: A forecast is shown for `KEPT_TIMES` as long as it took to make, but for a minute at most. So making
+#: forecasts takes a small part of a thread's time, however many pages are open, and one of few schedules is
+#: nearly live: a schedule that was just made is in it.
 KEPT_TIMES = 20
 KEPT_SECONDS = 60.0
 #: Parts of the day on the overview, 48 of half an hour.

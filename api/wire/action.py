@@ -15,7 +15,7 @@ from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OutputSchema
 from scheduler_app.domain.action import Action
 
-#: In the order of the registry. An HTTP request is no row: its fields are those of a schedule.
+#: In the order of the registry. An HTTP request has no row here: its fields are those of a schedule.
 ACTION_TYPES: Mapping[str, ActionFields[Any]] = {
     name: action_fields for name, kind in KINDS.items() if (action_fields := kind.fields()) is not None
 }

@@ -145,14 +145,14 @@ class KillSwitchService:
         switch = KillSwitch(target, now, note, by)
         documents = self.store.kill_switches
         known = documents.of(target.tenant)
-        there = next((each for each in known if each.target == target), None)
-        if there is None and len(known) >= MAX_SWITCHES and target.scope is not Scope.ALL:
+        existing = next((each for each in known if each.target == target), None)
+        if existing is None and len(known) >= MAX_SWITCHES and target.scope is not Scope.ALL:
             raise Conflict(f"{MAX_SWITCHES} kill switches are on: turn some off, or stop everything")
         was_on = not documents.insert(switch)
         if was_on and note is not None:
             documents.note(target, note)
-        if isinstance(there, KillSwitch):
-            switch = replace(there, note=note or there.note)
+        if isinstance(existing, KillSwitch):
+            switch = replace(existing, note=note or existing.note)
         if not was_on:
             log.warning("kill_switch.on", message="A kill switch was turned on", stops=str(target))
         return self._stopped(switch, was_on)
@@ -296,15 +296,15 @@ class BlackoutService:
         with others of the same target."""
         tenant = blackout.target.tenant
         known = self.of(tenant, now)
-        there = next((each for each in known if each.name == blackout.name), None)
-        if isinstance(there, Blackout) and there.says_the_same(blackout):
-            return there, "unchanged"
+        existing = next((each for each in known if each.name == blackout.name), None)
+        if isinstance(existing, Blackout) and existing.says_the_same(blackout):
+            return existing, "unchanged"
         beside = [each for each in known if isinstance(each, Blackout) and each.name != blackout.name]
         targets = (blackout.target, Target(tenant, Scope.ALL))
         blackout.check_end(now, [each for each in beside if each.target in targets])
-        if there is None and len(known) >= MAX_BLACKOUTS:
+        if existing is None and len(known) >= MAX_BLACKOUTS:
             raise Conflict(f"there are {MAX_BLACKOUTS} blackouts: delete some that are over")
-        if there is None:
+        if existing is None:
             check_new_name(blackout.name)
         created = self.store.blackouts.put(blackout)
         log.info("blackout.set", message="A blackout was set", blackout=blackout.name)

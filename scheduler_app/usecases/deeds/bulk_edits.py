@@ -68,8 +68,8 @@ def _refusal_by_state(verb: BulkAction, schedule: Schedule | CorruptSchedule) ->
         return None
     if isinstance(schedule, CorruptSchedule):
         return f"its stored document is unreadable: {schedule.reason}"
-    there = ScheduleState.PAUSED if verb is BulkAction.PAUSE else ScheduleState.ACTIVE
-    return f"it is {schedule.state}" if schedule.state in (there, ScheduleState.FINISHED) else None
+    reached = ScheduleState.PAUSED if verb is BulkAction.PAUSE else ScheduleState.ACTIVE
+    return f"it is {schedule.state}" if schedule.state in (reached, ScheduleState.FINISHED) else None
 
 
 def _refusal(

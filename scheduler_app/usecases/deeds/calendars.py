@@ -89,16 +89,16 @@ class CalendarService:
                 continue
             if absent:
                 raise StaleVersion(f"there is a calendar {name} already")
-            there = self.get(calendar_id)
-            if version not in (None, there.version):
+            existing = self.get(calendar_id)
+            if version not in (None, existing.version):
                 raise StaleVersion(
-                    f"the calendar is at version {there.version}, not {version}: read it again, and send the"
-                    " ETag that you are given"
+                    f"the calendar is at version {existing.version}, not {version}: read it again, and send"
+                    " the ETag that you are given"
                 )
-            if there.calendar == calendar:
-                return there, False
-            changed = _edited_calendar(there, calendar, now)
-            if self.store.calendars.update(changed, now, version=there.version):
+            if existing.calendar == calendar:
+                return existing, False
+            changed = _edited_calendar(existing, calendar, now)
+            if self.store.calendars.update(changed, now, version=existing.version):
                 log.info(
                     "calendar.edited",
                     message="A calendar was edited; beats look at the schedules that observe it",
@@ -113,11 +113,11 @@ class CalendarService:
         write a schedule that observes it, and none was written. Raises NotFound, StaleVersion, and Conflict
         while schedules observe it."""
         name = name_of(calendar_id)
-        there = self.find(calendar_id)
-        if there is None:
+        existing = self.find(calendar_id)
+        if existing is None:
             raise NotFound(f"there is no calendar {name[:64]}")
-        if isinstance(there, NamedCalendar) and version not in (None, there.version):
-            raise StaleVersion(f"the calendar is at version {there.version}, not {version}")
+        if isinstance(existing, NamedCalendar) and version not in (None, existing.version):
+            raise StaleVersion(f"the calendar is at version {existing.version}, not {version}")
         users = self.users(calendar_id)
         if users:
             counted = f"{users} or more" if users == MOST_COUNTED else str(users)
@@ -173,12 +173,12 @@ def calendar_named(calendar_id: WholeId, store: Store) -> NamedCalendar:
     )
 
 
-def _edited_calendar(there: NamedCalendar, calendar: Calendar, now: datetime) -> NamedCalendar:
+def _edited_calendar(existing: NamedCalendar, calendar: Calendar, now: datetime) -> NamedCalendar:
     return replace(
-        there,
+        existing,
         calendar=calendar,
-        version=there.version + 1,
-        days_version=there.days_version + 1,
+        version=existing.version + 1,
+        days_version=existing.days_version + 1,
         holiday_data=holiday_data_key() if calendar.uses_holiday_data else None,
         updated_at=now,
         changed_at=now,

@@ -121,9 +121,9 @@ def _update_existing(
     """Updates or refuses a schedule that an earlier import has made."""
     try:
         if not update:
-            there = manager.get(schedule_id)
-            if not manager.would_change(there, draft, now):
-                return SeriesImport(there, "unchanged")
+            existing = manager.get(schedule_id)
+            if not manager.would_change(existing, draft, now):
+                return SeriesImport(existing, "unchanged")
             return Conflict(
                 f"the schedule {name_of(schedule_id)} exists and differs; give update to change it"
             )

@@ -188,16 +188,16 @@ class MessageService:
         later = event.due_at > now
         if later and not self.quota.take(tenant, 1, now):
             # Messages that an earlier try made are in the answer all the same.
-            there = self.find(event.id)
-            if there is None:
+            existing = self.find(event.id)
+            if existing is None:
                 raise self._no_room()
-            return _existing_result(event, there)
+            return _existing_result(event, existing)
         record = self.store.messages.insert(event, now)
         if record is None:
             if later:
                 self.quota.give_back(tenant, 1)
-            there = self.find(event.id)
-            return _existing_result(event, there)
+            existing = self.find(event.id)
+            return _existing_result(event, existing)
         for error in self._undone([event], request.known).values():
             raise error
         self.dispatch([event], now)
@@ -225,7 +225,7 @@ class MessageService:
         wanted = self._within_quota(wanted, results, now, tenant)
         records = self.store.messages.insert_many([event for _, event in wanted], now)
         taken = [event.id for (_, event), record in zip(wanted, records, strict=True) if record is None]
-        there = self.store.messages.get_many(taken)
+        existing = self.store.messages.get_many(taken)
         self.quota.give_back(tenant, sum(event.id in taken and event.due_at > now for _, event in wanted))
         created: list[Event] = []
         for (number, event), record in zip(wanted, records, strict=True):
@@ -234,7 +234,7 @@ class MessageService:
                 results[number] = _created_result(record)
                 continue
             try:
-                results[number] = _existing_result(event, there.get(event.id))
+                results[number] = _existing_result(event, existing.get(event.id))
             except Conflict as error:
                 results[number] = error
         if undone := self._undone(created, request.known):
@@ -274,11 +274,11 @@ class MessageService:
             later = event.due_at > now
             (refused if later and not room else taken).append((number, event))
             room -= later and room > 0
-        there = self.store.messages.get_many([event.id for _, event in refused])
+        existing = self.store.messages.get_many([event.id for _, event in refused])
         for number, event in refused:
             try:
                 results[number] = (
-                    _existing_result(event, there[event.id]) if event.id in there else self._no_room()
+                    _existing_result(event, existing[event.id]) if event.id in existing else self._no_room()
                 )
             except Conflict as error:
                 results[number] = error
@@ -377,21 +377,21 @@ def _created_result(record: MessageRecord) -> ScheduleMessageResult:
     return ScheduleMessageResult(record, created=True, signing_secret=signing.secret if signing else None)
 
 
-def _existing_result(event: Event, there: MessageRecord | None) -> ScheduleMessageResult:
+def _existing_result(event: Event, existing: MessageRecord | None) -> ScheduleMessageResult:
     """The message that has the id already, if it asks for the same. Raises Conflict."""
     message_id = message_id_of(event.id)
-    if there is None:
+    if existing is None:
         raise Conflict(f"the message {message_id} was removed at this moment; send the request again")
-    if not isinstance(there.content, Message) or not isinstance(event.message, Message):
+    if not isinstance(existing.content, Message) or not isinstance(event.message, Message):
         raise Conflict(
             f"there is a message {message_id} already, and its content cannot be compared; take another id"
         )
-    if not event.message.same_content(there.content):
+    if not event.message.same_content(existing.content):
         raise Conflict(
             f"there is a message {message_id} already, with other content: cancel or reschedule that one, or"
             " take another id"
         )
-    return ScheduleMessageResult(there, created=False)
+    return ScheduleMessageResult(existing, created=False)
 
 
 def _too_late_conflict(record: MessageRecord, what: str) -> Conflict:

@@ -81,8 +81,10 @@ def deleted_destination_finder(
             return None
         if asking.action.destination in gone:
             return "destination"
-        told = {each.value: getattr(asking, each.value) for each in Notifying}
-        return next((field for field, name in told.items() if name and whole_id(tenant, name) in gone), None)
+        notified = {each.value: getattr(asking, each.value) for each in Notifying}
+        return next(
+            (field for field, name in notified.items() if name and whole_id(tenant, name) in gone), None
+        )
 
     return field
 

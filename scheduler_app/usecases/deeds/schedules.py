@@ -225,14 +225,14 @@ class ScheduleService:
         revision = self.store.schedules.delete(schedule_id, now, version=version)
         if revision is None:
             try:
-                there = self.get(schedule_id, linearizable=True)
+                existing = self.get(schedule_id, linearizable=True)
             except NotFound:
                 # A previous delete may have crashed after its first write, or MongoDB have refused its
                 # second.
                 for deleted in self.store.successors.predecessors([schedule_id]).values():
                     self._withdraw_all(schedule_id, deleted.revision, now)
                 raise
-            raise stale_version(there, version)
+            raise stale_version(existing, version)
         self.on_edit(schedule_id, "deleted", None, None, now)
         withdrawn = self._withdraw_all(schedule_id, revision, now)
         log.info(
