@@ -16,7 +16,7 @@ from scheduler_app.api.versions import under_requested_name
 from scheduler_app.api.wire import calendar as wire
 from scheduler_app.api.wire import examples
 from scheduler_app.api.wire.field_types import CALENDAR_NAME, CALENDAR_NAME_ERROR
-from scheduler_app.api.wire.output_schema import MessageSchema
+from scheduler_app.api.wire.output_schema import MessageSchema, attributes, without_none
 from scheduler_app.api.wire.paging import Paging, listed, window
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
@@ -226,8 +226,7 @@ def _file(content: bytes) -> Response:
 def _shown(feed: CalendarFeed | CorruptFeed) -> View:
     if isinstance(feed, CorruptFeed):
         return {"id": name_of(feed.id), "reason": feed.reason}
-    view = {"id": name_of(feed.id), "name": feed.name, "tag": feed.tag, "created_at": feed.created_at}
-    return {name: value for name, value in view.items() if value is not None}
+    return without_none({"id": name_of(feed.id), **attributes(feed, "name", "tag", "created_at")})
 
 
 zone_check_blueprint = ApiBlueprint(

@@ -9,7 +9,7 @@ from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.field_types import DestinationId, Instant, ScheduleId
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema, attributes
 from scheduler_app.api.wire.paging import PageSelection
 from scheduler_app.domain.action import UNKNOWN_ORIGIN, origin_of
 from scheduler_app.domain.backfill import (
@@ -144,9 +144,7 @@ def backlog_shown(found: BacklogReport) -> View:
     """The fields of BacklogOutput."""
     drain = found.seconds_to_drain
     return {
-        "at": found.at,
-        "count": found.count,
-        "oldest": found.oldest,
+        **attributes(found, "at", "count", "oldest", "sampled"),
         "schedules": [
             {"schedule_id": name_of(name) or None, "count": count, "oldest": oldest}
             for name, count, oldest in found.by_schedule[:MAX_SHOWN]
@@ -161,7 +159,6 @@ def backlog_shown(found: BacklogReport) -> View:
             policies._asdict() | {"count": count, "oldest": oldest}
             for policies, count, oldest in found.by_policy
         ],
-        "sampled": found.sampled,
         "finished_per_second": round(found.finished_per_second, 3),
         "seconds_to_drain": None if drain is None else round(drain, 1),
     }
@@ -228,27 +225,18 @@ class BackfillOutput(OmitNone):
 
 def backfill_shown(progress: BackfillProgress) -> View:
     """The fields of BackfillOutput."""
-    found, waiting = progress.backfill, progress.waiting
+    found = progress.backfill
     left_out = found.left_out or progress.there
-    over = found.state is BackfillState.MADE and not waiting
+    over = found.state is BackfillState.MADE and not progress.waiting
     running = found.state is BackfillState.RUNNING
     rest = max(0, found.occurrences - found.made - left_out)
     return {
+        **attributes(found, "reason", "since", "until", "rate_per_second", "only_missing", "occurrences"),
+        **attributes(found, "made", "started_at", "ended_at"),
+        **attributes(progress, "waiting", "completed", "failed"),
         "schedule_id": name_of(found.schedule_id),
         "state": "done" if over else found.state.value,
-        "reason": found.reason,
-        "since": found.since,
-        "until": found.until,
-        "rate_per_second": found.rate_per_second,
         "overlap": found.overlap.value,
-        "only_missing": found.only_missing,
-        "occurrences": found.occurrences,
-        "made": found.made,
         "left_out": left_out,
-        "waiting": waiting,
-        "completed": progress.completed,
-        "failed": progress.failed,
         "seconds_left": round(rest / found.rate_per_second) if running else None,
-        "started_at": found.started_at,
-        "ended_at": found.ended_at,
     }

@@ -9,7 +9,7 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services
 from scheduler_app.api.wire.field_types import BoundedList, Cursor, Instant, check_visible
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema, attributes, without_none
 from scheduler_app.api.wire.paging import Listed
 from scheduler_app.domain.calendars import (
     FIRST_YEAR,
@@ -194,20 +194,15 @@ def calendar_shown(named: NamedCalendar | CorruptCalendar) -> View:
         return {"name": named.name, "reason": named.reason}
     calendar = named.calendar
     view: View = {
-        "name": named.name,
+        **attributes(named, "name", "version", "created_at", "updated_at"),
+        **attributes(calendar, "country", "subdivision", "exchange"),
         "dates": [{"date": each.date, "name": each.name} for each in calendar.dates],
-        "country": calendar.country,
-        "subdivision": calendar.subdivision,
-        "exchange": calendar.exchange,
         "categories": list(calendar.categories) or None,
         "working_weekends": calendar.working_weekends or None,
         "weekend": [WEEKDAYS[day] for day in calendar.weekend],
-        "version": named.version,
         "holiday_data": holiday_data_shown(named.holiday_data),
-        "created_at": named.created_at,
-        "updated_at": named.updated_at,
     }
-    return {key: value for key, value in view.items() if value is not None}
+    return without_none(view)
 
 
 def holiday_data_shown(key: str | None) -> str | None:

@@ -12,7 +12,7 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services
 from scheduler_app.api.wire.field_types import Instant
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.api.wire.output_schema import OutputSchema
+from scheduler_app.api.wire.output_schema import OutputSchema, without_none
 from scheduler_app.api.wire.paging import Listed
 from scheduler_app.api.wire.resource_fields import (
     draft_values,
@@ -252,4 +252,4 @@ def flow_shown(flow: FlowState, waiting: int, now: datetime) -> View:
             for each in flow.answers
         ],
     }
-    return {name: value for name, value in shown.items() if value is not None}
+    return without_none(shown)

@@ -3,14 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from marshmallow import ValidationError, fields, post_load, validate, validates, validates_schema
+from marshmallow import ValidationError, post_load, validate, validates, validates_schema
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.bulk import MAX_BULK, ListOfResults
 from scheduler_app.api.wire.event import AttemptLine, States, StatusLine
 from scheduler_app.api.wire.field_types import MESSAGE_WORDS, DestinationId, Instant, check_visible
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.api.wire.output_schema import OutputSchema, Problem
+from scheduler_app.api.wire.output_schema import OutputSchema, Problem, attributes, without_none
 from scheduler_app.api.wire.paging import Listed, Paging
 from scheduler_app.api.wire.resource_fields import (
     Show,
@@ -169,10 +170,10 @@ def _is_flat(value: Any) -> bool:
 class MessageBulkInput(InputSchema):
     max_values = 1_000_000
     messages = MessageList(
-        fields.Nested(NewMessage),
+        NewMessage,
+        "Each is accepted or refused by itself",
         required=True,
         validate=validate.Length(1, MAX_BULK),
-        metadata={"description": "Each is accepted or refused by itself"},
     )
 
 
@@ -180,12 +181,13 @@ class MessageFilter(Paging):
     """The parameters of the list of messages."""
 
     event_name = fields.String(
+        "Their subject",
         validate=[validate.Length(1, MAX_EVENT_NAME), check_visible],
-        metadata={"description": "Their subject", "example": "orders.reminder"},
+        example="orders.reminder",
     )
-    destination = DestinationId(metadata={"description": "The destination that they name"})
-    since = Instant(data_key="after", metadata={"description": "Those scheduled for this instant or later"})
-    until = Instant(data_key="before", metadata={"description": "Those scheduled for before this instant"})
+    destination = DestinationId("The destination that they name")
+    since = Instant("Those scheduled for this instant or later", data_key="after")
+    until = Instant("Those scheduled for before this instant", data_key="before")
     state = States()
 
 
@@ -198,85 +200,66 @@ class MessageOutput(OutputSchema):
     class Meta(OutputSchema.Meta):
         include = output_fields(SHARED)
 
-    id = fields.String(required=True, metadata={"description": "The message's id"})
+    id = fields.String("The message's id", required=True)
     event_id = fields.String(
-        required=True,
-        metadata={"description": "The id of its event, which its callbacks carry as Idempotency-Key"},
+        "The id of its event, which its callbacks carry as Idempotency-Key", required=True
     )
     event_name = _OWN_OUTPUT["event_name"]
     state = fields.String(
+        "The state it is in, as every event",
         required=True,
         validate=validate.OneOf([state.value for state in State]),
-        metadata={"description": "The state it is in, as every event"},
     )
-    scheduled_at = Instant(required=True, metadata={"description": "The instant of its delivery"})
-    due_at = Instant(metadata={"description": "When the next attempt is due; finished messages have none"})
+    scheduled_at = Instant("The instant of its delivery", required=True)
+    due_at = Instant("When the next attempt is due; finished messages have none")
     payload = _OWN_OUTPUT["payload"]
     metadata = _OWN_OUTPUT["metadata"]
-    attempt = fields.Integer(metadata={"description": "Attempts made so far"})
-    status = fields.List(
-        fields.Nested(StatusLine), metadata={"description": "Its history, the oldest line first"}
-    )
-    attempts = fields.List(
-        fields.Nested(AttemptLine), metadata={"description": "Its attempts, the oldest first"}
-    )
-    created_at = Instant(metadata={"description": "When it was scheduled"})
-    archived_at = Instant(metadata={"description": "When it was finished"})
+    attempt = fields.Integer("Attempts made so far")
+    status = fields.List(StatusLine, "Its history, the oldest line first")
+    attempts = fields.List(AttemptLine, "Its attempts, the oldest first")
+    created_at = Instant("When it was scheduled")
+    archived_at = Instant("When it was finished")
     unreadable = fields.String(
-        metadata={
-            "description": "Why its content cannot be shown; absent if it can. Cancelled messages keep"
-            " no body, header values or metadata"
-        }
+        "Why its content cannot be shown; absent if it can. Cancelled messages keep"
+        " no body, header values or metadata"
     )
     corrupt = fields.Dict(
+        "The corrupt fields of its stored document, each with the reason; absent if none",
         keys=fields.String(),
         values=fields.String(),
-        metadata={
-            "description": "The corrupt fields of its stored document, each with the reason; absent if none"
-        },
     )
 
 
 class ScheduledMessage(MessageOutput):
     """The answer to a request for a message."""
 
-    signing_secret = fields.String(
-        metadata={"description": "Shown only in the answer that generates it, if `signing` was asked for"}
-    )
+    signing_secret = fields.String("Shown only in the answer that generates it, if `signing` was asked for")
 
 
 class MessagePage(Listed):
-    messages = fields.List(fields.Nested(MessageOutput), required=True)
+    messages = fields.List(MessageOutput, required=True)
 
 
 class MessageResult(OutputSchema):
     """The result of the item at the same place in the request."""
 
     status = fields.Integer(
+        "The status that a request of its own would have: 201, 200 where the message was"
+        " there already, or a problem's",
         required=True,
-        metadata={
-            "description": "The status that a request of its own would have: 201, 200 where the message was"
-            " there already, or a problem's",
-            "example": 201,
-        },
+        example=201,
     )
-    id = fields.String(metadata={"description": "The id of the message"})
-    event_id = fields.String(metadata={"description": "The id of its event"})
-    scheduled_at = Instant(metadata={"description": "The instant of its delivery"})
-    signing_secret = fields.String(
-        metadata={"description": "Shown only in this answer, if `signing` was asked for"}
-    )
-    problem = fields.Nested(Problem, metadata={"description": "Why it was refused"})
+    id = fields.String("The id of the message")
+    event_id = fields.String("The id of its event")
+    scheduled_at = Instant("The instant of its delivery")
+    signing_secret = fields.String("Shown only in this answer, if `signing` was asked for")
+    problem = fields.Nested(Problem, "Why it was refused")
 
 
 class MessageBulkOutput(OutputSchema):
-    created = fields.Integer(required=True, metadata={"description": "How many messages were made"})
-    refused = fields.Integer(required=True, metadata={"description": "How many were refused"})
-    results = fields.List(
-        fields.Nested(MessageResult),
-        required=True,
-        metadata={"description": "One for each item, in the order of the request"},
-    )
+    created = fields.Integer("How many messages were made", required=True)
+    refused = fields.Integer("How many were refused", required=True)
+    results = fields.List(MessageResult, "One for each item, in the order of the request", required=True)
 
 
 def message_shown(record: MessageRecord) -> View:
@@ -287,16 +270,12 @@ def message_shown(record: MessageRecord) -> View:
         "event_id": name_of(event.id),
         "state": event.state.value,
         "scheduled_at": event.run_time,
-        "due_at": event.due_at,
-        "attempt": event.attempt,
-        "status": event.status,
-        "attempts": event.attempts,
-        "created_at": event.created_at,
-        "archived_at": event.archived_at,
-        "corrupt": event.corrupt,
+        **attributes(
+            event, "due_at", "attempt", "status", "attempts", "created_at", "archived_at", "corrupt"
+        ),
     }
     view |= view_of(_CONTENT, content) if isinstance(content, Message) else {"unreadable": content.reason}
-    return {name: value for name, value in view.items() if value is not None}
+    return without_none(view)
 
 
 def _of_request(show: Callable[[HttpAction], object]) -> Show:

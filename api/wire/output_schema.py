@@ -27,12 +27,22 @@ class OutputSchema(Schema):
         }
 
 
+def attributes(it: object, *names: str) -> View:
+    """The fields that `it` has under their own names."""
+    return {name: getattr(it, name) for name in names}
+
+
+def without_none(view: View) -> View:
+    """The fields that have a value."""
+    return {name: value for name, value in view.items() if value is not None}
+
+
 class OmitNone(OutputSchema):
     """Omits fields whose value is None."""
 
     @post_dump
     def without_nothing(self, data: View, **_: object) -> View:
-        return {name: value for name, value in data.items() if value is not None}
+        return without_none(data)
 
 
 class MessageSchema(OutputSchema):

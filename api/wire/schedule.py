@@ -15,7 +15,7 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services
 from scheduler_app.api.wire.field_types import ID, SCHEDULE_WORDS, Instant
 from scheduler_app.api.wire.input_schema import InputSchema, WriteQuery
-from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema, attributes, without_none
 from scheduler_app.api.wire.paging import Listed, Paging
 from scheduler_app.api.wire.resource_fields import draft_values, view_of
 from scheduler_app.api.wire.schedule_fields import (
@@ -244,7 +244,7 @@ def event_shown(event: EventRecord) -> View:
     view = event._asdict()
     view["_id"] = name_of(view.pop("id"))
     view["schedule_id"] = name_of(event.schedule_id) or None
-    return {name: value for name, value in view.items() if value is not None}
+    return without_none(view)
 
 
 class EditOutput(OmitNone):
@@ -271,9 +271,7 @@ def edit_shown(edit: EditRecord) -> View:
     if edit.corrupt is not None:
         return {"id": edit.id, "reason": edit.corrupt}
     return {
-        "id": edit.id,
-        "at": edit.at,
-        "what": edit.what,
+        **attributes(edit, "id", "at", "what"),
         "version": edit.version or None,
         "by": edit.by or None,
         "note": edit.note or None,
