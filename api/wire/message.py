@@ -270,9 +270,8 @@ def message_shown(record: MessageRecord) -> View:
         "event_id": name_of(event.id),
         "state": event.state.value,
         "scheduled_at": event.run_time,
-        **attributes(
-            event, "due_at", "attempt", "status", "attempts", "created_at", "archived_at", "corrupt"
-        ),
+        **attributes(event, "due_at", "attempt", "status", "attempts"),
+        **attributes(event, "created_at", "archived_at", "corrupt"),
     }
     view |= view_of(_CONTENT, content) if isinstance(content, Message) else {"unreadable": content.reason}
     return without_none(view)

@@ -15,18 +15,23 @@ def _data_dir_option(help_text: str) -> Decorator:
     return click.option("--data-dir", type=kind, default=Path("data"), show_default=True, help=help_text)
 
 
+def _setting(option: str, name: str, meaning: str, default: str) -> Decorator:
+    """An option that gives a setting, whatever the environment and the configuration file say."""
+    return click.option(option, name, help=f"{meaning}  [{name}; default: {default}]")
+
+
+_TICKER = ("--prequeuer-ticker-seconds", "PREQUEUER_TICKER_INTERVAL_SECONDS")
+_TIMEFRAME = ("--prequeuer-timeframe-minutes", "PREQUEUER_EVENT_TIMEFRAME_MINUTES")
+
+
 @click.command()
-@click.option("--port", "API_PORT", help="The API's port.  [API_PORT; default: 8080]")
-@click.option(
-    "--flower-port", "FLOWER_PORT", help="Flower's port.  [FLOWER_PORT; default: 5555, or another if taken]"
-)
+@_setting("--port", "API_PORT", "The API's port.", "8080")
+@_setting("--flower-port", "FLOWER_PORT", "Flower's port.", "5555, or another if taken")
 @_data_dir_option(
     "Where the embedded MongoDB and Redis keep their data, and generated keys and passwords are."
 )
 @click.option("--config", help="A configuration file.  [default: ./config.yaml, ./config/config.yaml]")
-@click.option(
-    "--log-level", "LOG_LEVEL", help="debug, info, warning, error or critical.  [LOG_LEVEL; default: info]"
-)
+@_setting("--log-level", "LOG_LEVEL", "debug, info, warning, error or critical.", "info")
 @click.option(
     "--broker",
     type=click.Choice(["redis", "rabbitmq"]),
@@ -34,24 +39,10 @@ def _data_dir_option(help_text: str) -> Decorator:
     show_default=True,
     help="The broker to start, unless one is named.",
 )
-@click.option(
-    "--worker-count", "WORKER_COUNT", help="The number of workers.  [WORKER_COUNT; default: one per core]"
-)
-@click.option(
-    "--worker-max-retries",
-    "WORKER_MAX_RETRIES",
-    help="Of schedules that name none.  [WORKER_MAX_RETRIES; default: 10]",
-)
-@click.option(
-    "--prequeuer-ticker-seconds",
-    "PREQUEUER_TICKER_INTERVAL_SECONDS",
-    help="How often beats look for what to do.  [PREQUEUER_TICKER_INTERVAL_SECONDS; default: 1]",
-)
-@click.option(
-    "--prequeuer-timeframe-minutes",
-    "PREQUEUER_EVENT_TIMEFRAME_MINUTES",
-    help="How far ahead events are made.  [PREQUEUER_EVENT_TIMEFRAME_MINUTES; default: 10]",
-)
+@_setting("--worker-count", "WORKER_COUNT", "The number of workers.", "one per core")
+@_setting("--worker-max-retries", "WORKER_MAX_RETRIES", "Of schedules that name none.", "10")
+@_setting(*_TICKER, "How often beats look for what to do.", "1")
+@_setting(*_TIMEFRAME, "How far ahead events are made.", "10")
 def up(data_dir: Path, config: str | None, broker: str, **flags: str | None) -> None:
     """Run everything here, in the foreground, until Ctrl-C.
 
