@@ -251,6 +251,10 @@ class ApiBlueprint(Blueprint):  # type: ignore[misc]
 
     ARGUMENTS_PARSER = Parser()
 
+    def __init__(self, name: str, path: str, description: str) -> None:
+        """`path` is where the paths of its routes begin."""
+        super().__init__(name, __name__, url_prefix=path, description=description)
+
     def arguments(
         self, schema: type[Schema], *, location: Location = "json", **options: Any
     ) -> Callable[[ViewFunction], ViewFunction]:

@@ -9,9 +9,7 @@ from scheduler_app.domain.backfill import BackfillOverlap
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.usecases.duties.backfills import BackfillRequest
 
-backlog_blueprint = ApiBlueprint(
-    "backlog", __name__, url_prefix="/api/v1/backlog", description="What is late, and what becomes of it"
-)
+backlog_blueprint = ApiBlueprint("backlog", "/api/v1/backlog", "What is late, and what becomes of it")
 
 
 @backlog_blueprint.route("", methods=["GET"])
@@ -40,9 +38,7 @@ def expire_backlog(given: Loaded) -> View:
     return {"expired": count, "more": more}
 
 
-backfills_blueprint = ApiBlueprint(
-    "backfills", __name__, url_prefix="/api/v1/schedules", description="Past occurrences, made up for"
-)
+backfills_blueprint = ApiBlueprint("backfills", "/api/v1/schedules", "Past occurrences, made up for")
 
 
 @backfills_blueprint.route("/<schedule:schedule_id>/backfill", methods=["POST"])

@@ -60,9 +60,7 @@ def bound_errors(refused: list[HttpProblem]) -> None:
         room -= len(problem.errors)
 
 
-bulk_blueprint = ApiBlueprint(
-    "bulk", __name__, url_prefix="/api/v1/schedules", description="Many schedules in one request"
-)
+bulk_blueprint = ApiBlueprint("bulk", "/api/v1/schedules", "Many schedules in one request")
 
 
 @bulk_blueprint.route("/bulk", methods=["POST"])
@@ -94,9 +92,7 @@ def schedule_result(made: Schedule | InvalidField | Conflict) -> View | HttpProb
     return result
 
 
-bulk_edits_blueprint = ApiBlueprint(
-    "edits", __name__, url_prefix="/api/v1/schedules", description="Many schedules, chosen by a filter"
-)
+bulk_edits_blueprint = ApiBlueprint("edits", "/api/v1/schedules", "Many schedules, chosen by a filter")
 
 
 @bulk_edits_blueprint.route("/pause", methods=["POST"])
@@ -150,9 +146,7 @@ LINES = {
     " schedule's `run_at` that has passed meanwhile is refused there.",
 }
 
-export_blueprint = ApiBlueprint(
-    "export", __name__, url_prefix="/api/v1/schedules", description="All schedules, to keep or move"
-)
+export_blueprint = ApiBlueprint("export", "/api/v1/schedules", "All schedules, to keep or move")
 
 
 @export_blueprint.route("/export", methods=["GET"])
@@ -194,9 +188,7 @@ def _line(view: View) -> str:
     return json.dumps(view, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-ics_import_blueprint = ApiBlueprint(
-    "imports", __name__, url_prefix="/api/v1/schedules", description="Schedules of the events of a calendar"
-)
+ics_import_blueprint = ApiBlueprint("imports", "/api/v1/schedules", "Schedules of the events of a calendar")
 
 
 @ics_import_blueprint.route("/import", methods=["POST"])

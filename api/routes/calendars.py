@@ -25,12 +25,7 @@ from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.store.access_tokens import CorruptFeed
 from scheduler_app.usecases.questions.change_preview import check_zones
 
-calendars_blueprint = ApiBlueprint(
-    "calendars",
-    __name__,
-    url_prefix="/api/v1/calendars",
-    description="Holidays and weekend days under a name",
-)
+calendars_blueprint = ApiBlueprint("calendars", "/api/v1/calendars", "Holidays and weekend days under a name")
 
 Headers = dict[str, str]
 Tagged = tuple[View, Headers]
@@ -141,10 +136,7 @@ CALENDAR = "text/calendar"
 FILE = {"type": "string", "description": "An iCalendar file (RFC 5545)"}
 
 calendar_feeds_blueprint = ApiBlueprint(
-    "calendars_of_schedules",
-    __name__,
-    url_prefix="/api/v1",
-    description="Schedules in calendar programs: what is coming, and what has been",
+    "calendars_of_schedules", "/api/v1", "Schedules in calendar programs: what is coming, and what has been"
 )
 
 
@@ -230,10 +222,7 @@ def _shown(feed: CalendarFeed | CorruptFeed) -> View:
 
 
 zone_check_blueprint = ApiBlueprint(
-    "tzdata",
-    __name__,
-    url_prefix="/api/v1/tzdata",
-    description="Zone and holiday data, and what a new release moves",
+    "tzdata", "/api/v1/tzdata", "Zone and holiday data, and what a new release moves"
 )
 
 

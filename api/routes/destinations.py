@@ -21,12 +21,7 @@ from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.masking import masked_url
 from scheduler_app.usecases.deeds.creation import Preconditions
 
-blueprint = ApiBlueprint(
-    "destinations",
-    __name__,
-    url_prefix="/api/v1/destinations",
-    description="Named receivers and their limits",
-)
+blueprint = ApiBlueprint("destinations", "/api/v1/destinations", "Named receivers and their limits")
 
 Headers = dict[str, str]
 Tagged = tuple[View, Headers]

@@ -15,9 +15,7 @@ from scheduler_app.usecases.deeds.events import STRANGER
 
 MAX_TOKEN = 200
 
-blueprint = ApiBlueprint(
-    "events", __name__, url_prefix="/api/v1/events", description="Occurrences and their history"
-)
+blueprint = ApiBlueprint("events", "/api/v1/events", "Occurrences and their history")
 
 
 @blueprint.route("", methods=["GET"])

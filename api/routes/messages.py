@@ -16,9 +16,7 @@ from scheduler_app.domain.message import Timing
 from scheduler_app.domain.message_draft import MessageDraft
 from scheduler_app.usecases.deeds.messages import Refusal, ScheduleMessageResult
 
-blueprint = ApiBlueprint(
-    "messages", __name__, url_prefix="/api/v1/messages", description="One-off deliveries without a schedule"
-)
+blueprint = ApiBlueprint("messages", "/api/v1/messages", "One-off deliveries without a schedule")
 
 Headers = dict[str, str]
 

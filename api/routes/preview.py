@@ -14,9 +14,7 @@ from scheduler_app.api.wire.forecast import ForecastOutput, ForecastQuery, bucke
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.usecases.questions.explanation import explain_schedule, zone_of
 
-preview_blueprint = ApiBlueprint(
-    "previews", __name__, url_prefix="/api/v1/schedules", description="When will it really run?"
-)
+preview_blueprint = ApiBlueprint("previews", "/api/v1/schedules", "When will it really run?")
 
 
 @preview_blueprint.route("/preview", methods=["POST"], query=None)
@@ -46,9 +44,7 @@ def preview_schedule(query: Loaded, schedule_id: WholeId) -> View:
     return view
 
 
-explanation_blueprint = ApiBlueprint(
-    "explanations", __name__, url_prefix="/api/v1/schedules", description="Why does it run, or not?"
-)
+explanation_blueprint = ApiBlueprint("explanations", "/api/v1/schedules", "Why does it run, or not?")
 
 
 @explanation_blueprint.route("/<schedule:schedule_id>/why", methods=["GET"])
@@ -62,9 +58,7 @@ def explain_schedule_at(query: Loaded, schedule_id: WholeId) -> View:
     return wire.explanation_shown(explanation, event, zone_of(schedule), jitter)
 
 
-forecast_blueprint = ApiBlueprint(
-    "forecast", __name__, url_prefix="/api/v1/forecast", description="What falls due, before it comes"
-)
+forecast_blueprint = ApiBlueprint("forecast", "/api/v1/forecast", "What falls due, before it comes")
 
 #: A forecast may take seconds of this process: one at a time leaves the others' requests their share.
 _one_at_a_time = Lock()

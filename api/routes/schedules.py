@@ -22,9 +22,7 @@ from scheduler_app.domain.states import FINAL, LIVING, State
 from scheduler_app.store.events.lists import NO_FILTER, EventListFilter
 from scheduler_app.usecases.deeds.creation import put_schedule
 
-schedules_blueprint = ApiBlueprint(
-    "schedules", __name__, url_prefix="/api/v1/schedules", description="Rules, callbacks, policies"
-)
+schedules_blueprint = ApiBlueprint("schedules", "/api/v1/schedules", "Rules, callbacks, policies")
 
 Headers = dict[str, str]
 Tagged = tuple[View, Headers]
@@ -192,9 +190,7 @@ def _events(
     return listed("events", map(wire.event_shown, found.rows), asked, found)
 
 
-edits_blueprint = ApiBlueprint(
-    "edits_log", __name__, url_prefix="/api/v1/schedules", description="Who changed it?"
-)
+edits_blueprint = ApiBlueprint("edits_log", "/api/v1/schedules", "Who changed it?")
 
 
 @edits_blueprint.route("/<schedule:schedule_id>/edits", methods=["GET"])
@@ -218,12 +214,7 @@ def revert_edit(schedule_id: WholeId, edit_id: str) -> tuple[View, dict[str, str
     return view, {"ETag": etag(view)}
 
 
-signing_blueprint = ApiBlueprint(
-    "signing",
-    __name__,
-    url_prefix="/api/v1/schedules",
-    description="Standard Webhooks",
-)
+signing_blueprint = ApiBlueprint("signing", "/api/v1/schedules", "Standard Webhooks")
 
 
 @signing_blueprint.route("/<schedule:schedule_id>/signing-secret", methods=["POST"])

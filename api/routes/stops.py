@@ -27,9 +27,7 @@ from scheduler_app.api.wire.kill_switch import (
 from scheduler_app.api.wire.output_schema import MessageSchema
 from scheduler_app.domain.ids import WholeId
 
-kill_switch_blueprint = ApiBlueprint(
-    "kill-switch", __name__, url_prefix="/api/v1/kill-switch", description="Stops much at once, in one write"
-)
+kill_switch_blueprint = ApiBlueprint("kill-switch", "/api/v1/kill-switch", "Stops much at once, in one write")
 
 
 @kill_switch_blueprint.route("", methods=["GET"])
@@ -65,9 +63,7 @@ def turn_kill_switch_off() -> View:
     return {"message": f"The kill switch of {target} is off.", "held": held}
 
 
-blackouts_blueprint = ApiBlueprint(
-    "blackouts", __name__, url_prefix="/api/v1/blackouts", description="Windows in which nothing is sent"
-)
+blackouts_blueprint = ApiBlueprint("blackouts", "/api/v1/blackouts", "Windows in which nothing is sent")
 
 
 @blackouts_blueprint.route("", methods=["GET"])

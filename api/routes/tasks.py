@@ -144,12 +144,7 @@ MAX_PAGES = 10
 Headers = dict[str, str]
 Tasks = tuple[list[View], Headers]
 
-blueprint = ApiBlueprint(
-    "tasks",
-    __name__,
-    url_prefix="/tasks",
-    description="Commands, executed once; off unless TASKS_API is true",
-)
+blueprint = ApiBlueprint("tasks", "/tasks", "Commands, executed once; off unless TASKS_API is true")
 
 
 @blueprint.before_request
