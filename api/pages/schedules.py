@@ -1,10 +1,10 @@
 """The list of schedules, and what is done to those that were selected in it, or to all that it finds."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
-from flask import redirect, render_template, request, url_for
+from flask import render_template, request, url_for
 from marshmallow import validate
 from werkzeug.wrappers import Response
 
@@ -19,13 +19,13 @@ from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.field_types import BoundedList, Cursor, DestinationName, ScheduleId
 from scheduler_app.api.wire.schedule import ScheduleChoice, schedule_shown
 from scheduler_app.api.wire.schedule_fields import LAST_OUTCOMES
-from scheduler_app.clock import monotonic
-from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
 from scheduler_app.domain.ids import name_of, whole_id
 from scheduler_app.domain.resources.schedule import STATES
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
-from scheduler_app.store.paging import PageRequest, Position
+from scheduler_app.store.paging import PageRequest
+from scheduler_app.store.schedules.documents import CorruptSchedule
+from scheduler_app.usecases.deeds.bulk_edits import Edit, edit_page, refused
 
 #: The actions on a schedule by the word on their button, with the word for what was done.
 VERBS = {"pause": "paused", "resume": "resumed", "trigger": "triggered", "tag": "tagged", "delete": "deleted"}
@@ -33,9 +33,8 @@ VERBS = {"pause": "paused", "resume": "resumed", "trigger": "triggered", "tag": 
 UNDO = {"pause": "resume", "resume": "pause"}
 OUTCOMES = 30
 MOST_COUNTED = 10_000
-#: How many schedules that match a filter one request changes at most, and for how long.
+#: How many schedules that match a filter one request changes at most.
 FILTER_PAGE = 500
-FILTER_SECONDS = 5.0
 MOST_REFUSALS = 100
 #: The orders of the list, each with its name. No index has the order of last runs: each run would write it.
 ORDERS = {
@@ -114,13 +113,12 @@ def change_selected(form: Loaded) -> Response | str:
         return to_page("schedules", **filters)
     if verb == "delete" and "confirmed" not in form:
         return render_template("confirm_delete.html", selected=selected)
-    refused = _changed_each(selected, form)
-    count = len(selected) - len(refused)
-    if refused:
-        return render_template("refused.html", done=VERBS[verb], count=count, refused=refused)
+    unchanged = _unchanged(selected, form)
+    count = len(selected) - len(unchanged)
+    if unchanged:
+        return render_template("refused.html", done=VERBS[verb], count=count, refused=unchanged)
     if len(selected) == 1 and verb != "delete":
-        where = url_for(f"{PAGES}.schedule", schedule_id=selected[0], done=VERBS[verb])
-        return redirect(where, 303)
+        return to_page("schedule", schedule_id=selected[0], done=VERBS[verb])
     undo: Loaded = {"undo": UNDO[verb], "changed": list(map(name_of, selected))} if verb in UNDO else {}
     return to_page("schedules", done=VERBS[verb], count=count, **undo, **filters)
 
@@ -135,44 +133,34 @@ def _change_all(form: Loaded) -> Response | str:
             "confirm_all.html", count=count, more=more, filters=filters, form=form, done=VERBS[verb]
         )
     window = PageRequest(limit=FILTER_PAGE, after=form.get("cursor"))
-    page = schedules.page(tenant(), window, **_which(filters))
-    end, done, refused = monotonic() + FILTER_SECONDS, 0, list[tuple[str, str]]()
-    following = page.next
-    for each in page.rows:
-        if not isinstance(each, Schedule):
-            refused.append((each.schedule_id, each.reason))
-            continue
-        refused += _changed_each([each.id], form)
-        done += 1
-        if monotonic() > end and each is not page.rows[-1]:
-            following = Position(each.created_at, each.id)
-            break
-    total = form["so_far"] + done - len(refused)
-    if following is None and not refused:
+    page = edit_page(
+        schedules.page(tenant(), window, **_which(filters)),
+        _edit(form),
+        services().now(),
+        refusal=lambda each: each.reason if isinstance(each, CorruptSchedule) else None,
+    )
+    total = form["so_far"] + page.count
+    if page.next is None and not page.skipped:
         return to_page("schedules", done=VERBS[verb], count=total, **filters)
     return render_template(
         "goes_on.html",
         done=VERBS[verb],
         count=total,
-        refused=refused[:MOST_REFUSALS],
+        refused=page.skipped[:MOST_REFUSALS],
         filters=filters,
         form=form,
-        cursor=forms.cursor(following),
+        cursor=forms.cursor(page.next),
     )
 
 
-def _changed_each(ids: list[str], form: Loaded) -> list[tuple[str, str]]:
+def _unchanged(ids: list[str], form: Loaded) -> list[tuple[str, str]]:
     """The schedules that could not be changed, each with its reason."""
-    now, act, refused = services().now(), _act(form), list[tuple[str, str]]()
-    for schedule_id in ids:
-        try:
-            act(schedule_id, now)
-        except (Conflict, InvalidField, NotFound, StaleVersion) as error:
-            refused.append((schedule_id, str(error)))
-    return refused
+    now, edit = services().now(), _edit(form)
+    reasons = [(schedule_id, refused(edit, schedule_id, now)) for schedule_id in ids]
+    return [(schedule_id, reason) for schedule_id, reason in reasons if reason is not None]
 
 
-def _act(form: Loaded) -> Callable[[str, datetime], object]:
+def _edit(form: Loaded) -> Edit:
     hops, manager = request_limits.request_hops(), services().manager
 
     def tag(schedule_id: str, now: datetime) -> object:
@@ -183,14 +171,14 @@ def _act(form: Loaded) -> Callable[[str, datetime], object]:
         draft = replace(ScheduleDraft(), tags=(*found.tags, word))
         return manager.edit(schedule_id, draft, now, version=found.version)
 
-    acts: dict[str, Callable[[str, datetime], object]] = {
-        "pause": lambda each, now: manager.pause(each, now),
-        "resume": lambda each, now: manager.resume(each, now, hops=hops),
-        "trigger": lambda each, now: manager.trigger(each, now, hops=hops),
-        "delete": lambda each, now: manager.delete(each, now),
+    edits: dict[str, Edit] = {
+        "pause": manager.pause,
+        "resume": partial(manager.resume, hops=hops),
+        "trigger": partial(manager.trigger, hops=hops),
+        "delete": manager.delete,
         "tag": tag,
     }
-    return acts[form["verb"]]
+    return edits[form["verb"]]
 
 
 def _which(filters: Loaded) -> Loaded:

@@ -28,7 +28,7 @@ from scheduler_app.domain.schedule import Schedule
 from scheduler_app.ics import Series
 from scheduler_app.store.paging import PageRequest
 from scheduler_app.store.schedules.documents import CorruptSchedule
-from scheduler_app.usecases.deeds.bulk_edits import BulkAction, edit_page
+from scheduler_app.usecases.deeds.bulk_edits import BulkAction, act_on_page
 from scheduler_app.usecases.deeds.ics_import import ImportedItem, ImportRequest, SeriesImport, import_calendar
 from scheduler_app.usecases.questions.schedules import ScheduleQuestions
 
@@ -127,7 +127,7 @@ def _edited(verb: BulkAction, done: str, given: Loaded) -> View:
     found = assembly.schedules.page(tenant(), window, **which)
     hops = request_limits.request_hops()
     pause: Loaded = {name: given[name] for name in ("note", "until") if name in given}
-    page = edit_page(assembly.manager, verb, found, assembly.now(), hops=hops, pause=pause)
+    page = act_on_page(assembly.manager, verb, found, assembly.now(), hops=hops, pause=pause)
     return {done: page.count, **skipped_shown(page.skipped), "next_cursor": page.next}
 
 

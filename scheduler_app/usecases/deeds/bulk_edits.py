@@ -1,10 +1,11 @@
 """What people do with many schedules at once: pause, resume or delete all that match a filter."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
@@ -16,11 +17,9 @@ from scheduler_app.usecases.deeds.schedules import ScheduleService, check_pause_
 #: A page ends after this many seconds, finished or not: its caller continues with the next page.
 PAGE_SECONDS = 5.0
 
-
-class BulkAction(StrEnum):
-    PAUSE = "pause"
-    RESUME = "resume"
-    DELETE = "delete"
+#: Edits the schedule of an id.
+Edit = Callable[[str, datetime], object]
+AnySchedule = Schedule | CorruptSchedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +32,19 @@ class EditedPage:
 
 
 def edit_page(
-    manager: ScheduleService,
-    verb: BulkAction,
-    page: Page[Schedule | CorruptSchedule],
+    page: Page[AnySchedule],
+    edit: Edit,
     now: datetime,
     *,
-    hops: int = 0,
-    pause: Mapping[str, Any] | None = None,
+    refusal: Callable[[AnySchedule], str | None],
     seconds: float = PAGE_SECONDS,
 ) -> EditedPage:
-    """Does `verb` to each schedule of a page, except those that cannot be edited.
-
-    Repeating it is harmless: schedules that were edited are skipped then. After `seconds`, the rest of the
-    page is left to the next page. `hops` are those of the request; `pause` is the `note` and `until` of
-    pauses. Raises InvalidField for an `until` that has passed.
-    """
+    """Edits each schedule of a page, except those that cannot be edited. `refusal` says why one is not even
+    tried. After `seconds`, the rest of the page is left to the next page."""
     count, skipped, end = 0, list[tuple[str, str]](), time.monotonic() + seconds
-    check_pause_end((pause or {}).get("until"), now)
     for each in page.rows:
         schedule_id = each.schedule_id if isinstance(each, CorruptSchedule) else each.id
-        reason = _refusal_by_state(verb, each) or _refusal(manager, verb, schedule_id, now, hops, pause or {})
+        reason = refusal(each) or refused(edit, schedule_id, now)
         if reason is None:
             count += 1
         else:
@@ -62,7 +54,47 @@ def edit_page(
     return EditedPage(count, skipped, page.next)
 
 
-def _refusal_by_state(verb: BulkAction, schedule: Schedule | CorruptSchedule) -> str | None:
+def refused(edit: Edit, schedule_id: str, now: datetime) -> str | None:
+    """Edits a schedule; returns why it was refused."""
+    try:
+        edit(schedule_id, now)
+    except (Conflict, InvalidField, NotFound, StaleVersion) as error:
+        return str(error)
+    return None
+
+
+class BulkAction(StrEnum):
+    PAUSE = "pause"
+    RESUME = "resume"
+    DELETE = "delete"
+
+
+def act_on_page(
+    manager: ScheduleService,
+    verb: BulkAction,
+    page: Page[AnySchedule],
+    now: datetime,
+    *,
+    hops: int = 0,
+    pause: Mapping[str, Any] | None = None,
+    seconds: float = PAGE_SECONDS,
+) -> EditedPage:
+    """Does `verb` to each schedule of a page.
+
+    Repeating it is harmless: schedules that were edited are skipped then. `hops` are those of the request;
+    `pause` is the `note` and `until` of pauses. Raises InvalidField for an `until` that has passed.
+    """
+    pause = pause or {}
+    check_pause_end(pause.get("until"), now)
+    edits: dict[BulkAction, Edit] = {
+        BulkAction.PAUSE: partial(manager.pause, **pause),
+        BulkAction.RESUME: partial(manager.resume, hops=hops),
+        BulkAction.DELETE: manager.delete,
+    }
+    return edit_page(page, edits[verb], now, refusal=partial(_refusal_by_state, verb), seconds=seconds)
+
+
+def _refusal_by_state(verb: BulkAction, schedule: AnySchedule) -> str | None:
     """Why a schedule is not edited, as far as its listed state tells; None if it may be."""
     if verb is BulkAction.DELETE:
         return None
@@ -70,24 +102,3 @@ def _refusal_by_state(verb: BulkAction, schedule: Schedule | CorruptSchedule) ->
         return f"its stored document is unreadable: {schedule.reason}"
     reached = ScheduleState.PAUSED if verb is BulkAction.PAUSE else ScheduleState.ACTIVE
     return f"it is {schedule.state}" if schedule.state in (reached, ScheduleState.FINISHED) else None
-
-
-def _refusal(
-    manager: ScheduleService,
-    verb: BulkAction,
-    schedule_id: str,
-    now: datetime,
-    hops: int,
-    pause: Mapping[str, Any],
-) -> str | None:
-    try:
-        match verb:
-            case BulkAction.PAUSE:
-                manager.pause(schedule_id, now, **pause)
-            case BulkAction.RESUME:
-                manager.resume(schedule_id, now, hops=hops)
-            case BulkAction.DELETE:
-                manager.delete(schedule_id, now)
-    except (Conflict, InvalidField, NotFound, StaleVersion) as error:
-        return str(error)
-    return None

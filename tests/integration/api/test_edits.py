@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.paging import PageRequest
-from scheduler_app.usecases.deeds.bulk_edits import BulkAction, edit_page
+from scheduler_app.usecases.deeds.bulk_edits import BulkAction, act_on_page
 
 Create = Callable[..., dict[str, Any]]
 
@@ -115,7 +115,7 @@ def test_a_page_that_takes_too_long_goes_on_where_it_ended(
     while rounds == 0 or after:
         found = store.schedules.page(TENANT, PageRequest(limit=10, after=after), tag="t")
         with app.test_request_context():  # it notes who asked
-            page = edit_page(manager, BulkAction.DELETE, found, datetime.now(UTC), seconds=0)
+            page = act_on_page(manager, BulkAction.DELETE, found, datetime.now(UTC), seconds=0)
         assert page.count == 1
         after, rounds = page.next, rounds + 1
     assert rounds == 3

@@ -54,7 +54,7 @@ def test_a_page_of_an_event_names_no_field_and_no_attempt_that_is_already_made(
 def test_a_list_goes_on_page_by_page_with_its_filter(
     client: FlaskClient, create: Create, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduler_app.api.pages.schedules.ROWS", 2)
+    monkeypatch.setattr("scheduler_app.api.pages.forms.ROWS", 2)
     for number in range(5):
         create(name=f"called {number}", tags=["a"])
     create(name="another")
@@ -86,6 +86,18 @@ def test_one_that_refuses_keeps_nobody_else_from_what_was_asked(client: FlaskCli
     assert "1 paused, 1 not" in answer.text
     assert "there is no schedule gone" in answer.text
     assert client.get(f"/api/schedules/{made['id']}").json["state"] == "paused"  # type: ignore[index]
+
+
+def test_a_schedule_that_cannot_be_read_takes_nothing_from_the_count_of_all_others(
+    client: FlaskClient, create: Create, store: Store
+) -> None:
+    made = [create()["id"] for _ in range(3)]
+    store.mongo.collection("schedules").update_one({"_id": made[0]}, {"$set": {"action": "none"}})
+    token = form_token(client, "/new-schedule")
+    form = {"form_token": token, "verb": "pause", "every": "yes", "confirmed": "yes"}
+    answer = client.post("/schedules/selected", data=form)
+    assert '<h1 data-test="so-far">2 paused</h1>' in answer.text
+    assert f"{made[0]}</a>:" in answer.text
 
 
 def test_no_more_are_changed_at_once_than_a_page_has(client: FlaskClient) -> None:

@@ -57,12 +57,10 @@ def test_a_list_that_looks_too_long_goes_on_by_its_link(
         store.cancellations.cancel(message_event_id("default", "m0"), now, "no")
     else:
         store.cancellations.cancel_all("s0", 1, now, "no")
-    patch("scheduler_app.api.pages.schedules.ROWS", 1)
-    for name in ("schedules", "events", "messages"):
-        patch(f"scheduler_app.api.pages.{name}.LOOK_SECONDS", 60.0)
+    patch("scheduler_app.api.pages.forms.ROWS", 1)
+    patch("scheduler_app.api.pages.forms.LOOK_SECONDS", 60.0)
     assert len(walked(client, address)) == 1, "there is time for all"
-    for name in ("schedules", "events", "messages"):
-        patch(f"scheduler_app.api.pages.{name}.LOOK_SECONDS", 0.0)
+    patch("scheduler_app.api.pages.forms.LOOK_SECONDS", 0.0)
     *before, last = walked(client, address)
     assert len(before) >= 5, "two rows a page"
     assert all(SO_FAR in page for page in before)

@@ -28,7 +28,7 @@ def listed(client: FlaskClient, address: str) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def two_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler_app.api.pages.schedules.ROWS", 2)
+    monkeypatch.setattr("scheduler_app.api.pages.forms.ROWS", 2)
 
 
 def test_by_name_also_where_several_have_the_same(client: FlaskClient, create: Create) -> None:
