@@ -9,7 +9,7 @@ from scheduler_app.api import idempotency
 from scheduler_app.api.auth import FEED_PATH
 from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.edits import named_versions, unchanged
-from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.json_types import Headers, Loaded, Tagged, View
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.versions import under_requested_name
@@ -26,9 +26,6 @@ from scheduler_app.store.access_tokens import CorruptFeed
 from scheduler_app.usecases.questions.change_preview import check_zones
 
 calendars_blueprint = ApiBlueprint("calendars", "/api/v1/calendars", "Holidays and weekend days under a name")
-
-Headers = dict[str, str]
-Tagged = tuple[View, Headers]
 
 
 @calendars_blueprint.route("", methods=["GET"])

@@ -7,7 +7,7 @@ from flask import Response, g, request
 from scheduler_app.api import idempotency
 from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.edits import named_versions, unchanged
-from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.json_types import Headers, Loaded, Tagged, View
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import destination as wire
 from scheduler_app.api.wire import examples
@@ -22,9 +22,6 @@ from scheduler_app.domain.masking import masked_url
 from scheduler_app.usecases.deeds.creation import Preconditions
 
 blueprint = ApiBlueprint("destinations", "/api/v1/destinations", "Named receivers and their limits")
-
-Headers = dict[str, str]
-Tagged = tuple[View, Headers]
 
 
 @blueprint.route("", methods=["GET"])

@@ -4,7 +4,7 @@ from marshmallow import ValidationError
 
 from scheduler_app.api import idempotency, request_limits
 from scheduler_app.api.blueprint import ApiBlueprint
-from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.json_types import Headers, Loaded, View
 from scheduler_app.api.problems import HttpProblem, problem_of
 from scheduler_app.api.routes.bulk import bulk_results
 from scheduler_app.api.services import services, tenant
@@ -17,8 +17,6 @@ from scheduler_app.domain.message_draft import MessageDraft
 from scheduler_app.usecases.deeds.messages import Refusal, ScheduleMessageResult
 
 blueprint = ApiBlueprint("messages", "/api/v1/messages", "One-off deliveries without a schedule")
-
-Headers = dict[str, str]
 
 
 @blueprint.route("", methods=["POST"])

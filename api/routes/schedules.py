@@ -7,7 +7,7 @@ from flask import Response
 from scheduler_app.api import idempotency, request_limits
 from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.edits import etag, put_conditions, revert, unchanged, version_wanted
-from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.json_types import Headers, Loaded, Tagged, View
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import examples
 from scheduler_app.api.wire import schedule as wire
@@ -23,9 +23,6 @@ from scheduler_app.store.events.lists import NO_FILTER, EventListFilter
 from scheduler_app.usecases.deeds.creation import put_schedule
 
 schedules_blueprint = ApiBlueprint("schedules", "/api/v1/schedules", "Rules, callbacks, policies")
-
-Headers = dict[str, str]
-Tagged = tuple[View, Headers]
 
 
 @schedules_blueprint.route("", methods=["POST"])
@@ -208,7 +205,7 @@ def list_edits(query: Loaded, schedule_id: WholeId) -> View:
 
 @edits_blueprint.route("/<schedule:schedule_id>/edits/<edit_id>/revert", methods=["POST"])
 @edits_blueprint.response(200, wire.ScheduleOutput)
-def revert_edit(schedule_id: WholeId, edit_id: str) -> tuple[View, dict[str, str]]:
+def revert_edit(schedule_id: WholeId, edit_id: str) -> Tagged:
     """Take an edit back: its fields become what they were; secrets stay as they are"""
     view = wire.schedule_shown(revert(schedule_id, edit_id, version_wanted(schedule_id)), services().now())
     return view, {"ETag": etag(view)}

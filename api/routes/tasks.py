@@ -15,7 +15,7 @@ from flask import request
 
 from scheduler_app.api import idempotency, request_limits
 from scheduler_app.api.blueprint import ApiBlueprint
-from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.json_types import Headers, Loaded, View
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import examples
@@ -141,7 +141,6 @@ def errors_in_task_fields() -> Iterator[None]:
 #: Pages of tasks that one request looks at for those that it asks for.
 MAX_PAGES = 10
 
-Headers = dict[str, str]
 Tasks = tuple[list[View], Headers]
 
 blueprint = ApiBlueprint("tasks", "/tasks", "Commands, executed once; off unless TASKS_API is true")

@@ -10,7 +10,7 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.field_types import DestinationId, Instant, ScheduleId
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema, attributes
-from scheduler_app.api.wire.paging import PageSelection
+from scheduler_app.api.wire.paging import PageSelection, call_limit
 from scheduler_app.domain.action import UNKNOWN_ORIGIN, origin_of
 from scheduler_app.domain.backfill import (
     DEFAULT_RATE,
@@ -105,12 +105,7 @@ class BacklogExpireInput(PageSelection):
         "Events for this origin; a whole URL is accepted", validate=validate.Length(1, 2048)
     )
     due_before = Instant("Events that were due before this instant; default: now")
-    limit = fields.Integer(
-        "How many at most in this call",
-        strict=True,
-        load_default=MAX_EXPIRED,
-        validate=validate.Range(1, MAX_EXPIRED),
-    )
+    limit = call_limit(MAX_EXPIRED, MAX_EXPIRED)
 
 
 class BacklogExpired(OutputSchema):

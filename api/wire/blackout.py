@@ -4,23 +4,15 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from marshmallow import ValidationError, validate, validates_schema
+from marshmallow import ValidationError, validates_schema
 
 from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.wire.field_types import (
-    CALENDAR_NAME,
-    CALENDAR_NAME_ERROR,
-    Instant,
-)
+from scheduler_app.api.wire.field_types import CALENDAR_NAME, CALENDAR_NAME_ERROR, Instant
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema, edit_result
 from scheduler_app.api.wire.resource_fields import new_fields, output_fields
-from scheduler_app.domain.blackout import (
-    Blackout,
-    Blackouts,
-    end_of,
-)
+from scheduler_app.domain.blackout import Blackout, Blackouts, end_of
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.ids import WholeId, name_of, tenant_of
 from scheduler_app.domain.kill_switch import Scope, Target
@@ -80,9 +72,7 @@ class BlackoutOutput(OmitNone):
 
 
 class BlackoutEdited(BlackoutOutput):
-    result = fields.String(
-        "What the request did", validate=validate.OneOf(["created", "changed", "unchanged"])
-    )
+    result = edit_result()
 
 
 class BlackoutList(OutputSchema):

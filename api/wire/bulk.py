@@ -9,8 +9,8 @@ from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.wire.field_types import BoundedList, Cursor, Instant, check_visible
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.api.wire.output_schema import OutputSchema, Problem
-from scheduler_app.api.wire.paging import MAX_LIMIT, PageSelection, Skipped
+from scheduler_app.api.wire.output_schema import OutputSchema, Problem, edit_result
+from scheduler_app.api.wire.paging import MAX_LIMIT, PageSelection, Skipped, call_limit
 from scheduler_app.api.wire.schedule import NewSchedule, ScheduleChoice, ScheduleInput, note_missing_action
 from scheduler_app.api.wire.schedule_fields import CREATION_FIELDS
 from scheduler_app.domain.resources.schedule import MAX_TIMEZONE
@@ -68,9 +68,7 @@ class EditFilter(ScheduleChoice, PageSelection):
     FILTERS: ClassVar = {name: field.data_key or name for name, field in ScheduleChoice().fields.items()}
     THINGS = "schedule"
 
-    limit = fields.Integer(
-        "How many at most in this call", strict=True, load_default=100, validate=validate.Range(1, MAX_LIMIT)
-    )
+    limit = call_limit(100, MAX_LIMIT)
 
 
 class PauseInput(InputSchema):
@@ -169,10 +167,7 @@ class ImportInput(InputSchema):
 class ImportedResult(BulkResult):
     """What became of one series of an event."""
 
-    result = fields.String(
-        "What was done to its schedule; absent where it was refused",
-        validate=validate.OneOf(["created", "changed", "unchanged"]),
-    )
+    result = edit_result("What was done to its schedule; absent where it was refused")
     recurrence = fields.String("The series as an RFC 5545 recurrence")
     timezone = fields.String("The zone of its DTSTART")
     warnings = fields.List(fields.String(), "What may surprise the person who wrote the event")

@@ -9,7 +9,7 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services
 from scheduler_app.api.wire.field_types import BoundedList, Cursor, Instant, check_visible
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema, attributes, without_none
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema, attributes, edit_result, without_none
 from scheduler_app.api.wire.paging import Listed
 from scheduler_app.domain.calendars import (
     FIRST_YEAR,
@@ -142,9 +142,7 @@ class CalendarOutput(OutputSchema):
 
 
 class CalendarEdited(CalendarOutput):
-    result = fields.String(
-        "What the request did", validate=validate.OneOf(["created", "changed", "unchanged"])
-    )
+    result = edit_result()
 
 
 class CalendarPage(Listed):

@@ -11,7 +11,7 @@ from scheduler_app.api.services import tenant
 from scheduler_app.api.wire.field_types import Cursor, Instant, LocalOrInstant, ScheduleId, StatusCodes
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OutputSchema
-from scheduler_app.api.wire.paging import MAX_LIMIT, Listed, PageSelection, Paging, Skipped
+from scheduler_app.api.wire.paging import MAX_LIMIT, Listed, PageSelection, Paging, Skipped, call_limit
 from scheduler_app.domain.action import UNKNOWN_ORIGIN, origin_of
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import MAX_REASON
@@ -252,12 +252,7 @@ class RedriveInput(_EventChoice, PageSelection):
     THINGS = "dead letter"
 
     status_code = StatusChoice(in_query=False)
-    limit = fields.Integer(
-        "How many at most in this call",
-        strict=True,
-        load_default=MAX_LIMIT,
-        validate=validate.Range(1, MAX_LIMIT),
-    )
+    limit = call_limit(MAX_LIMIT, MAX_LIMIT)
     rate = fields.Float(
         "How many a second to send; without it all are sent at once",
         validate=validate.Range(MIN_REDRIVE_RATE, MAX_REDRIVE_RATE),

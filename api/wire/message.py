@@ -26,12 +26,7 @@ from scheduler_app.api.wire.schedule_fields import REQUEST_SHOWN, read_body
 from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.ids import is_notification, message_id_of, name_of
 from scheduler_app.domain.masking import MASK, masked
-from scheduler_app.domain.message import (
-    MAX_EVENT_NAME,
-    METADATA_PREFIX,
-    Message,
-    Timing,
-)
+from scheduler_app.domain.message import MAX_EVENT_NAME, METADATA_PREFIX, Message, Timing
 from scheduler_app.domain.message_draft import MessageDraft
 from scheduler_app.domain.resources.message import MESSAGE, MESSAGE_FIELDS, OWN, SHARED, TIMING
 from scheduler_app.domain.schedule_draft import ScheduleDraft

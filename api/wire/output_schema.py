@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from marshmallow import INCLUDE, Schema, post_dump
+from marshmallow import INCLUDE, Schema, post_dump, validate
 
 from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import View
@@ -43,6 +43,11 @@ class OmitNone(OutputSchema):
     @post_dump
     def without_nothing(self, data: View, **_: object) -> View:
         return without_none(data)
+
+
+def edit_result(meaning: str = "What the request did") -> fields.String:
+    """What a request that creates or changes something did."""
+    return fields.String(meaning, validate=validate.OneOf(["created", "changed", "unchanged"]))
 
 
 class MessageSchema(OutputSchema):

@@ -70,6 +70,12 @@ class Listed(OutputSchema):
     )
 
 
+def call_limit(default: int, most: int) -> fields.Integer:
+    """The limit of a call that does something to many, page by page."""
+    meaning = "How many at most in this call"
+    return fields.Integer(meaning, strict=True, load_default=default, validate=validate.Range(1, most))
+
+
 class PageSelection(InputSchema):
     """Everything that matches a filter, or `all` without one."""
 

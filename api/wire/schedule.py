@@ -15,7 +15,7 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services
 from scheduler_app.api.wire.field_types import ID, SCHEDULE_WORDS, Instant
 from scheduler_app.api.wire.input_schema import InputSchema, WriteQuery
-from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema, attributes, without_none
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema, attributes, edit_result, without_none
 from scheduler_app.api.wire.paging import Listed, Paging
 from scheduler_app.api.wire.resource_fields import draft_values, view_of
 from scheduler_app.api.wire.schedule_fields import (
@@ -169,9 +169,7 @@ class Created(ScheduleOutput):
 
 class Edited(Created):
     message = fields.String("The result in words", example="Schedule updated successfully.")
-    result = fields.String(
-        "What the request did", validate=validate.OneOf(["created", "changed", "unchanged"])
-    )
+    result = edit_result()
 
 
 class SchedulePage(Listed):

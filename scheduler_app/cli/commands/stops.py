@@ -10,12 +10,7 @@ import click
 from scheduler_app.cli.click_extensions import CommandGroup, options
 from scheduler_app.cli.client_options import with_client
 from scheduler_app.cli.field_options import given_fields
-from scheduler_app.cli.listing import (
-    MAX_HELD_COUNTED,
-    count_text,
-    kill_switch_name,
-    shows_answer,
-)
+from scheduler_app.cli.listing import MAX_HELD_COUNTED, count_text, kill_switch_name, shows_answer
 from scheduler_app.cli.options import duration
 from scheduler_app.cli.output import say, table
 from scheduler_app.client import Json, KillSwitch, Scheduler
