@@ -164,6 +164,13 @@ def duties(assembly: Assembly) -> list[Duty]:
             turn=1.0,
         ),
         Duty(
+            name="causes",
+            page=assembly.cause_tending.tend_page,
+            while_failing="failures that are over are still shown, and some that began are not",
+            period=2.0,
+            turn=1.0,
+        ),
+        Duty(
             name="inspect",
             page=_single(assembly.inspection.inspect),
             while_failing="corrupt documents that no other duty meets are not reported",

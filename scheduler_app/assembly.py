@@ -36,6 +36,7 @@ from scheduler_app.usecases.deeds.events import CompletionService, CompletionTim
 from scheduler_app.usecases.deeds.messages import MessageQuota, MessageService
 from scheduler_app.usecases.deeds.schedules import ExpandUntil, OnEdit, ScheduleService, ignore_edit
 from scheduler_app.usecases.duties.backfills import BackfillDuty, BackfillService
+from scheduler_app.usecases.duties.causes import CauseTending
 from scheduler_app.usecases.duties.dispatch import Dispatch, PromptDispatch
 from scheduler_app.usecases.duties.expansion import Expansion
 from scheduler_app.usecases.duties.housekeeping import Inspection, Recovery
@@ -115,6 +116,7 @@ class Assembly(Services):
     rezoning: Rezoning
     recalendaring: Recalendaring
     inspection: Inspection
+    cause_tending: CauseTending
     recent_figures: RecentFigures
     # What reads or keeps one thing, and needs no use case around it.
     edits: Edits
@@ -295,6 +297,7 @@ def assemble(
         rezoning=Rezoning(store),
         recalendaring=Recalendaring(store),
         inspection=Inspection(store),
+        cause_tending=CauseTending(store),
         recent_figures=RecentFigures(store),
         edits=store.edits,
         event_lists=store.event_lists,

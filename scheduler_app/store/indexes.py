@@ -25,6 +25,10 @@ PAUSED_UNTIL = "paused_until_v1"
 OWED_NOTIFICATIONS = "notify_v1"
 NOTIFIES = "notifies_v1"
 BY_NEXT_RUN = "expand_v2"
+WAITING_OF_CAUSE = "cause_waiting_v1"
+DEAD_OF_CAUSE = "cause_dead_v1"
+CAUSE_LIVING = "living_v1"
+CAUSE_DEAD = "dead_v1"
 
 EVENTS = [
     # `$exists` and not a list of states: a partial index on `state: {$in: …}` is not used by such queries.
@@ -122,6 +126,19 @@ EVENTS = [
         [("tenant", ASCENDING), ("notifies.destination", ASCENDING)],
         name=NOTIFIES,
         partialFilterExpression={"notifies.destination": {"$exists": True}, "due_at": {"$exists": True}},
+    ),
+    # The events whose last attempt failed and that wait for the next one, by their cause; no event that has
+    # not failed is written to it.
+    IndexModel(
+        [("cause", ASCENDING), ("due_at", ASCENDING)],
+        name=WAITING_OF_CAUSE,
+        partialFilterExpression={"cause": {"$exists": True}, "due_at": {"$exists": True}},
+    ),
+    # The dead letters of a cause; those without one are found as null.
+    IndexModel(
+        [("state", ASCENDING), ("cause", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],
+        name=DEAD_OF_CAUSE,
+        partialFilterExpression={"state": "error"},
     ),
 ]
 
@@ -226,6 +243,20 @@ CALENDARS = [
     ),
 ]
 
+#: Written when something begins to fail and is over, and each second while it goes on.
+CAUSES = [
+    # One cause of a key is alive at a time.
+    IndexModel(
+        [("key", ASCENDING)],
+        name=CAUSE_LIVING,
+        unique=True,
+        partialFilterExpression={"living": True},
+    ),
+    IndexModel([("tenant", ASCENDING)], name=CAUSE_DEAD, partialFilterExpression={"dead": True}),
+    IndexModel([("key", ASCENDING), ("since", DESCENDING)], name="key_v1"),
+    IndexModel([("tenant", ASCENDING), ("since", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
+]
+
 #: Each would be a write for each event. Older releases work with the indexes that replaced them.
 REPLACED = {"events": ("due_v1", "retention_v1"), "schedules": ("expand_v1",)}
 #: An older release counted attempts to sign in here, each address for a minute.
@@ -278,6 +309,7 @@ _OF_COLLECTIONS = {
     "backfills": BACKFILLS,
     "sessions": SESSIONS,
     "edits": EDITS,
+    "causes": CAUSES,
 }
 
 
@@ -308,6 +340,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
             message_retention_days * DAY_SECONDS,
             partialFilterExpression={"archived_at": {"$exists": True}, "kind": "message"},
         ),
+        partial(_ensure_ttl, mongo, "causes", "over_at", "retention_v1", retention_days * DAY_SECONDS),
         partial(_ensure_ttl, mongo, "edits", "at", "retention_v1", retention_days * DAY_SECONDS),
         partial(_ensure_ttl, mongo, "idempotency", "created_at", "kept_v1", KEPT_SECONDS),
         partial(_ensure_ttl, mongo, "sessions", "expires_at", "expired_v1", 0),

@@ -6,11 +6,13 @@ from scheduler_app.store.access_tokens import CalendarFeeds, Sessions
 from scheduler_app.store.backfills import Backfills
 from scheduler_app.store.backlogs import Backlogs
 from scheduler_app.store.calendars import Calendars
+from scheduler_app.store.causes import Causes
 from scheduler_app.store.destinations import Destinations
 from scheduler_app.store.dry_run import DryRunMongo
 from scheduler_app.store.edits import Edits
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.cancellations import Cancellations, CancelRequests
+from scheduler_app.store.events.cause_marks import CauseMarks
 from scheduler_app.store.events.claims import Claims, Expirations
 from scheduler_app.store.events.completions import Completions
 from scheduler_app.store.events.events import Events
@@ -65,6 +67,8 @@ class Store:
         self.overlaps = Overlaps(self.mongo)
         self.owed_notifications = OwedNotifications(self.mongo)
         self.last_runs = LastRuns(self.mongo)
+        self.causes = Causes(self.mongo)
+        self.cause_marks = CauseMarks(self.mongo)
         self.calendars = Calendars(self.mongo)
         self.schedules = Schedules(self.mongo, self.secret_box, self.calendars)
         self.destinations = Destinations(self.mongo, self.secret_box)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from scheduler_app.actions.kind import Outcome, Verdict
+from scheduler_app.domain.cause import failing_key
 from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
@@ -86,7 +87,16 @@ class Attempt:
                 isinstance(self.deliverable, Schedule) and self.deliverable.pause_after_failures is not None
             ),
             owed=owed_by(self.deliverable, self.event, state, ended_at),
+            **self._why(verdict, origin),
         )
+
+    def _why(self, verdict: Verdict, receiver: str) -> dict[str, Any]:
+        """What the record of a failed attempt says of its cause."""
+        if verdict.outcome is Outcome.SUCCESS:
+            return {}
+        tags = self.deliverable.tags if isinstance(self.deliverable, Schedule) else ()
+        key = failing_key(self.event.id, receiver, verdict.status_code, verdict.error or verdict.reason)
+        return {"cause": key, "tags": tags}
 
     def _judge(self, verdict: Verdict, ended_at: datetime) -> tuple[State, datetime | None, str]:
         if verdict.outcome is Outcome.SUCCESS and self.completion_seconds is not None:
@@ -144,8 +154,11 @@ def set_aside_record(
     entry = {"number": event.attempt + 1, "started_at": now, "error": reason, "worker": worker}
     message = f"Set aside: {reason}"
     owed = owed_by(deliverable, event, State.ERROR, now) if deliverable else None
+    cause = failing_key(event.id, event.origin, None, reason)
     return OutcomeRecord(
-        event.id, token, State.ERROR, message, None, entry, now, event, event.origin, owed=owed
+        *(event.id, token, State.ERROR, message, None, entry, now, event, event.origin),
+        owed=owed,
+        cause=cause,
     )
 
 

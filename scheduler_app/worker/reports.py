@@ -19,6 +19,7 @@ from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.store.events.outcomes import LastRuns, OutcomeRecord, RunResult
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.telemetry.logs import UnexpectedErrors
+from scheduler_app.worker.cause_counts import CauseCounts
 
 log = get_logger(__name__)
 
@@ -314,6 +315,7 @@ class Reports(threading.Thread):
         )
         self.schedule_failures = FailedSchedules(judge_failures, self._unexpected)
         self.last_runs = LastRunQueue(store.last_runs, self._unexpected)
+        self.causes = CauseCounts(store.causes, self._unexpected)
         self.failures = FailureLog()
         self.origins = OriginCounts()
         self._ended = threading.Event()
@@ -325,6 +327,7 @@ class Reports(threading.Thread):
         for step, take in (
             ("origins", self.origins.note),
             ("last_runs", self.last_runs.note),
+            ("causes", self.causes.note),
             ("failure_log", self._log_failures),
             ("failure_pausing", self.schedule_failures.note),
         ):
@@ -340,15 +343,19 @@ class Reports(threading.Thread):
         while not self._ended.wait(TURN_SECONDS):
             self._turn()
         until = monotonic() + LAST_SECONDS
-        while (len(self.last_runs) or self.schedule_failures) and monotonic() < until and self._turn():
+        while self._has_work() and monotonic() < until and self._turn():
             pass
         self.failures.close_window(float("inf"))
+
+    def _has_work(self) -> bool:
+        return bool(len(self.last_runs) or self.schedule_failures or len(self.causes))
 
     def _turn(self) -> bool:
         """Writes a second's share of what waits; returns whether MongoDB took it."""
         self._close_window()
         try:
             with within(LAST_SECONDS):
+                self.causes.write()
                 self.last_runs.write()
                 if self.schedule_failures:
                     self.schedule_failures.judge(self._now())

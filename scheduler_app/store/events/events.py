@@ -151,7 +151,7 @@ class Events:
                 }
             },
             # Retention removes events by this field, and this event is alive again.
-            {"$unset": ["archived_at", "superseded_by", "completion.awaiting"]},
+            {"$unset": ["archived_at", "superseded_by", "completion.awaiting", "cause"]},
         ]
         if update_by_token(self._events, which, pipeline) is None:
             # The documents that MongoDB rejected are repaired by now.

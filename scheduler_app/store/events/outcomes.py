@@ -3,7 +3,7 @@ schedule's newest run, noted on the schedule; and events that are over already, 
 demonstration and of tests.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from pymongo import UpdateOne
 from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.action import UNKNOWN_ORIGIN
+from scheduler_app.domain.cause import CauseKey
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.notification import OwedNotification
 from scheduler_app.domain.schedule import ScheduleState
@@ -54,6 +55,10 @@ class OutcomeRecord(NamedTuple):
     """Whether its schedule may have to be paused where it ends in error."""
     owed: OwedNotification | None = None
     """The notification of the event's end; None if none was asked for."""
+    cause: CauseKey | None = None
+    """Why the attempt failed; None if it did not."""
+    tags: Sequence[str] = ()
+    """Those of its schedule, where the attempt failed."""
 
 
 class Outcomes:
@@ -143,6 +148,7 @@ def _written_at_once(records: Sequence[OutcomeRecord]) -> tuple[Document, list[D
                 "attempt": {"$add": ["$attempt", 1]},
                 "attempts": appended("attempts", "$row.attempt"),
                 "status": appended("status", "$row.line"),
+                "cause": or_unset("$row.cause"),
                 **owed,
             }
         },
@@ -161,6 +167,8 @@ def _outcome_row(record: OutcomeRecord) -> Document:
     row: Document = {"state": said["status"], "attempt": _attempt(record), "line": said}
     if record.owed is not None:
         row["notify"] = owed_notification_document(record.owed)
+    if record.cause is not None:
+        row["cause"] = record.cause.id
     return row | ({"archived_at": record.ended_at} if record.due_at is None else {"due_at": record.due_at})
 
 
@@ -226,6 +234,24 @@ class LastRuns:
             return True
 
         write_isolated(runs, write, pass_over)
+
+    def succeeded(self, ids: Collection[str]) -> dict[str, datetime | None]:
+        """When those of these schedules last succeeded whose newest run did; None for what is gone, or has no
+        run to come. Raises a STORE_FAULT."""
+        known = list(ids)
+        found: dict[str, datetime | None] = dict.fromkeys(known)
+        for start in range(0, len(known), AT_ONCE):
+            which = {"_id": {"$in": known[start : start + AT_ONCE]}}
+            for row in self._schedules.find(which, {"state": 1, "last_run": 1}, hint=BY_ID):
+                last = row.get("last_run")
+                at = last.get("ended_at") if isinstance(last, dict) else None
+                if row.get("state") in (ScheduleState.DELETED, ScheduleState.FINISHED):
+                    continue
+                if last and last.get("outcome") == State.COMPLETED and isinstance(at, datetime):
+                    found[row["_id"]] = at
+                else:
+                    del found[row["_id"]]
+        return found
 
 
 def run_document(run: RunResult) -> Document:

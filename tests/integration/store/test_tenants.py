@@ -14,6 +14,7 @@ from scheduler_app.domain.backfill import BackfillOverlap
 from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
+from scheduler_app.domain.cause import Tally, failing_key
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import token_digest
 from scheduler_app.domain.forecast import Buckets
@@ -26,6 +27,7 @@ from scheduler_app.domain.stored_fields import EARLIEST
 from scheduler_app.embedded import Mongod
 from scheduler_app.store import Store
 from scheduler_app.store.backlogs import BacklogFilter
+from scheduler_app.store.causes import CauseFilter
 from scheduler_app.store.events.cancellations import PastCut
 from scheduler_app.store.events.completions import ExpectedCompletion
 from scheduler_app.store.events.lists import EventListFilter
@@ -93,6 +95,8 @@ class World:
         assert store.kill_switches.insert(KillSwitch(Target(self.owner, Scope.TAG, "t"), now))
         self.edit = store.edits.new_id()
         store.edits.add(EditRecord(self.edit, self.living, now, "edited", 2, "ann", "", {}, {"name": "a"}))
+        tally = Tally(failing_key(self.dead.id, "http://x:80", 500, None), now, now, dead=1)
+        [self.cause] = store.causes.touch([tally])
         self.feed = whole_id(self.owner, "f1")
         store.calendar_feeds.insert(CalendarFeed(self.feed, "x", "0" * 64, now))
         store.idempotency.finish(begun, 200, {}, b"said")
@@ -115,6 +119,7 @@ class World:
             "blackouts",
             "cancel_requests",
             "edits",
+            "causes",
         )
         return {
             (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
@@ -240,6 +245,16 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     ),
     "edits.page": (lambda w: w.store.edits.page(PageRequest(limit=9), w.theirs(w.living)).rows, []),
     "edits.get": (lambda w: w.store.edits.get(w.edit, w.theirs(w.living)), None),
+    "causes.unsettled": (lambda w: w.store.causes.unsettled(w.stranger, limit=9), []),
+    "causes.get": (lambda w: w.store.causes.get(w.theirs(w.cause.id)), None),
+    "causes.change": (
+        lambda w: w.store.causes.change(w.theirs(w.cause.id), lambda cause: cause.over(w.now)),
+        None,
+    ),
+    "causes.page": (
+        lambda w: w.store.causes.page(w.stranger, PageRequest(limit=9), CauseFilter()).rows,
+        [],
+    ),
     "calendars.get": (lambda w: w.store.calendars.get(w.theirs(w.calendar.id)), None),
     "calendars.known": (lambda w: w.store.calendars.known(w.theirs(w.calendar.id)), None),
     "calendars.attached_use": (
@@ -408,6 +423,10 @@ ACROSS_TENANTS = {
     *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
     *("expirations.expire_claimed", "expirations.newest_due", "missed.settle", "cursors.advance_within"),
     "waiting_work.kinds",
+    *(f"causes.{verb}" for verb in ("living", "with_dead_letters", "newest", "touch", "write")),
+    *(f"causes.{verb}" for verb in ("unanswered", "answered")),
+    *(f"cause_marks.{verb}" for verb in ("keys", "counts", "unmarked", "marked", "mark")),
+    "last_runs.succeeded",
     *(f"recoveries.{verb}" for verb in ("recover_messages", "any_lease_over", "recover_workers")),
     *(f"inspections.{verb}" for verb in ("misplaced_events", "array_fields", "events_with_arrays")),
     *(f"inspections.{verb}" for verb in ("forgotten_events", "misplaced_schedules", "schedules_after")),
