@@ -56,7 +56,7 @@ _HASH_BYTES = 6
 
 
 @dataclass(frozen=True, slots=True)
-class CauseFilter:
+class CauseListFilter:
     """Filters of a list of causes; all that are given must match."""
 
     states: Collection[CauseState] = ()
@@ -105,7 +105,7 @@ class Causes:
             found.setdefault(cause.key.id, cause)
         return found
 
-    def page(self, tenant: str, window: PageRequest, which: CauseFilter) -> Page[Cause]:
+    def page(self, tenant: str, window: PageRequest, which: CauseListFilter) -> Page[Cause]:
         """A tenant's causes, those that began last first."""
         fits: list[Document] = []
         if which.states:

@@ -27,7 +27,7 @@ from scheduler_app.domain.stored_fields import EARLIEST
 from scheduler_app.embedded import Mongod
 from scheduler_app.store import Store
 from scheduler_app.store.backlogs import BacklogFilter
-from scheduler_app.store.causes import CauseFilter
+from scheduler_app.store.causes import CauseListFilter
 from scheduler_app.store.events.cancellations import PastCut
 from scheduler_app.store.events.completions import ExpectedCompletion
 from scheduler_app.store.events.lists import EventListFilter
@@ -252,7 +252,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         None,
     ),
     "causes.page": (
-        lambda w: w.store.causes.page(w.stranger, PageRequest(limit=9), CauseFilter()).rows,
+        lambda w: w.store.causes.page(w.stranger, PageRequest(limit=9), CauseListFilter()).rows,
         [],
     ),
     "calendars.get": (lambda w: w.store.calendars.get(w.theirs(w.calendar.id)), None),
