@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from marshmallow import ValidationError, validates_schema
-
 from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.field_types import CALENDAR_NAME, CALENDAR_NAME_ERROR, Instant
-from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.kill_switch import OneTarget
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema, edit_result
 from scheduler_app.api.wire.resource_fields import new_fields, output_fields
 from scheduler_app.domain.blackout import Blackout, Blackouts, end_of
@@ -26,19 +24,14 @@ _INPUTS = new_fields(BLACKOUT)
 _INPUTS["policy"].load_default = "postpone"
 
 
-class BlackoutInput(InputSchema):
+class BlackoutInput(OneTarget):
     """When windows begin, how long they last, and what is not sent then: one of `all`, `tag`, `destination`
     and `schedule`."""
 
-    class Meta(InputSchema.Meta):
-        include = _INPUTS
+    OTHERS = ("tag", "destination", "schedule")
 
-    @validates_schema
-    def check_one(self, data: Loaded, **_: object) -> None:
-        given = [name for name in _TARGETS if data.get(name)]
-        if len(given) != 1:
-            message = "give one of all: true, tag, destination and schedule"
-            raise ValidationError(message, given[1] if given else "all")
+    class Meta(OneTarget.Meta):
+        include = _INPUTS
 
 
 def blackout_of(blackout_id: WholeId, given: Loaded, now: datetime) -> Blackout:

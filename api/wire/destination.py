@@ -1,6 +1,5 @@
 """A destination as requests give it, and as answers show it with its limits and its test calls."""
 
-from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime, timedelta
 
@@ -22,7 +21,7 @@ from scheduler_app.api.wire.resource_fields import (
     shows,
     view_of,
 )
-from scheduler_app.api.wire.schedule import MAX_HEADER_BYTES
+from scheduler_app.api.wire.schedule import MAX_HEADER_BYTES, note_problem
 from scheduler_app.domain.destination import (
     LEAST_OPEN_SECONDS,
     MAX_BREAKER_FAILURES,
@@ -98,19 +97,12 @@ class DestinationChange(InputSchema):
     @validates_schema
     def check_request(self, data: Loaded, **_: object) -> None:
         problems: dict[str, list[str]] = {}
-
-        def check(field: str, checker: Callable[..., None], *args: object) -> None:
-            try:
-                checker(*args)
-            except InvalidField as error:
-                problems.setdefault(field, []).append(error.message)
-
         if "url" in data:
-            check("url", services().guard.check_url, data["url"])
+            note_problem(problems, "url", services().guard.check_url, data["url"])
             if "#" in data["url"]:
                 problems.setdefault("url", []).append("must not have a fragment")
         for name, value in data.get("headers", ()):
-            check("headers", check_header, name, value)
+            note_problem(problems, "headers", check_header, name, value)
         if sum(len(name) + len(value) for name, value in data.get("headers", ())) > MAX_HEADER_BYTES:
             problems.setdefault("headers", []).append(f"must not exceed {MAX_HEADER_BYTES} characters in all")
         if problems:

@@ -15,10 +15,18 @@ from scheduler_app.store.stops import CorruptKillSwitch
 from scheduler_app.usecases.stops import HoldingKillSwitch, KillSwitchEffect
 
 
-def _check_one(data: Loaded) -> None:
-    given = [name for name in ("all", "tag", "destination") if data.get(name)]
-    if len(given) != 1:
-        raise ValidationError("give one of all: true, tag and destination", given[1] if given else "all")
+class OneTarget(InputSchema):
+    """What to stop: one of `OTHERS`, or `all`."""
+
+    OTHERS: ClassVar[tuple[str, ...]] = ("tag", "destination")
+
+    @validates_schema
+    def check_one(self, data: Loaded, **_: object) -> None:
+        given = [name for name in ("all", *self.OTHERS) if data.get(name)]
+        if len(given) != 1:
+            *others, last = "all: true", *self.OTHERS
+            message = f"give one of {', '.join(others)} and {last}"
+            raise ValidationError(message, given[1] if given else "all")
 
 
 def target_of(data: Loaded, tenant: str) -> Target:
@@ -30,30 +38,20 @@ def target_of(data: Loaded, tenant: str) -> Target:
     return Target(tenant, Scope.ALL)
 
 
-class KillSwitchInput(InputSchema):
+class KillSwitchInput(OneTarget):
     """What to stop: one of `all`, `tag` and `destination`."""
 
     class Meta(InputSchema.Meta):
         include = new_fields(KILL_SWITCH)
 
-    @validates_schema
-    def check_one(self, data: Loaded, **_: object) -> None:
-        _check_one(data)
 
-
-class KillSwitchQuery(WriteQuery):
+class KillSwitchQuery(OneTarget, WriteQuery):
     """Which one to turn off: one of `all`, `tag` and `destination`."""
-
-    ORDER: ClassVar = ("all", "tag", "destination")
 
     class Meta(WriteQuery.Meta):
         include = new_fields(TARGETS[1:])
 
     all = fields.Boolean(TARGETS[0].meaning, truthy={"true"}, falsy={"false"})
-
-    @validates_schema
-    def check_one(self, data: Loaded, **_: object) -> None:
-        _check_one(data)
 
 
 class KillSwitchOutput(OmitNone):

@@ -54,7 +54,7 @@ def edit_fields(rows: Iterable[ResourceField], objects: Objects = _NONE) -> dict
 def new_fields(rows: Iterable[ResourceField], objects: Objects = _NONE) -> dict[str, AnyField]:
     """How something new takes the fields."""
     found = {
-        row.name: _described(_input(row.new_type or row.type, objects), row, null=_is_null_taken(row))
+        row.name: _described(_input(row.new_type or row.type, objects), row, null=row.null is Null.ALWAYS)
         for row in rows
         if row.given
     }
@@ -67,7 +67,7 @@ def new_fields(rows: Iterable[ResourceField], objects: Objects = _NONE) -> dict[
 def preview_fields(rows: Iterable[ResourceField]) -> dict[str, AnyField]:
     """How a preview takes the fields."""
     return {
-        row.name: _described(_input(row.type, _NONE), row, row.preview_meaning, null=_is_null_taken(row))
+        row.name: _described(_input(row.type, _NONE), row, row.preview_meaning, null=row.null is Null.ALWAYS)
         for row in rows
         if row.previewed
     }
@@ -84,10 +84,6 @@ def output_fields(rows: Iterable[ResourceField], objects: Objects = _NONE) -> di
             if row.shown_words:
                 field.validators = [validate.OneOf(row.shown_words)]
     return found
-
-
-def _is_null_taken(row: ResourceField) -> bool:
-    return row.null is Null.ALWAYS
 
 
 def _described(field: AnyField, row: ResourceField, meaning: str | None = None, *, null: bool) -> AnyField:

@@ -56,7 +56,7 @@ class CallbackInput(InputSchema):
     def check_callback(self, data: Loaded, **_: object) -> None:
         problems: dict[str, list[str]] = {}
         if "callback_url" in data:
-            _note(problems, "callback_url", services().guard.check_url, data["callback_url"])
+            note_problem(problems, "callback_url", services().guard.check_url, data["callback_url"])
         self.check_headers_and_body(data, problems)
         self.check_receiver(data, problems)
         if problems:
@@ -68,7 +68,7 @@ class CallbackInput(InputSchema):
             if field not in data:
                 continue
             for name, value in data[field]:
-                _note(problems, field, check_header, prefix + name, value)
+                note_problem(problems, field, check_header, prefix + name, value)
             if sum(len(name) + len(value) for name, value in data[field]) > MAX_HEADER_BYTES:
                 problems.setdefault(field, []).append(
                     f"must not exceed {MAX_HEADER_BYTES} characters together"
@@ -81,7 +81,10 @@ class CallbackInput(InputSchema):
         """Notes a problem where it is not said whom to call; an edit need not say it."""
 
 
-def _note(problems: dict[str, list[str]], field: str, checker: Callable[..., None], *args: object) -> None:
+def note_problem(
+    problems: dict[str, list[str]], field: str, checker: Callable[..., None], *args: object
+) -> None:
+    """Notes in `problems` why `checker` refuses a field."""
     try:
         checker(*args)
     except InvalidField as error:
