@@ -9,12 +9,15 @@ due, or to flow control first where their destination has limits.
 """
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.ids import schedule_of
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store import Store
 from scheduler_app.telemetry import metrics
@@ -93,6 +96,7 @@ class Handover:
     ) -> None:
         """`serves` says of a kind of action whether this worker executes it. `now` is the clock, in UTC;
         `worker` is the name that people are shown, `queues` are those that it serves."""
+        self.origins = KnownOrigins()
         self._recorder = recorder
         self._now = now
         self._waiting = WaitingBatches(now=now)
@@ -191,6 +195,7 @@ class Handover:
             for lease, of_class in self._timeout_leases.by_class(attempts, batch.lease)
             for job in self._isolation.jobs(self._completion_tokens.added_to(of_class, lease), lease)
         ]
+        self.origins.note(jobs)
         self._routing.send(jobs, destinations)
 
     def _give_back(self, batch: ClaimedBatch) -> None:
@@ -214,6 +219,64 @@ CLAIMS_AT_ONCE = 3
 #: behind a row of them would be late.
 SMALL = EVENTS_OF_A_BUSY_ORIGIN
 SMALL_CLAIMS_AT_ONCE = 2
+
+
+class ClaimTurns:
+    """Lets so many claims be made at once. Origins take turns among those that wait: a row of one receiver's
+    retries does not keep back what is for another. Thread-safe."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._waiting: OrderedDict[str, deque[threading.Event]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def taken(self, origin: Callable[[], str]) -> Iterator[None]:
+        """Waits for a turn, and has it meanwhile. `origin` is asked only where it has to wait."""
+        mine = None
+        with self._lock:
+            if self._free:
+                self._free -= 1
+            else:
+                mine = threading.Event()
+                self._waiting.setdefault(origin(), deque()).append(mine)
+        if mine is not None:
+            mine.wait()
+        try:
+            yield
+        finally:
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        with self._lock:
+            if not self._waiting:
+                self._free += 1
+                return
+            origin, theirs = self._waiting.popitem(last=False)
+            theirs.popleft().set()
+            if theirs:
+                self._waiting[origin] = theirs
+
+
+#: Schedules whose origins a worker remembers; with more it forgets all.
+MOST_ORIGINS = 10_000
+
+
+class KnownOrigins:
+    """The origins of schedules, as a worker saw them last. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._origins: dict[str, str] = {}
+
+    def note(self, jobs: Sequence[Job]) -> None:
+        if len(self._origins) >= MOST_ORIGINS:
+            self._origins.clear()
+        self._origins.update((job.attempt.event.schedule_id, job.origin) for job in jobs)
+
+    def of(self, event_ids: Sequence[str]) -> str:
+        """The origin that these events have in common; empty where one's is unknown or they have several."""
+        found = {self._origins.get(schedule_of(event_id), "") for event_id in event_ids}
+        return found.pop() if len(found) == 1 else ""
 
 
 class Delivery:
@@ -240,8 +303,8 @@ class Delivery:
         self._now = now
         self._worker = worker
         self._queues = tuple(queues)
-        self._turns = threading.BoundedSemaphore(CLAIMS_AT_ONCE)
-        self._turns_of_small = threading.BoundedSemaphore(SMALL_CLAIMS_AT_ONCE)
+        self._turns = ClaimTurns(CLAIMS_AT_ONCE)
+        self._turns_of_small = ClaimTurns(SMALL_CLAIMS_AT_ONCE)
 
     def deliver(self, ids: Sequence[str]) -> int:
         """Claims those of the events that no other worker has, hands them over, and returns how many.
@@ -253,7 +316,8 @@ class Delivery:
         self._capacity.reserve(len(ids))
         won = 0
         try:
-            with self._turns_of_small if len(ids) < SMALL else self._turns:
+            turns = self._turns_of_small if len(ids) < SMALL else self._turns
+            with turns.taken(lambda: self._handover.origins.of(ids)):
                 now, asked_at = self._now(), monotonic()
                 token, events = self._store.claims.claim(
                     ids,

@@ -49,6 +49,8 @@ class DueEvent(NamedTuple):
     """When it was due before it was put off to a place in its destination's line; None if it was not."""
     queue_by_destination: bool = False
     """Its destination has named its queue, and no schedule or message."""
+    returns: bool = False
+    """It is a retry, or was claimed before and put off."""
 
 
 class Deferral(NamedTuple):
@@ -273,7 +275,9 @@ class Outbox:
         )
 
 
-_DUE = {"due_at": 1, "origin": 1, "lost_leases": 1, "postponed_from": 1, "queue_by_destination": 1}
+_DUE = dict.fromkeys(
+    ("due_at", "origin", "attempt", "lost_leases", "postponed_from", "queue_by_destination"), 1
+)
 
 
 def _due_event(row: Document) -> DueEvent:
@@ -285,6 +289,7 @@ def _due_event(row: Document) -> DueEvent:
         lost if isinstance(lost, int) else 0,
         since if isinstance(since, datetime) else None,
         row.get("queue_by_destination") is True,
+        bool(row.get("attempt") or lost or since),
     )
 
 

@@ -136,7 +136,10 @@ def grouped(
     batches = [_batch([event], now, burst_ahead, Lane.LATE, queue) for event in alone]
     busy: list[Batch] = []
     others = [event for event in events if event.lost_leases < SUSPECT_AFTER] if alone else events
-    for span in _spans(others, now):
+    # The claim of a retry reads it, and takes several times as long as that of events as they were made.
+    returning = [event for event in others if event.returns]
+    first = [event for event in others if not event.returns] if returning else others
+    for span in (*_spans(first, now), *_spans(returning, now)):
         lane = Lane.URGENT if urgent else lane_of(span[0], now)
         shared, of_their_own = _shared_and_busy(span)
         batches += [_batch(some, now, burst_ahead, lane, queue) for some in _cut(shared)]

@@ -506,6 +506,14 @@ def test_a_few_events_are_claimed_while_bulks_wait_for_their_claims(
     assert len(begun) == len(bulks)
 
 
+def test_a_worker_knows_the_origin_of_what_it_has_sent(bench: Bench, journal: Journal) -> None:
+    made = bench.schedule(journal.url("/a"))
+    sent = bench.event(clock.now())
+    assert bench.pipeline.handover.origins.of([sent]) == ""
+    bench.deliver([sent])
+    assert bench.pipeline.handover.origins.of([sent]) == made.action.isolation_key
+
+
 def test_what_comes_for_one_origin_waits_for_a_few_starts_of_another_with_many(
     bench: Bench, journal: Journal, another_journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

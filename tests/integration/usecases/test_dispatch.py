@@ -3,7 +3,8 @@
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -103,6 +104,20 @@ def test_what_is_overdue_goes_out_without_an_eta(
     store.events.insert([event(now - 3600 * SECOND)], now, "made")
     dispatch.dispatch_page(now)
     assert [message["eta"] for message in messages(redis_url)] == [None]
+
+
+@pytest.mark.parametrize(
+    "how", [{"attempt": 1}, {"lost_leases": 1}, {"postponed_from": datetime(2026, 3, 1, tzinfo=UTC)}]
+)
+def test_an_event_that_comes_back_travels_apart_from_one_that_is_as_it_was_made(
+    store: Store, dispatch: Dispatch, redis_url: str, now: datetime, how: dict[str, Any]
+) -> None:
+    first, other, returning = (event(now, name) for name in ("s1", "s2", "s3"))
+    store.events.insert([first, other, returning], now, "made")
+    store.mongo.collection("events").update_one({"_id": returning.id}, {"$set": how})
+    assert dispatch.dispatch_page(now).dispatched == 3
+    sent = sorted((sorted(message["ids"]) for message in messages(redis_url)), key=len)
+    assert sent == [[returning.id], [first.id, other.id]]
 
 
 def test_nothing_is_dispatched_twice(store: Store, dispatch: Dispatch, redis_url: str, now: datetime) -> None:

@@ -82,6 +82,14 @@ def test_a_busy_origin_has_batches_of_its_own_behind_those_that_others_share() -
     ]
 
 
+def test_what_returns_travels_apart_from_first_attempts_however_they_alternate() -> None:
+    events = [
+        event._replace(returns=bool(place % 2)) for place, event in enumerate(due(*[NOON + ms(500)] * 6))
+    ]
+    first, returning = grouped(events, NOON, BURST_AHEAD)
+    assert (first.ids, returning.ids) == (("e0", "e2", "e4"), ("e1", "e3", "e5"))
+
+
 def test_origins_of_a_few_events_share_a_batch() -> None:
     events = [DueEvent(NOON + ms(500), f"e{number}", f"http://o{number % 2}:80") for number in range(90)]
     (batch,) = grouped(events, NOON, BURST_AHEAD)
