@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from scheduler_app.cli.click_extensions import Decorator, options
-from scheduler_app.cli.client_options import json_option, with_client
+from scheduler_app.cli.client_options import with_client_and_json
 from scheduler_app.cli.options import schedule_filters
 from scheduler_app.cli.output import ProgressBar, say, show_answer, show_json
 from scheduler_app.client import EditResult, Json, Schedule, Scheduler, SchedulerError
@@ -78,8 +78,7 @@ schedule_edit = options(
     schedule_filters,
     click.option("--all", "all_", is_flag=True, help="Every schedule there is."),
     yes_option,
-    json_option,
-    with_client,
+    with_client_and_json,
 )
 
 

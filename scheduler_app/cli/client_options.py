@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from scheduler_app.cli.click_extensions import Command
+from scheduler_app.cli.click_extensions import Command, options
 from scheduler_app.cli.output import be_quiet
 from scheduler_app.cli.profiles import chosen_profile
 from scheduler_app.cli.run_file import running_api
@@ -154,6 +154,8 @@ def is_refusal(error: SchedulerError) -> bool:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="The API's answer, for programs.")
+#: A client of the API, and whether its answer is to be printed as it is: `as_json`.
+with_client_and_json = options(json_option, with_client)
 limit_option = click.option(
     "--limit", type=click.IntRange(1), default=20, show_default=True, help="Show no more than this."
 )

@@ -46,4 +46,12 @@ class QuotaExceeded(SchedulerError):
 
 
 class StaleVersion(SchedulerError):
-    """The schedule was changed in between (`If-Match` does not match its `version`)."""
+    """The thing was changed in between (`If-Match` does not match its `version`)."""
+
+
+def stale_version(thing: str, version: int, wanted: int | None) -> StaleVersion:
+    """Why a thing is not edited that is at another version than the request wants."""
+    return StaleVersion(
+        f"the {thing} is at version {version}, not {wanted}: read it again, and send the ETag that you are"
+        " given"
+    )

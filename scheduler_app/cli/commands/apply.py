@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from scheduler_app.cli.bulk import yes_option
-from scheduler_app.cli.client_options import json_option, with_client
+from scheduler_app.cli.client_options import with_client_and_json
 from scheduler_app.cli.output import ProgressBar, say, show_json
 from scheduler_app.client import Schedule, Scheduler
 from scheduler_app.clock import clock
@@ -46,8 +46,7 @@ def _show_schema(context: click.Context) -> None:
     help="Whose schedules these are: they get the tag apply:OWNER.",
 )
 @yes_option
-@json_option
-@with_client
+@with_client_and_json
 def apply(
     scheduler: Scheduler,
     path: Path | None,

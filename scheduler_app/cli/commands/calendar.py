@@ -10,7 +10,7 @@ import click
 
 from scheduler_app.cli.bulk import for_each
 from scheduler_app.cli.click_extensions import CommandGroup
-from scheduler_app.cli.client_options import json_option, limit_option, with_client
+from scheduler_app.cli.client_options import limit_option, with_client_and_json
 from scheduler_app.cli.field_options import given_fields
 from scheduler_app.cli.listing import shows_answer
 from scheduler_app.cli.output import say, table
@@ -39,8 +39,7 @@ def list_calendars(scheduler: Scheduler, limit: int) -> Sequence[Mapping[str, An
 
 @calendar.command("get")
 @click.argument("names", nargs=-1, required=True)
-@json_option
-@with_client
+@with_client_and_json
 def get_calendar(scheduler: Scheduler, names: tuple[str, ...], as_json: bool) -> None:
     """Show calendars, field by field."""
     for_each(names, scheduler.calendars.get, as_json)
@@ -107,8 +106,7 @@ def list_days(scheduler: Scheduler, name: str, first: str, last: str) -> Sequenc
 
 @calendar.command("delete")
 @click.argument("names", nargs=-1, required=True)
-@json_option
-@with_client
+@with_client_and_json
 def delete_calendars(scheduler: Scheduler, names: tuple[str, ...], as_json: bool) -> None:
     """Delete calendars that no schedule observes."""
 

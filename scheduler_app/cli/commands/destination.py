@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from scheduler_app.cli.click_extensions import CommandGroup
-from scheduler_app.cli.client_options import json_option, with_client
+from scheduler_app.cli.client_options import with_client, with_client_and_json
 from scheduler_app.cli.field_options import field_options, given_fields, header_option, json_value
 from scheduler_app.cli.listing import shows_answer, shows_list
 from scheduler_app.cli.output import say, show_answer, table
@@ -104,8 +104,7 @@ def resume_destination(scheduler: Scheduler, name: str) -> Destination:
 
 @destinations.command("test")
 @click.argument("name")
-@json_option
-@with_client
+@with_client_and_json
 def test_destination(scheduler: Scheduler, name: str, as_json: bool) -> None:
     """Call the destination once, now, outside of its limits; exit with 1 unless it answers well."""
     done = scheduler.destinations.test(name)

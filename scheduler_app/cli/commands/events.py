@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import click
 
 from scheduler_app.cli.bulk import edit_many, for_each, ids_argument, yes_option
-from scheduler_app.cli.client_options import is_refusal, json_option, limit_option, with_client
+from scheduler_app.cli.client_options import is_refusal, limit_option, with_client_and_json
 from scheduler_app.cli.listing import event_table, outcome, shows_list, watchable
 from scheduler_app.cli.options import event_filters
 from scheduler_app.cli.output import (
@@ -42,8 +42,7 @@ def list_events(scheduler: Scheduler, **filters: Any) -> Iterable[Event]:
 @click.argument("schedule_id")
 @click.option("--include-cancelled", is_flag=True, help="Show cancelled events, too.")
 @limit_option
-@json_option
-@with_client
+@with_client_and_json
 @watchable
 def history(
     scheduler: Scheduler, schedule_id: str, include_cancelled: bool, limit: int, as_json: bool
@@ -90,8 +89,7 @@ def failed(scheduler: Scheduler, **filters: Any) -> Iterable[Event]:
     help="Send as many in a second, instead of all at once: 5, or 0.5 for one in two seconds.",
 )
 @yes_option
-@json_option
-@with_client
+@with_client_and_json
 def redrive(
     scheduler: Scheduler,
     ids: tuple[str, ...],
@@ -128,8 +126,7 @@ def redrive(
 @ids_argument("EVENT_ID", required=False)
 @click.option("--schedule", "schedule_id", help="All events of this schedule that wait now.")
 @yes_option
-@json_option
-@with_client
+@with_client_and_json
 def cancel_events(
     scheduler: Scheduler, ids: tuple[str, ...], schedule_id: str | None, yes: bool, as_json: bool
 ) -> None:
@@ -205,8 +202,7 @@ class ShownLines:
 @click.option(
     "--every", type=click.FloatRange(0.2, 3600), default=1.0, show_default=True, help="Seconds between looks."
 )
-@json_option
-@with_client
+@with_client_and_json
 def tail(scheduler: Scheduler, lines: int, follow: bool, every: float, as_json: bool, **filters: Any) -> None:
     """Show the last lines of events' histories, and then each new one as it is written, until Ctrl-C.
 

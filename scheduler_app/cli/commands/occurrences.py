@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from scheduler_app.cli.client_options import json_option, limit_option, with_client
+from scheduler_app.cli.client_options import limit_option, with_client_and_json
 from scheduler_app.cli.field_options import field_options, flag, given_fields
 from scheduler_app.cli.listing import shows_answer, watchable
 from scheduler_app.cli.options import duration
@@ -32,8 +32,7 @@ MOST_SCHEDULES = 10_000
 @click.argument("schedule_id", required=False)
 @click.option("--tag", help="Only schedules with this tag.")
 @limit_option
-@json_option
-@with_client
+@with_client_and_json
 @watchable
 def next_runs(
     scheduler: Scheduler, schedule_id: str | None, tag: str | None, limit: int, as_json: bool

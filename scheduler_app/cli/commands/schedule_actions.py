@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from scheduler_app.cli.bulk import change_existing, edit_schedules, for_each, ids_argument, schedule_edit
-from scheduler_app.cli.client_options import json_option, with_client
+from scheduler_app.cli.client_options import with_client_and_json
 from scheduler_app.cli.options import duration
 from scheduler_app.cli.output import say, say_result
 from scheduler_app.client import Json, Scheduler
@@ -59,8 +59,7 @@ def delete_schedules(scheduler: Scheduler, **chosen: Any) -> None:
 
 @click.command("trigger")
 @ids_argument("SCHEDULE_ID")
-@json_option
-@with_client
+@with_client_and_json
 def trigger_schedule(scheduler: Scheduler, ids: tuple[str, ...], as_json: bool) -> None:
     """Call back, or run the command, at once; print the event's id. `execute` is the same."""
 
@@ -75,8 +74,7 @@ def trigger_schedule(scheduler: Scheduler, ids: tuple[str, ...], as_json: bool) 
 @click.option("--at", metavar="TIME", help="With an offset (2030-12-01T15:00:00Z), or local to --tz.")
 @click.option("--in", "delay", type=duration, metavar="DURATION", help="Such as 90s, 10m, 1h30m, 2d.")
 @click.option("--tz", "--timezone", "timezone", help="The time zone of --at without an offset.")
-@json_option
-@with_client
+@with_client_and_json
 def schedule_once(
     scheduler: Scheduler,
     ids: tuple[str, ...],

@@ -9,7 +9,7 @@ import click
 
 from scheduler_app.cli.bulk import change_existing, for_each, ids_argument
 from scheduler_app.cli.click_extensions import Decorator
-from scheduler_app.cli.client_options import json_option, with_client
+from scheduler_app.cli.client_options import json_option, with_client, with_client_and_json
 from scheduler_app.cli.field_options import (
     as_task,
     command_action,
@@ -110,8 +110,7 @@ def update_schedule(
 
 @click.command("get")
 @ids_argument("SCHEDULE_ID")
-@json_option
-@with_client
+@with_client_and_json
 def get_schedule(scheduler: Scheduler, ids: tuple[str, ...], as_json: bool) -> None:
     """Show schedules, field by field."""
     for_each(ids, scheduler.get, as_json)

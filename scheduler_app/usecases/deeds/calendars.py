@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from scheduler_app.domain.calendars import Calendar, NamedCalendar, RemakeCounts, holiday_data_key
-from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion, stale_version
 from scheduler_app.domain.ids import WholeId, check_new_name, name_of, tenant_of, whole_id
 from scheduler_app.domain.not_given import NotGiven
 from scheduler_app.domain.schedule_draft import ScheduleDraft
@@ -91,10 +91,7 @@ class CalendarService:
                 raise StaleVersion(f"there is a calendar {name} already")
             existing = self.get(calendar_id)
             if version not in (None, existing.version):
-                raise StaleVersion(
-                    f"the calendar is at version {existing.version}, not {version}: read it again, and send"
-                    " the ETag that you are given"
-                )
+                raise stale_version("calendar", existing.version, version)
             if existing.calendar == calendar:
                 return existing, False
             changed = _edited_calendar(existing, calendar, now)

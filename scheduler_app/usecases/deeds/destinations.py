@@ -11,7 +11,7 @@ from scheduler_app.domain import event
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.destination import Destination, DestinationDraft
-from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion, stale_version
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.flow_control import FlowState, Limiter
 from scheduler_app.domain.http_action import HttpAction, http_action
@@ -261,10 +261,7 @@ def _check_conditions(found: Destination | None, name: str, conditions: Precondi
     elif conditions.absent:
         raise StaleVersion(f"there is a destination {name} already, and the request forbids that")
     elif conditions.version not in (None, found.version):
-        raise StaleVersion(
-            f"the destination is at version {found.version}, not {conditions.version}: read it again, and"
-            " send the ETag that you are given"
-        )
+        raise stale_version("destination", found.version, conditions.version)
 
 
 def _busy_conflict(name: str) -> Conflict:

@@ -11,7 +11,7 @@ from typing import Protocol
 from scheduler_app.domain import event
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.deliverable import Signing
-from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, stale_version
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import name_of, tenant_of
 from scheduler_app.domain.instants import check_storable
@@ -232,7 +232,7 @@ class ScheduleService:
                 for deleted in self.store.successors.predecessors([schedule_id]).values():
                     self._withdraw_all(schedule_id, deleted.revision, now)
                 raise
-            raise stale_version(existing, version)
+            raise stale_version("schedule", existing.version, version)
         self.on_edit(schedule_id, "deleted", None, None, now)
         withdrawn = self._withdraw_all(schedule_id, revision, now)
         log.info(
@@ -313,7 +313,7 @@ class ScheduleService:
                 # be older than the edit whose ETag this caller was given.
                 schedule = self.get(schedule_id, linearizable=True)
                 if version != schedule.version:
-                    raise stale_version(schedule, version)
+                    raise stale_version("schedule", schedule.version, version)
             changed = change(schedule)
             if changed is schedule:
                 if schedule.cut_pending:
@@ -373,13 +373,6 @@ class ScheduleService:
 
 def next_version(schedule: Schedule, now: datetime) -> Schedule:
     return replace(schedule, version=schedule.version + 1, updated_at=now)
-
-
-def stale_version(schedule: Schedule, version: int | None) -> StaleVersion:
-    return StaleVersion(
-        f"the schedule is at version {schedule.version}, not {version}: read it again, and send the ETag that"
-        " you are given"
-    )
 
 
 def check_pause_end(until: datetime | None, now: datetime) -> None:
