@@ -7,6 +7,7 @@ from marshmallow import validate
 
 from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.wire.event import receiver_field
 from scheduler_app.api.wire.field_types import DestinationId, Instant, ScheduleId
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema, attributes
@@ -21,7 +22,7 @@ from scheduler_app.domain.backfill import (
     BackfillState,
 )
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.http_action import DESTINATION_PREFIX, destination_key
+from scheduler_app.domain.http_action import destination_key
 from scheduler_app.domain.ids import name_of
 from scheduler_app.store.backlogs import BacklogFilter
 from scheduler_app.usecases.duties.backfills import BackfillProgress
@@ -91,12 +92,7 @@ class BacklogExpireInput(PageSelection):
     class Meta(PageSelection.Meta):
         exclude = ("cursor",)
 
-    FILTERS: ClassVar = {
-        "schedule_id": "schedule_id",
-        "destination": "destination",
-        "origin": "origin",
-        "due_before": "due_before",
-    }
+    FILTERS: ClassVar = {name: name for name in ("schedule_id", "destination", "origin", "due_before")}
     THINGS = "late event"
 
     schedule_id = ScheduleId("Events of this schedule")
@@ -146,7 +142,7 @@ def backlog_shown(found: BacklogReport) -> View:
         ],
         "schedules_omitted": max(0, len(found.by_schedule) - MAX_SHOWN),
         "receivers": [
-            _receiver(name) | {"count": count, "oldest": oldest}
+            receiver_field(name) | {"count": count, "oldest": oldest}
             for name, count, oldest in found.by_receiver[:MAX_SHOWN]
         ],
         "receivers_omitted": max(0, len(found.by_receiver) - MAX_SHOWN),
@@ -157,12 +153,6 @@ def backlog_shown(found: BacklogReport) -> View:
         "finished_per_second": round(found.finished_per_second, 3),
         "seconds_to_drain": None if drain is None else round(drain, 1),
     }
-
-
-def _receiver(name: str) -> View:
-    if name.startswith(DESTINATION_PREFIX):
-        return {"destination": name_of(name.removeprefix(DESTINATION_PREFIX))}
-    return {"origin": name}
 
 
 class BackfillInput(InputSchema):

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from marshmallow import ValidationError, post_load, validate, validates_schema
 
 from scheduler_app import json_fields as fields
-from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import tenant
 from scheduler_app.api.wire.field_types import Cursor, Instant, LocalOrInstant, ScheduleId, StatusCodes
 from scheduler_app.api.wire.input_schema import InputSchema
@@ -15,7 +15,7 @@ from scheduler_app.api.wire.paging import MAX_LIMIT, Listed, PageSelection, Pagi
 from scheduler_app.domain.action import UNKNOWN_ORIGIN, origin_of
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import MAX_REASON
-from scheduler_app.domain.http_action import DESTINATION_PREFIX, destination_key
+from scheduler_app.domain.http_action import destination_key, destination_of_key
 from scheduler_app.domain.ids import name_of, whole_id
 from scheduler_app.domain.local_time import instant_at
 from scheduler_app.domain.states import State
@@ -175,7 +175,7 @@ class _EventChoice(InputSchema):
     @validates_schema
     def check_origin(self, data: Loaded, **_: object) -> None:
         origin = data.get("origin")
-        if origin is None or origin == UNKNOWN_ORIGIN or origin.startswith(DESTINATION_PREFIX):
+        if origin is None or origin == UNKNOWN_ORIGIN or destination_of_key(origin) is not None:
             return
         if origin_of(origin) == UNKNOWN_ORIGIN:
             raise ValidationError(
@@ -213,16 +213,20 @@ class _EventChoice(InputSchema):
 
 def isolation_key(shown: str) -> str:
     """The key of what `receiver_shown` shows; of a whole URL its origin."""
-    if not shown.startswith(DESTINATION_PREFIX):
-        return origin_of(shown)
-    return destination_key(whole_id(tenant(), shown.removeprefix(DESTINATION_PREFIX)))
+    named = destination_of_key(shown)
+    return origin_of(shown) if named is None else destination_key(whole_id(tenant(), named))
 
 
 def receiver_shown(key: str) -> str:
     """An origin, or a destination by its name: `destination crm`."""
-    if not key.startswith(DESTINATION_PREFIX):
-        return key
-    return destination_key(name_of(key.removeprefix(DESTINATION_PREFIX)))
+    named = destination_of_key(key)
+    return key if named is None else destination_key(name_of(named))
+
+
+def receiver_field(key: str) -> View:
+    """The field of an answer that names a receiver: `destination` or `origin`."""
+    named = destination_of_key(key)
+    return {"origin": key} if named is None else {"destination": name_of(named)}
 
 
 class EventFilter(_EventChoice, Paging):

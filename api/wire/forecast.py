@@ -9,13 +9,12 @@ from marshmallow import ValidationError, validate, validates_schema
 
 from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.wire.event import receiver_field
 from scheduler_app.api.wire.field_types import Instant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.forecast import MAX_BUCKETS, Buckets, Forecast, ForecastSource, Withheld
-from scheduler_app.domain.http_action import DESTINATION_PREFIX
-from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.instants import check_storable
 
 DAY: Final = timedelta(days=1)
@@ -171,8 +170,5 @@ def forecast_shown(made: Forecast) -> View:
 
 
 def _receiver(name: str, counts: Counter[int], buckets: int) -> View:
-    if name.startswith(DESTINATION_PREFIX):
-        which = {"destination": name_of(name.removeprefix(DESTINATION_PREFIX))}
-    else:
-        which = {"origin": name}
-    return which | {"count": counts.total(), "counts": [counts[number] for number in range(buckets)]}
+    in_each = [counts[number] for number in range(buckets)]
+    return receiver_field(name) | {"count": counts.total(), "counts": in_each}

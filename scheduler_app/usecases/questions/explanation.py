@@ -44,8 +44,9 @@ def explain_schedule(
         revision = schedule.revision if event.kind is Kind.BACKFILL else event.revision
         facts = EventFacts(revision, event.state, last.get("message", ""))
     verdict = schedule.recurrence().why(at)
-    if facts is None and verdict.fires and at <= now:
-        facts = _missed_facts(store, schedule, at)
+    if facts is None and verdict.fires and at <= now and (missed := store.missed.at(schedule.id, at)):
+        # It was missed with many others, and their common record has its step.
+        facts = EventFacts(missed[0], State.EXPIRED, missed[1])
     found = explain(schedule, verdict, at, facts, now)
     if at >= now:
         found = _with_withholding(store, schedule, found, now)
@@ -102,12 +103,6 @@ def _get_schedule(store: Store, schedule_id: str) -> Schedule:
     if not isinstance(found, Schedule):
         raise NotFound(f"there is no schedule {name_of(schedule_id)}")
     return store.calendars.attach([found])[0]
-
-
-def _missed_facts(store: Store, schedule: Schedule, at: datetime) -> EventFacts | None:
-    """The step for an occurrence that was missed with many others, from their common record."""
-    found = store.missed.at(schedule.id, at)
-    return None if found is None else EventFacts(found[0], State.EXPIRED, found[1])
 
 
 def _newest_event(store: Store, schedule: Schedule, at: datetime) -> EventRecord | None:
