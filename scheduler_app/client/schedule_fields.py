@@ -356,7 +356,7 @@ class ScheduleValues(Record):
     version: int | None = None
     #: How many times its events were planned again, from 1
     revision: int | None = None
-    #: Its newest run. It follows within seconds of the run and is kept longer than events are
+    #: Its newest run; it is kept longer than events are
     last_run: Mapping[str, Any] | None = None
     #: When it was created
     created_at: datetime | None = None

@@ -61,6 +61,10 @@ class PageRequest:
     seconds: float = MAX_SECONDS
 
 
+#: Returns those of the given values that match.
+JudgedValues = Callable[[Collection[str]], Collection[str]]
+
+
 @dataclass(frozen=True, slots=True)
 class RowFilter:
     """The part of a filter that the list's index cannot answer."""
@@ -70,8 +74,7 @@ class RowFilter:
     included."""
     field: str = ""
     """The field whose values `known` judges, a batch of rows at a time, where the row alone does not tell."""
-    known: Callable[[Collection[str]], Collection[str]] | None = None
-    """Returns those of the given values that match."""
+    known: JudgedValues | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,11 @@ class PagedQuery:
         place = {str(row_id): number for number, row_id in enumerate(chosen)}
         rows.sort(key=lambda row: place[str(row["_id"])])
         return Page(rows, following)
+
+    def count(self, row_filter: RowFilter, most: int) -> tuple[int, bool]:
+        """How many rows the filter finds, `most` at most, and whether there may be more."""
+        chosen, following = self._choose(row_filter, PageRequest(limit=most))
+        return len(chosen), following is not None
 
     def _choose(self, row_filter: RowFilter, window: PageRequest) -> tuple[list[Any], Position | None]:
         """The ids of a page, and where the next page begins, among as many rows as one call may look at."""

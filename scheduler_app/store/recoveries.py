@@ -260,14 +260,12 @@ class Inspections:
                 found += list(self._schedules.find(which, WITHOUT_REQUEST, hint=index).limit(limit))
         return sum(map(self._inspect, found))
 
-    def schedules_after(self, schedule_id: Any, *, limit: int) -> tuple[Any, int]:
+    def schedules_after(self, schedule_id: Any, *, limit: int) -> tuple[list[Any], int]:
         """Reads the next schedules in the order of their ids, and sets those aside that cannot be read, or
-        that are active and wait for nothing. Returns where to go on, None at the end, and how many those
-        were."""
+        that are active and wait for nothing. Returns the ids, and how many those were."""
         which = {} if schedule_id is None else {"_id": {"$gt": schedule_id}}
         rows = list(self._schedules.find(which, WITHOUT_REQUEST, hint="_id_").sort("_id", 1).limit(limit))
-        found = sum(map(self._inspect, rows))
-        return (rows[-1]["_id"] if len(rows) == limit else None), found
+        return [row["_id"] for row in rows], sum(map(self._inspect, rows))
 
     def _inspect(self, row: Document) -> bool:
         if row.get("state") in _SETTLED:

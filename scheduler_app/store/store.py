@@ -17,10 +17,11 @@ from scheduler_app.store.events.claims import Claims, Expirations
 from scheduler_app.store.events.completions import Completions
 from scheduler_app.store.events.events import Events
 from scheduler_app.store.events.figures import EventFigures, HourlyCounts, NewestEvents
+from scheduler_app.store.events.last_runs import LastRuns
 from scheduler_app.store.events.lists import EventLists
 from scheduler_app.store.events.messages import Messages, OwedNotifications
 from scheduler_app.store.events.outbox import BlackedOutEvents, EventHolds, Outbox
-from scheduler_app.store.events.outcomes import LastRuns, Outcomes
+from scheduler_app.store.events.outcomes import Outcomes
 from scheduler_app.store.events.overlaps import Overlaps
 from scheduler_app.store.forecasts import Forecasts
 from scheduler_app.store.idempotency import Idempotency

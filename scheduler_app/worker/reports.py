@@ -16,7 +16,8 @@ from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.states import State
 from scheduler_app.domain.text import one_line
 from scheduler_app.store import STORE_FAULTS, Store, within
-from scheduler_app.store.events.outcomes import LastRuns, OutcomeRecord, RunResult
+from scheduler_app.store.events.last_runs import LastRuns, RunResult
+from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.telemetry.logs import UnexpectedErrors
 from scheduler_app.worker.cause_counts import CauseCounts
@@ -170,8 +171,8 @@ class FailedSchedules:
                 self._unexpected.note("failure_pausing", error, schedule_id=schedule_id)
 
 
-#: Schedules in one write, and in each of a second's writes as long as few wait. A write is some 75 µs of
-#: mongod's for each schedule, and 130 where it begins or ceases to fail: some 2 % of a core.
+#: Schedules in one write, and in each of a second's writes as long as few wait. A write is some 130 µs of
+#: mongod's for each schedule that begins or ceases to fail; of the others mongod looks at the outcome alone.
 LAST_RUNS_AT_ONCE = 200
 #: Where more than AT_ONCE a second would be needed, all that wait are written within about this many seconds.
 DRAIN_SECONDS = 40

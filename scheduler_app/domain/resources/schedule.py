@@ -396,7 +396,7 @@ LIFECYCLE = (
     ResourceField(
         "last_run",
         Object("last_run"),
-        "Its newest run. It follows within seconds of the run and is kept longer than events are",
+        "Its newest run; it is kept longer than events are",
         given=False,
     ),
     ResourceField("created_at", Moment(), "When it was created", given=False),

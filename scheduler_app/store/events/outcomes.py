@@ -1,11 +1,10 @@
-"""How events ended: the outcomes of attempts, written in bulk under the tokens of their claims; each
-schedule's newest run, noted on the schedule; and events that are over already, as the history of a
-demonstration and of tests.
+"""How events ended: the outcomes of attempts, written in bulk under the tokens of their claims; and events
+that are over already, as the history of a demonstration and of tests.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from pymongo import UpdateOne
@@ -15,7 +14,6 @@ from scheduler_app.domain.action import UNKNOWN_ORIGIN
 from scheduler_app.domain.cause import CauseKey
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.notification import OwedNotification
-from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.states import TRANSITIONS, State
 from scheduler_app.store.bulk_writes import or_unset, value_by_id, write_isolated
 from scheduler_app.store.events.documents import (
@@ -26,9 +24,9 @@ from scheduler_app.store.events.documents import (
     to_event_document,
 )
 from scheduler_app.store.events.fields import owed_notification_document
+from scheduler_app.store.events.last_runs import RunResult, run_document
 from scheduler_app.store.faults import rejected_positions
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
-from scheduler_app.telemetry import get_logger
 
 #: Characters of outputs in one write, which may not exceed 16 MiB.
 MAX_OUTPUT = 2**20
@@ -182,101 +180,6 @@ def _late_line(record: OutcomeRecord) -> Document:
 
 def _attempt(record: OutcomeRecord) -> Document:
     return {**record.attempt, "claim": record.token}
-
-
-log = get_logger(__name__)
-
-#: An event older than its schedule by more than this belongs to an earlier schedule of the same id.
-CLOCKS_DIFFER = timedelta(minutes=1)
-
-
-class RunResult(NamedTuple):
-    """What came of an event so far."""
-
-    schedule_id: str
-    time: datetime
-    """Its run time, by which the newest is told."""
-    outcome: State
-    event_id: str
-    ended_at: datetime
-
-    @property
-    def order(self) -> tuple[datetime, datetime]:
-        """The greater, the newer: retries of an older occurrence may end after a newer one."""
-        return self.time, self.ended_at
-
-
-class LastRuns:
-    def __init__(self, mongo: Mongo) -> None:
-        self._schedules = mongo.collection("schedules")
-
-    def write(self, runs: Sequence[RunResult]) -> None:
-        """Notes runs, one for each schedule, where they are newer than what is noted. Written twice, or late,
-        they change nothing. A document that MongoDB rejects is passed over. Raises a STORE_FAULT."""
-
-        def write(part: Sequence[RunResult]) -> None:
-            ids = [run.schedule_id for run in part]
-            which = {"_id": {"$in": ids}, "state": {"$ne": ScheduleState.DELETED.value}}
-            row = value_by_id(ids, list(map(run_document, part)))
-            self._schedules.update_many(
-                which,
-                [{"$set": {"row": row}}, {"$set": {"last_run": _NEWEST}}, {"$unset": ["row"]}],
-                hint=BY_ID,
-            )
-
-        def pass_over(run: RunResult, error: Exception) -> bool:
-            log.warning(
-                "schedule.last_run_rejected",
-                message="MongoDB rejects the note of a schedule's last run; its document may be corrupt",
-                schedule_id=run.schedule_id,
-                error=str(error)[:300],
-            )
-            return True
-
-        write_isolated(runs, write, pass_over)
-
-    def succeeded(self, ids: Collection[str]) -> dict[str, datetime | None]:
-        """When those of these schedules last succeeded whose newest run did; None for what is gone, or has no
-        run to come. Raises a STORE_FAULT."""
-        known = list(ids)
-        found: dict[str, datetime | None] = dict.fromkeys(known)
-        for start in range(0, len(known), AT_ONCE):
-            which = {"_id": {"$in": known[start : start + AT_ONCE]}}
-            for row in self._schedules.find(which, {"state": 1, "last_run": 1}, hint=BY_ID):
-                last = row.get("last_run")
-                at = last.get("ended_at") if isinstance(last, dict) else None
-                if row.get("state") in (ScheduleState.DELETED, ScheduleState.FINISHED):
-                    continue
-                if last and last.get("outcome") == State.COMPLETED and isinstance(at, datetime):
-                    found[row["_id"]] = at
-                else:
-                    del found[row["_id"]]
-        return found
-
-
-def run_document(run: RunResult) -> Document:
-    """How a schedule's document keeps its newest run."""
-    return {
-        "time": run.time,
-        "outcome": run.outcome.value,
-        "event_id": run.event_id,
-        "ended_at": run.ended_at,
-    }
-
-
-_SUPERSEDED: Document = {
-    "$or": [
-        {"$gt": ["$last_run.time", "$row.time"]},
-        {
-            "$and": [
-                {"$eq": ["$last_run.time", "$row.time"]},
-                {"$gte": ["$last_run.ended_at", "$row.ended_at"]},
-            ]
-        },
-        {"$gt": [{"$subtract": ["$created_at", CLOCKS_DIFFER // timedelta(milliseconds=1)]}, "$row.time"]},
-    ]
-}
-_NEWEST: Document = {"$cond": [_SUPERSEDED, {"$ifNull": ["$last_run", "$$REMOVE"]}, "$row"]}
 
 
 AT_ONCE = 2_000

@@ -195,7 +195,7 @@ def from_schedule_document(row: Mapping[str, Any], envelope: SecretBox) -> Sched
         owed=tuple([from_owed_document(each) for each in items(get("owed") or [], "owed")]),
         hops=whole(get("hops") or 0, "hops"),
         queue=_queue(get("queue")),
-        last_run=_last_run(get("last_run")),
+        last_run=read_last_run(get("last_run")),
         calendar=read_calendar_use(row),
         lateness=read_lateness(get("lateness")),
         **others,
@@ -228,7 +228,7 @@ def _queue(value: Any) -> str:
     return str(value)
 
 
-def _last_run(value: Any) -> LastRun | None:
+def read_last_run(value: Any) -> LastRun | None:
     """None for a corrupt one, too: it is only shown, and nothing else depends on it."""
     if value is None:
         return None

@@ -21,11 +21,13 @@ from scheduler_app.store.bulk_writes import GroupCommit
 from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.decoded_cache import DecodedCache
 from scheduler_app.store.encryption import WIPE, SecretBox
+from scheduler_app.store.events.last_runs import LastRuns
 from scheduler_app.store.faults import REJECTED, only_duplicates
 from scheduler_app.store.indexes import BY_NEXT_RUN
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 from scheduler_app.store.paging import (
     MAX_SECONDS,
+    JudgedValues,
     Page,
     PagedByName,
     PagedQuery,
@@ -71,10 +73,10 @@ class ScheduleListQuery(NamedTuple):
 
 
 def schedule_list_query(
-    tenant: str, choice: ScheduleListFilter, order: ScheduleOrder = "newest"
+    tenant: str, choice: ScheduleListFilter, order: ScheduleOrder, succeeding: JudgedValues
 ) -> ScheduleListQuery:
     """The tenant's schedules that are chosen. One filter is told by an index, if the index that has the
-    order can."""
+    order can. `succeeding` tells by ids whose last runs have: that is not in the schedules' documents."""
     wanted = {
         "tags": choice.tag,
         "name": choice.name,
@@ -91,6 +93,8 @@ def schedule_list_query(
     if choice.text is not None:
         named = {"$toLower": {"$cond": [{"$eq": [{"$type": "$name"}, "string"]}, "$name", ""]}}
         fits.append({"$gte": [{"$indexOfCP": [named, {"$literal": ascii_lower(choice.text)}]}, 0]})
+    if choice.last_outcome == State.COMPLETED:
+        return ScheduleListQuery(which, hint, RowFilter({"$and": fits}, "_id", succeeding))
     return ScheduleListQuery(which, hint, RowFilter({"$and": fits}) if fits else None)
 
 
@@ -99,6 +103,9 @@ def _has(field: str, value: str) -> Document:
     if field == "tags":
         several = {"$cond": [{"$isArray": "$tags"}, "$tags", []]}
         return {"$in": [{"$literal": value}, several]}
+    if (field, value) == ("last_run.outcome", State.COMPLETED):
+        # Where no other outcome was noted, none or this one is the last.
+        return {"$eq": [{"$ifNull": ["$last_run.outcome", value]}, {"$literal": value}]}
     return {"$eq": [f"${field}", {"$literal": value}]}
 
 
@@ -152,6 +159,7 @@ class Schedules:
         self._majority = mongo.majority("schedules")
         self._linearizable = self._schedules.with_options(read_concern=ReadConcern("linearizable"))
         self._secret_box = secret_box
+        self._last_runs = LastRuns(mongo)
         self._group_commit = GroupCommit(self._insert_each)
         options = self._majority.codec_options
         self._raw = self._majority.with_options(options.with_options(document_class=RawBSONDocument))
@@ -355,7 +363,7 @@ class Schedules:
     ) -> Page[Schedule | CorruptSchedule]:
         """The tenant's schedules that match the `Choice`; the window's times are creation times, and next
         runs in the order of these. By name there is no window of time."""
-        asked = schedule_list_query(tenant, ScheduleListFilter(**choice), order)
+        asked = schedule_list_query(tenant, ScheduleListFilter(**choice), order, self._last_runs.succeeding)
         kind = PagedByName if order == "name" else PagedQuery
         moment = "next_run_at" if order == "next" else "created_at"
         query = kind(self._schedules, moment, *asked, ascending=order in ("oldest", "next"))
@@ -365,7 +373,11 @@ class Schedules:
 
     def count(self, tenant: str, *, most: int, **choice: str | None) -> tuple[int, bool]:
         """How many `page` would find, and whether there may be more: no more than `most` are looked at."""
-        asked = schedule_list_query(tenant, ScheduleListFilter(**choice))
+        asked = schedule_list_query(
+            tenant, ScheduleListFilter(**choice), "newest", self._last_runs.succeeding
+        )
+        if asked.row_filter and asked.row_filter.known:
+            return PagedQuery(self._schedules, "created_at", *asked).count(asked.row_filter, most)
         fit = {"$cond": [asked.row_filter.matches, 1, 0]} if asked.row_filter else 1
         counted: list[Document] = [
             {"$match": asked.which},

@@ -105,7 +105,7 @@ class ScheduleService:
                 " field in MongoDB and then resume the schedule, or delete it and create it again under"
                 " another id"
             )
-        return schedule
+        return self.store.last_runs.attach([schedule])[0]
 
     def living(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids of which there is a schedule, deleted ones aside."""

@@ -124,6 +124,9 @@ DOCUMENTS_A_PASS = 1_000
 INSPECTED_AGE = timedelta(minutes=2)
 #: A beat that was away looks back no further.
 INSPECTION_LOOK_BACK = timedelta(hours=1)
+#: Older than that, a last run is noted on its schedule: retention is a day at least, and a million schedules
+#: are inspected within 17 hours by each beat.
+LAST_RUNS_KEPT_AFTER = timedelta(hours=6)
 #: The inspection reads all waiting events, once an hour.
 PASSES_A_LOOK_FOR_ARRAYS = 60
 
@@ -133,6 +136,7 @@ class Inspection:
 
     def __init__(self, store: Store) -> None:
         self._inspections = store.inspections
+        self._last_runs = store.last_runs
         self._schedule_id: Any = None
         self._seen_until: datetime | None = None
         self._passes = 0
@@ -143,9 +147,9 @@ class Inspection:
         found = self._arrays()
         found += self._inspections.misplaced_events(limit=DOCUMENTS_A_PASS)
         found += self._inspections.misplaced_schedules(limit=DOCUMENTS_A_PASS)
-        self._schedule_id, corrupt = self._inspections.schedules_after(
-            self._schedule_id, limit=DOCUMENTS_A_PASS
-        )
+        ids, corrupt = self._inspections.schedules_after(self._schedule_id, limit=DOCUMENTS_A_PASS)
+        self._schedule_id = ids[-1] if len(ids) == DOCUMENTS_A_PASS else None
+        self._last_runs.keep(ids, now - LAST_RUNS_KEPT_AFTER)
         until = now - INSPECTED_AGE
         since = max(self._seen_until or now - INSPECTION_LOOK_BACK, now - INSPECTION_LOOK_BACK)
         forgotten = self._inspections.forgotten_events(since, until, limit=DOCUMENTS_A_PASS)

@@ -1,7 +1,7 @@
 """What people ask about schedules: lists of them, their names and tags, and which of them a word means."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scheduler_app.domain.errors import NotFound
@@ -29,8 +29,9 @@ class ScheduleQuestions:
     store: Store
 
     def page(self, tenant: str, window: PageRequest, **choice: Any) -> Page[Schedule | CorruptSchedule]:
-        """The schedules that match, as `Schedules.page` of the store has them."""
-        return self.store.schedules.page(tenant, window, **choice)
+        """The schedules that match, as `Schedules.page` of the store has them, with their last runs."""
+        found = self.store.schedules.page(tenant, window, **choice)
+        return replace(found, rows=self.store.last_runs.attach(found.rows))
 
     def count(self, tenant: str, *, most: int, **choice: Any) -> tuple[int, bool]:
         """How many `page` would find, and whether there may be more than `most`."""

@@ -30,9 +30,10 @@ from scheduler_app.store import Store, paging
 from scheduler_app.store.backlogs import BacklogFilter
 from scheduler_app.store.events.claims import Expiration, Postponement
 from scheduler_app.store.events.completions import CompletionOutcome, ExpectedCompletion
+from scheduler_app.store.events.last_runs import RunResult
 from scheduler_app.store.events.lists import SCHEDULES_MERGED, EventListFilter
 from scheduler_app.store.events.outbox import Deferral
-from scheduler_app.store.events.outcomes import OutcomeRecord, RunResult
+from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.store.events.overlaps import UnsentOutcome
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.paging import PageRequest, Position
@@ -225,7 +226,12 @@ def _use_events(store: Any, now: datetime) -> None:
     owing, _ = store.owed_notifications.oldest(limit=10)
     assert [each.event.id for each in owing] == [won[3].id]
     store.owed_notifications.remove_marks(owing)
-    store.last_runs.write([RunResult("s3", now, State.ERROR, ids[0], now)])
+    for outcome in (State.COMPLETED, State.ERROR):
+        store.last_runs.write([RunResult("s3", now, outcome, ids[0], now)])
+    store.last_runs.keep(["s3"], now)
+    store.last_runs.succeeded(["s3", "s4"])
+    store.last_runs.succeeding(["s3", "s4"])
+    store.last_runs.attach([schedule(now, "s3")])
     store.cancellations.cancel_past_cut("s1", 2, now, now, "cut")
     store.cancellations.cancel_these_past_cut([event(now, "s1").id], now, "cut")
     store.cancellations.look_past_cut("s1", 2, now)
@@ -496,8 +502,8 @@ def _use_inspections(inspections: Any, now: datetime) -> None:
     inspections.forgotten_events(now - 60 * SECOND, now, limit=10)
     inspections.array_fields()
     inspections.events_with_arrays(["state"], limit=10)
-    after, _ = inspections.schedules_after(None, limit=10)
-    inspections.schedules_after(after, limit=10)
+    ids, _ = inspections.schedules_after(None, limit=10)
+    inspections.schedules_after(ids[-1], limit=10)
 
 
 def _use_destinations(destinations: Any, now: datetime) -> None:

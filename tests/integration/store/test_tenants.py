@@ -426,7 +426,7 @@ ACROSS_TENANTS = {
     *(f"causes.{verb}" for verb in ("living", "with_dead_letters", "newest", "touch", "write")),
     *(f"causes.{verb}" for verb in ("unanswered", "answered")),
     *(f"cause_marks.{verb}" for verb in ("keys", "counts", "unmarked", "marked", "mark")),
-    "last_runs.succeeded",
+    *(f"last_runs.{verb}" for verb in ("attach", "keep", "succeeded", "succeeding")),
     *(f"recoveries.{verb}" for verb in ("recover_messages", "any_lease_over", "recover_workers")),
     *(f"inspections.{verb}" for verb in ("misplaced_events", "array_fields", "events_with_arrays")),
     *(f"inspections.{verb}" for verb in ("forgotten_events", "misplaced_schedules", "schedules_after")),

@@ -760,6 +760,7 @@ def test_what_came_of_deliveries_is_told_on_schedules_in_the_log_and_in_counts(
     for name in ("good", "bad"):
         found = bench.store.schedules.get(name)
         assert isinstance(found, Schedule)
+        (found,) = bench.store.last_runs.attach([found])
         assert found.last_run is not None
         runs[name] = found.last_run.event_id, found.last_run.outcome, found.last_run.time
     assert runs == {"good": (newer, "completed", now - SECOND), "bad": (dead, "error", now - SECOND)}
