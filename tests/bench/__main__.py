@@ -29,6 +29,7 @@ NAMES = (
     "messages",
     "trigger",
     "history",
+    "idle",
     "pages",
     "browser",
     "recurrence",

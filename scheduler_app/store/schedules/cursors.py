@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from pymongo import UpdateOne
 from pymongo.client_session import ClientSession
 
 from scheduler_app.actions.registry import KINDS
@@ -93,8 +92,12 @@ class Cursors:
         claimed = [{"$set": {"owner": token, "lease_until": lease(lease_seconds)}}]
 
         def claim(part: Sequence[Schedule]) -> int:
-            claims = [UpdateOne(unclaimed_active(_stamp(each)), claimed, hint=BY_ID) for each in part]
-            return self._schedules.bulk_write(claims, ordered=False).matched_count
+            ids = [each.id for each in part]
+            stamp = value_by_id(ids, [[each.version, each.revision, each.next_run_at] for each in part])
+            # What an edit, a new revision or an expansion changes.
+            unchanged = {"$eq": [["$version", "$revision", "$next_run_at"], stamp]}
+            which = unclaimed_active({"_id": {"$in": ids}, "$expr": unchanged})
+            return self._schedules.update_many(which, claimed, hint=BY_ID).matched_count
 
         def condemn(schedule: Schedule, error: Exception) -> bool:
             return self.condemn(schedule.id, error)
@@ -241,16 +244,6 @@ def unclaimed_active(which: Document) -> Document:
         **which,
         **unclaimed("owner", "lease_until"),
     } | READABLE
-
-
-def _stamp(schedule: Schedule) -> Document:
-    """What an edit, a new revision or an expansion changes."""
-    return {
-        "_id": schedule.id,
-        "version": schedule.version,
-        "revision": schedule.revision,
-        "next_run_at": schedule.next_run_at,
-    }
 
 
 #: What an update does with the `row` of a schedule's advance.
