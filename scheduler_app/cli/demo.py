@@ -22,8 +22,8 @@ from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.states import State
 from scheduler_app.domain.triggers import TriggerContext, new_trigger
 from scheduler_app.store import Store
-from scheduler_app.store.events.last_runs import RunResult
 from scheduler_app.store.events.outcomes import PastEvent, PastEvents
+from scheduler_app.store.schedules.last_runs import RunResult
 
 TAG = "demo"
 

@@ -17,7 +17,6 @@ from scheduler_app.store.events.claims import Claims, Expirations
 from scheduler_app.store.events.completions import Completions
 from scheduler_app.store.events.events import Events
 from scheduler_app.store.events.figures import EventFigures, HourlyCounts, NewestEvents
-from scheduler_app.store.events.last_runs import LastRuns
 from scheduler_app.store.events.lists import EventLists
 from scheduler_app.store.events.messages import Messages, OwedNotifications
 from scheduler_app.store.events.outbox import BlackedOutEvents, EventHolds, Outbox
@@ -31,6 +30,7 @@ from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.processes import Processes, shared_settings
 from scheduler_app.store.recoveries import Inspections, Recoveries
 from scheduler_app.store.schedules.cursors import Cursors, OwedRanges
+from scheduler_app.store.schedules.last_runs import LastRuns
 from scheduler_app.store.schedules.revisions import Pauses, Remakes
 from scheduler_app.store.schedules.schedules import Schedules
 from scheduler_app.store.schedules.successors import Successors

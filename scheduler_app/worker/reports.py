@@ -16,8 +16,8 @@ from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.states import State
 from scheduler_app.domain.text import one_line
 from scheduler_app.store import STORE_FAULTS, Store, within
-from scheduler_app.store.events.last_runs import LastRuns, RunResult
 from scheduler_app.store.events.outcomes import OutcomeRecord
+from scheduler_app.store.schedules.last_runs import LastRuns, RunResult
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.telemetry.logs import UnexpectedErrors
 from scheduler_app.worker.cause_counts import CauseCounts

@@ -24,9 +24,9 @@ from scheduler_app.store.events.documents import (
     to_event_document,
 )
 from scheduler_app.store.events.fields import owed_notification_document
-from scheduler_app.store.events.last_runs import RunResult, run_document
 from scheduler_app.store.faults import rejected_positions
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
+from scheduler_app.store.schedules.last_runs import RunResult, run_document
 
 #: Characters of outputs in one write, which may not exceed 16 MiB.
 MAX_OUTPUT = 2**20

@@ -21,7 +21,6 @@ from scheduler_app.store.bulk_writes import GroupCommit
 from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.decoded_cache import DecodedCache
 from scheduler_app.store.encryption import WIPE, SecretBox
-from scheduler_app.store.events.last_runs import LastRuns
 from scheduler_app.store.faults import REJECTED, only_duplicates
 from scheduler_app.store.indexes import BY_NEXT_RUN
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
@@ -43,6 +42,7 @@ from scheduler_app.store.schedules.documents import (
     set_aside_corrupt,
     to_schedule_document,
 )
+from scheduler_app.store.schedules.last_runs import LastRuns
 from scheduler_app.store.schedules.trigger_documents import to_owed_document
 
 

@@ -27,10 +27,10 @@ from scheduler_app.domain.states import FINAL, Kind, State
 from scheduler_app.store import Store
 from scheduler_app.store.events.completions import CompletionOutcome
 from scheduler_app.store.events.events import EventRecord
-from scheduler_app.store.events.last_runs import RunResult
 from scheduler_app.store.events.lists import NO_FILTER, EventListFilter
 from scheduler_app.store.paging import PageRequest, Position
 from scheduler_app.store.schedules.documents import CorruptSchedule
+from scheduler_app.store.schedules.last_runs import RunResult
 from scheduler_app.telemetry import get_logger, metrics
 
 #: A worker looks for such requests every second, and writes what it cancels some milliseconds later.

@@ -9,8 +9,8 @@ from flask.testing import FlaskClient
 from scheduler_app.clock import clock
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
-from scheduler_app.store.events.last_runs import RunResult
 from scheduler_app.store.events.outcomes import PastEvent, PastEvents
+from scheduler_app.store.schedules.last_runs import RunResult
 from scheduler_app.usecases.duties.housekeeping import Inspection
 from tests.builders import event
 

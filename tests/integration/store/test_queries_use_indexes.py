@@ -30,7 +30,6 @@ from scheduler_app.store import Store, paging
 from scheduler_app.store.backlogs import BacklogFilter
 from scheduler_app.store.events.claims import Expiration, Postponement
 from scheduler_app.store.events.completions import CompletionOutcome, ExpectedCompletion
-from scheduler_app.store.events.last_runs import RunResult
 from scheduler_app.store.events.lists import SCHEDULES_MERGED, EventListFilter
 from scheduler_app.store.events.outbox import Deferral
 from scheduler_app.store.events.outcomes import OutcomeRecord
@@ -38,6 +37,7 @@ from scheduler_app.store.events.overlaps import UnsentOutcome
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.paging import PageRequest, Position
 from scheduler_app.store.schedules.cursors import CursorAdvance, unclaimed_active
+from scheduler_app.store.schedules.last_runs import RunResult
 from scheduler_app.store.waiting_work import Work
 from tests.builders import event, message, schedule
 from tests.integration.store.taking import take

@@ -13,8 +13,8 @@ from scheduler_app.domain.cause import ANSWERING, MAX_NAMED, Cause, CauseState, 
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store import causes as cause_store
-from scheduler_app.store.events.last_runs import RunResult
 from scheduler_app.store.events.outcomes import OutcomeRecord
+from scheduler_app.store.schedules.last_runs import RunResult
 from scheduler_app.telemetry import metrics
 from scheduler_app.telemetry.logs import UnexpectedErrors
 from scheduler_app.usecases.duties.causes import CauseTending

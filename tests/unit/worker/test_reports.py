@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.states import State
-from scheduler_app.store.events.last_runs import RunResult
 from scheduler_app.store.events.outcomes import OutcomeRecord
+from scheduler_app.store.schedules.last_runs import RunResult
 from scheduler_app.telemetry import metrics
 from scheduler_app.telemetry.logs import UnexpectedErrors
 from scheduler_app.worker import reports
