@@ -16,6 +16,7 @@ from scheduler_app.domain.action import Action
 from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.queues import COMMANDS
+from scheduler_app.domain.stored_fields import Corrupt, items
 
 if TYPE_CHECKING:
     from scheduler_app.actions.fields import ActionFields
@@ -51,6 +52,19 @@ class Verdict(NamedTuple):
     reason: str = ""
     retry_after: float | None = None
     output: str | None = None
+
+    @classmethod
+    def of_error(
+        cls,
+        event_id: str,
+        error: Exception | str,
+        *,
+        outcome: Outcome = Outcome.PERMANENT,
+        duration_ms: float = 0.0,
+    ) -> "Verdict":
+        """An attempt without an answer. An exception is one of our own code."""
+        reason = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+        return cls(event_id, outcome, None, reason, "", duration_ms, reason)
 
 
 class Executor(Protocol):
@@ -151,6 +165,20 @@ class ActionKind(ABC, Generic[A]):
         `ready` is for an executor with threads of its own: they call it when there is a verdict to collect,
         because the courier may be waiting in another executor's `wait`.
         """
+
+
+def joined_values(document: Document, field: str, secrets: Mapping[str, Any]) -> list[list[Any]]:
+    """Returns the pairs in `field` of a stored action, with the values that `split` has taken from them and
+    left null. Raises Corrupt."""
+    name = f"action.{field}"
+    values = iter(items(secrets.get(field, []), f"sealed: {field}"))
+    joined = [
+        [pair[0], next(values, None)] if len(pair) == 2 and pair[1] is None else pair
+        for pair in [items(pair, f"an item of {name}") for pair in items(document.get(field), name)]
+    ]
+    if any(True for _ in values):
+        raise Corrupt(f"{name} and what is sealed of it do not fit together")
+    return joined
 
 
 class Executors:

@@ -102,6 +102,17 @@ def items(value: Any, name: str) -> list[Any]:
     return value
 
 
+def pairs(value: Any, name: str) -> tuple[tuple[str, str], ...]:
+    """Names and values, which a document has as a list of lists."""
+    return tuple([_pair(pair, name) for pair in items(value, name)])
+
+
+def _pair(pair: Any, name: str) -> tuple[str, str]:
+    if len(items(pair, f"an item of {name}")) != 2:
+        raise Corrupt(f"an item of {name} is not a pair of a name and a value")
+    return text(pair[0], f"a name in {name}"), text(pair[1], f"a value in {name}")
+
+
 def fields(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise wrong(name, value, "an object")

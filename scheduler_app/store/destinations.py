@@ -14,8 +14,7 @@ from bson.raw_bson import RawBSONDocument
 from pymongo import ReplaceOne
 from pymongo.errors import BulkWriteError
 
-from scheduler_app.actions.http.kind import action_of as read_action
-from scheduler_app.actions.http.kind import document_of as action_document
+from scheduler_app.actions.http.kind import HttpKind
 from scheduler_app.domain.destination import (
     LEAST_OPEN_SECONDS,
     MAX_BREAKER_FAILURES,
@@ -59,6 +58,7 @@ from scheduler_app.store.paging import Page, PagedQuery, PageRequest
 from scheduler_app.store.row_codec import RowCodec
 
 DOCUMENT_VERSION = 1
+_HTTP = HttpKind()
 _AUTH_TYPES = tuple(kind.value for kind in AuthType)
 #: Stored as parts of the request, and as objects.
 _IN_REQUEST = {"name", "url", "method", "headers"}
@@ -83,7 +83,7 @@ def to_destination_document(destination: Destination, secret_box: SecretBox) -> 
         "_id": own.id,
         "v": DOCUMENT_VERSION,
         "tenant": own.tenant,
-        "action": action_document(HttpAction(own.url, own.method or "", own.headers, destination=own.id)),
+        "action": _HTTP.to_document(HttpAction(own.url, own.method or "", own.headers, destination=own.id)),
         "auth": own.auth
         and {"type": own.auth.type.value, "username": own.auth.username, "secret": own.auth.secret},
         "signing": signing_document(own.signing),
@@ -114,7 +114,7 @@ def from_destination_document(row: Mapping[str, Any], secret_box: SecretBox) -> 
     get = row.get
     own_id = WholeId(text(row["_id"], "_id"))
     tenant(get("tenant"), "tenant", own_id)
-    action = read_action(fields(get("action"), "action"))
+    action = _HTTP.from_document(fields(get("action"), "action"))
     if action.destination != own_id:
         raise Corrupt("action.destination is not the document's own id")
     return Destination(

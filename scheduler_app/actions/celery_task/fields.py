@@ -39,18 +39,9 @@ class _JsonOrMask(fields.DescribedField):
 
 
 def _read(given: dict[str, Any]) -> CeleryTaskAction:
-    return CeleryTaskAction(
-        task=given["task"],
-        broker=given["broker"],
-        args=_text(given.get("args", [])),
-        kwargs=_text(given.get("kwargs", {})),
-        event_kwarg=given.get("event_kwarg"),
-        queue=given.get("queue"),
-        priority=given.get("priority"),
-        expires=given.get("expires"),
-        headers=tuple(given.get("headers", {}).items()),
-        wait=given.get("wait", False),
-    )
+    own = {name: value for name, value in given.items() if name != "type"}
+    texts = {name: _text(own[name]) for name in ("args", "kwargs") if name in own}
+    return CeleryTaskAction(**own | texts | {"headers": tuple(given.get("headers", {}).items())})
 
 
 def _shown(action: CeleryTaskAction) -> dict[str, object]:
@@ -61,14 +52,10 @@ def _shown(action: CeleryTaskAction) -> dict[str, object]:
         view["kwargs"] = MASK
     if action.headers:
         view["headers"] = {name: MASK for name, _ in action.headers}
-    given = {
-        "event_kwarg": action.event_kwarg,
-        "queue": action.queue,
-        "priority": action.priority,
-        "expires": action.expires,
-        "wait": action.wait or None,
-    }
-    return view | {name: value for name, value in given.items() if value is not None}
+    for name in ("event_kwarg", "queue", "priority", "expires", "wait"):
+        if (value := getattr(action, name)) not in (None, False):
+            view[name] = value
+    return view
 
 
 def _text(value: object) -> str:
@@ -83,8 +70,7 @@ CELERY_TASK_FIELDS: Final = ActionFields(
         ),
         "broker": fields.String("Its broker, as CELERY_BROKERS names it", required=True, example="shop"),
         "args": _JsonOrMask(
-            list,
-            f"Its arguments, up to {MAX_ARGUMENTS_BYTES // 1024} KiB with `kwargs`{_KEPT}",
+            list, f"Its arguments, up to {MAX_ARGUMENTS_BYTES // 1024} KiB with `kwargs`{_KEPT}"
         ),
         "kwargs": _JsonOrMask(dict, f"Of a `celery_task`: its keyword arguments{_KEPT}"),
         "event_kwarg": fields.String(

@@ -122,27 +122,6 @@ def verdict_of(
     return ended(Outcome.RETRY if retried else Outcome.PERMANENT, reason)
 
 
-def unusable_command(asked: "CommandRequest", reason: str) -> Verdict:
-    """A command that cannot, or must not, be run as it is."""
-    return Verdict(asked.event.id, Outcome.PERMANENT, None, reason, "", _duration_ms(asked), reason)
-
-
-def command_not_started(asked: "CommandRequest", error: OSError) -> Verdict:
-    """A command for which this host has no room now."""
-    reason = f"the command could not be started: {error.strerror}"
-    return Verdict(asked.event.id, Outcome.RETRY, None, reason, "", _duration_ms(asked), reason)
-
-
-def verdict_of_error(event_id: str, error: Exception) -> Verdict:
-    """A command that our own code cannot deal with."""
-    reason = f"{type(error).__name__}: {error}"
-    return Verdict(event_id, Outcome.PERMANENT, None, reason, "", 0.0, reason)
-
-
-def _duration_ms(asked: "CommandRequest") -> float:
-    return (monotonic() - asked.at) * 1000
-
-
 def _status_of(told: Mapping[str, Any]) -> int | None:
     """The exit status; None for a command that a signal ended, or that did not begin."""
     status = told.get("status")
@@ -182,6 +161,10 @@ class CommandRequest(NamedTuple):
     timeout_seconds: float
     round: int
     at: float
+
+    def not_run(self, reason: str, outcome: Outcome) -> Verdict:
+        duration_ms = (monotonic() - self.at) * 1000
+        return Verdict.of_error(self.event.id, reason, outcome=outcome, duration_ms=duration_ms)
 
 
 class CommandLoop(threading.Thread):
@@ -266,18 +249,18 @@ class CommandLoop(threading.Thread):
         try:
             check_command(asked.action)
             if refusal := self._allowed.refusal(asked.action):
-                self._tell(asked.round, unusable_command(asked, f"this worker refuses it: {refusal}"))
-                return
+                raise InvalidField("action", f"this worker refuses it: {refusal}")
             running = Running.start(
                 asked.event, asked.action, asked.timeout_seconds, self._limits, at=asked.at
             )
         except InvalidField as error:
-            self._tell(asked.round, unusable_command(asked, error.message))
+            self._tell(asked.round, asked.not_run(error.message, Outcome.PERMANENT))
         except OSError as error:  # no process, descriptor or memory is left for it now
-            self._tell(asked.round, command_not_started(asked, error))
+            reason = f"the command could not be started: {error.strerror}"
+            self._tell(asked.round, asked.not_run(reason, Outcome.RETRY))
         except Exception as error:
             log.exception("command.broken", message="A command breaks our code", event_id=asked.event.id)
-            self._tell(asked.round, verdict_of_error(asked.event.id, error))
+            self._tell(asked.round, Verdict.of_error(asked.event.id, error))
         else:
             self._running[running] = asked.round
             self._selector.register(running.pidfd, selectors.EVENT_READ, lambda: self._end(running))
@@ -298,7 +281,7 @@ class CommandLoop(threading.Thread):
             verdict = verdict_of(running, told, monotonic(), self._secrets)
         except Exception as error:
             log.exception("command.broken", message="A command breaks our code", event_id=running.event.id)
-            verdict = verdict_of_error(running.event.id, error)
+            verdict = Verdict.of_error(running.event.id, error)
         finally:
             running.close()
         if told:
@@ -339,19 +322,16 @@ class CommandExecutor:
     def wait(self, timeout: float) -> Sequence[Verdict]:
         found: list[Verdict] = []
         until = monotonic() + timeout
-        while not found:
-            left = until - monotonic()
+        while True:
+            left = 0.0 if found else until - monotonic()
             try:
                 item = self._verdicts.get(timeout=left) if left > 0 else self._verdicts.get_nowait()
             except queue.Empty:
                 return found
             if item is None:
-                break
-            self._take(item, found)
-        with suppress(queue.Empty):
-            while (item := self._verdicts.get_nowait()) is not None:
-                self._take(item, found)
-        return found
+                until = 0.0
+            elif item[0] == self._round:
+                found.append(item[1])
 
     def wake(self) -> None:
         self._verdicts.put(None)
@@ -363,10 +343,6 @@ class CommandExecutor:
     def close(self) -> None:
         self._round += 1
         self._loop.stop()
-
-    def _take(self, item: tuple[int, Verdict], found: list[Verdict]) -> None:
-        if item[0] == self._round:
-            found.append(item[1])
 
     def _tell(self, number: int, verdict: Verdict) -> None:
         self._verdicts.put((number, verdict))

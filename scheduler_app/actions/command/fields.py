@@ -27,13 +27,11 @@ def _read(given: dict[str, Any]) -> CommandAction:
     command, shell = given["command"], given.get("shell", False)
     if shell and not isinstance(command, str):
         raise ValidationError({"command": ["must be one text where shell is true"]})
-    if shell:
-        words: tuple[str, ...] = (command,)
-    else:
-        words = tuple(_split(command) if isinstance(command, str) else command)
+    if isinstance(command, str):
+        command = (command,) if shell else _split(command)
     codes = given.get("retry_exit_codes")
     return CommandAction(
-        command=words,
+        command=tuple(command),
         shell=shell,
         env=tuple(given.get("env", {}).items()),
         retry_exit_codes=None if codes is None else tuple(codes),

@@ -3,16 +3,16 @@ shell, env: [[name, value]], retry_exit_codes}`. Secret are the values of the en
 """
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scheduler_app.actions.command.validation import check_command
-from scheduler_app.actions.kind import ActionKind, Document, Executor
+from scheduler_app.actions.kind import ActionKind, Document, Executor, joined_values
 from scheduler_app.config import InvalidSetting, Settings, secret_values
 from scheduler_app.domain.command_action import COMMAND, AllowedCommands, CommandAction
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.queues import COMMANDS
-from scheduler_app.domain.stored_fields import Corrupt, flag, items, text, whole
+from scheduler_app.domain.stored_fields import flag, items, pairs, text, whole
 
 if TYPE_CHECKING:
     from scheduler_app.actions.fields import ActionFields
@@ -51,62 +51,6 @@ WITHOUT_SECRETS: Document = {
 }
 
 
-def document_of(action: CommandAction) -> Document:
-    return {
-        "type": COMMAND,
-        "command": list(action.command),
-        "shell": action.shell,
-        "env": [[name, value] for name, value in action.env],
-        "retry_exit_codes": None if action.retry_exit_codes is None else list(action.retry_exit_codes),
-    }
-
-
-def action_of(document: Mapping[str, Any]) -> CommandAction:
-    """Raises Corrupt."""
-    codes = document.get("retry_exit_codes")
-    return CommandAction(
-        command=tuple(
-            [
-                text(word, "an item of action.command")
-                for word in items(document.get("command"), "action.command")
-            ]
-        ),
-        shell=flag(document.get("shell"), "action.shell"),
-        env=tuple([_variable(pair) for pair in items(document.get("env"), "action.env")]),
-        retry_exit_codes=None
-        if codes is None
-        else tuple(
-            [
-                whole(code, "an item of action.retry_exit_codes", most=255)
-                for code in items(codes, "action.retry_exit_codes")
-            ]
-        ),
-    )
-
-
-def split_secrets(document: Document) -> tuple[Document, Document]:
-    env = document["env"]
-    if not env:
-        return document, {}
-    return document | {"env": [[name, None] for name, _ in env]}, {"env": [value for _, value in env]}
-
-
-def join_secrets(document: Document, secrets: Mapping[str, Any]) -> Document:
-    """Raises Corrupt."""
-    values: Iterator[Any] = iter(items(secrets.get("env", []), "sealed: env"))
-    pairs = [items(pair, "an item of action.env") for pair in items(document.get("env"), "action.env")]
-    joined = [[pair[0], next(values, None)] if len(pair) == 2 and pair[1] is None else pair for pair in pairs]
-    if any(True for _ in values):
-        raise Corrupt("action.env and what is sealed of it do not fit together")
-    return document | {"env": joined}
-
-
-def _variable(pair: Any) -> tuple[str, str]:
-    if len(items(pair, "an item of action.env")) != 2:
-        raise Corrupt("an item of action.env is not a pair of a name and a value")
-    return text(pair[0], "a name in action.env"), text(pair[1], "a value in action.env")
-
-
 class CommandKind(ActionKind[CommandAction]):
     """A program that a worker runs. Its isolation key is the program's name; its exit status says how it
     went."""
@@ -122,16 +66,36 @@ class CommandKind(ActionKind[CommandAction]):
         return COMMAND_FIELDS
 
     def to_document(self, action: CommandAction) -> Document:
-        return document_of(action)
+        codes = action.retry_exit_codes
+        return {
+            "type": COMMAND,
+            "command": list(action.command),
+            "shell": action.shell,
+            "env": [[name, value] for name, value in action.env],
+            "retry_exit_codes": None if codes is None else list(codes),
+        }
 
     def from_document(self, stored: Mapping[str, Any]) -> CommandAction:
-        return action_of(stored)
+        words = items(stored.get("command"), "action.command")
+        codes = stored.get("retry_exit_codes")
+        if codes is not None:
+            name = "an item of action.retry_exit_codes"
+            codes = tuple([whole(code, name, most=255) for code in items(codes, "action.retry_exit_codes")])
+        return CommandAction(
+            command=tuple([text(word, "an item of action.command") for word in words]),
+            shell=flag(stored.get("shell"), "action.shell"),
+            env=pairs(stored.get("env"), "action.env"),
+            retry_exit_codes=codes,
+        )
 
     def split(self, stored: Document) -> tuple[Document, Document]:
-        return split_secrets(stored)
+        env = stored["env"]
+        if not env:
+            return stored, {}
+        return stored | {"env": [[name, None] for name, _ in env]}, {"env": [value for _, value in env]}
 
     def join(self, stored: Document, secrets: Mapping[str, Any]) -> Document:
-        return join_secrets(stored, secrets)
+        return stored | {"env": joined_values(stored, "env", secrets)}
 
     def checker(self, settings: Settings) -> Callable[[CommandAction], None]:
         """What is returned raises InvalidField("action"). Without ALLOWED_COMMANDS, only workers know which

@@ -50,8 +50,7 @@ class HttpExecutor:
             return verdict_of(response, deliverable, started_at, completion_token=token)
         except Exception as error:  # a bug that one response triggers must not end the other attempts
             log.exception("callback.broken", message="A response breaks our code", event_id=response.key)
-            reason = f"{type(error).__name__}: {error}"
-            return Verdict(response.key, Outcome.PERMANENT, None, reason, "", 0.0, reason)
+            return Verdict.of_error(response.key, error)
 
 
 def request_of(event: Event, deliverable: Deliverable, now: datetime) -> Request:

@@ -122,12 +122,11 @@ class Guard:
         try:
             ip = ip_address(address.partition("%")[0])
         except ValueError:
-            return f"{quoted_excerpt(address)} is not an address"
+            return f"{address[:64]!r} is not an address"
         if isinstance(ip, IPv4Address):
             reason = self._reason_v4(ip)
             return f"{ip} is {reason}" if reason else None
-        reason = self._reason_v6(ip)
-        if reason:
+        if reason := self._reason_v6(ip):
             return f"{ip} is {reason}"
         for inner in embedded_ipv4(ip):
             if reason := self._reason_v4(inner):
@@ -142,10 +141,8 @@ class Guard:
     def _reason_v6(self, ip: IPv6Address) -> str | None:
         if ip in IPV4_MAPPED or ip in NAT64 or any(ip in network for network in self._allowed_v6):
             return None
-        for network, reason in NOT_PUBLIC_V6:
-            if ip in network:
-                return reason
-        return None if ip in PUBLIC_V6 else "reserved (outside 2000::/3)"
+        outside = None if ip in PUBLIC_V6 else "reserved (outside 2000::/3)"
+        return next((reason for network, reason in NOT_PUBLIC_V6 if ip in network), outside)
 
 
 def embedded_ipv4(ip: IPv6Address) -> tuple[IPv4Address, ...]:
@@ -155,9 +152,7 @@ def embedded_ipv4(ip: IPv6Address) -> tuple[IPv4Address, ...]:
     RFC 4380 §4.
     """
     number = int(ip)
-    if ip in IPV4_MAPPED or ip in NAT64:
-        return (IPv4Address(number & 0xFFFFFFFF),)
-    if ip in IPV4_COMPATIBLE and number > 1:
+    if ip in IPV4_MAPPED or ip in NAT64 or (ip in IPV4_COMPATIBLE and number > 1):
         return (IPv4Address(number & 0xFFFFFFFF),)
     if ip in NAT64_LOCAL:
         return (IPv4Address((number >> 64 & 0xFFFF) << 16 | number >> 40 & 0xFFFF),)
@@ -193,11 +188,6 @@ def refused_by_settings(port_refusal: str | None) -> str:
     """The sentence for an attempt of which the guard refused the port, or every address."""
     reason = port_refusal or "the receiver has a private address; CALLBACK_ALLOWED_NETWORKS does not allow it"
     return f"refused by this worker's settings: {reason}"
-
-
-def quoted_excerpt(text: str) -> str:
-    """`text` made safe for a sentence: it may come from outside and be anything."""
-    return repr(text[:64])
 
 
 _LOOPBACK = ("127.0.0.1", "::1")

@@ -6,16 +6,16 @@ the body.
 """
 
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
 from scheduler_app.actions.http.guard import Guard, check_reachable, guard_of
-from scheduler_app.actions.kind import ActionKind, Document, Executor
+from scheduler_app.actions.kind import ActionKind, Document, Executor, joined_values
 from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.domain.http_action import HTTP, METHODS, BodyKind, HttpAction, RequestBody
 from scheduler_app.domain.masking import is_secret, split_query
-from scheduler_app.domain.stored_fields import Corrupt, fields, items, one_of, optional, text, wrong
+from scheduler_app.domain.stored_fields import Corrupt, fields, one_of, optional, pairs, text, wrong
 
 _BODY_KINDS = tuple(kind.value for kind in BodyKind)
 _URL = "$action.url"
@@ -36,95 +36,6 @@ WITHOUT_SECRETS: Document = {
 }
 
 
-def document_of(action: HttpAction) -> Document:
-    document: Document = {
-        "type": HTTP,
-        "url": action.url,
-        "method": action.method,
-        "headers": [[name, value] for name, value in action.headers],
-        "body": None,
-    }
-    if action.body:
-        document["body"] = {"kind": action.body.kind.value, "data": action.body.data}
-    if action.destination is not None:
-        document["destination"] = action.destination
-    return document
-
-
-def action_of(document: Mapping[str, Any]) -> HttpAction:
-    """Raises Corrupt."""
-    if "query" in document:
-        raise Corrupt("action.query is empty, and sealed is missing or does not have it")
-    body = document.get("body")
-    destination = optional(text, document.get("destination"), "action.destination")
-    return HttpAction(
-        url=text(document.get("url"), "action.url"),
-        destination=destination,
-        method=one_of(
-            document.get("method"), "action.method", METHODS if destination is None else (*METHODS, "")
-        ),
-        headers=tuple([_header(each) for each in items(document.get("headers"), "action.headers")]),
-        body=None if body is None else _body(fields(body, "action.body")),
-    )
-
-
-def split_secrets(document: Document) -> tuple[Document, Document]:
-    secrets: Document = {}
-    url, query = split_query(document["url"])
-    body = document.get("body")
-    if query:
-        secrets["query"] = query
-    if values := [value for name, value in document["headers"] if is_secret(name)]:
-        secrets["headers"] = values
-    if body is not None:
-        secrets["body"] = body["data"]
-    if not secrets:
-        return document, secrets
-    hollow = document | {
-        "url": url,
-        "headers": [[name, None if is_secret(name) else value] for name, value in document["headers"]],
-    }
-    if query:
-        hollow["query"] = None
-    if body is not None:
-        hollow["body"] = {"kind": body["kind"]}
-    return hollow, secrets
-
-
-def join_secrets(document: Document, secrets: Mapping[str, Any]) -> Document:
-    """Raises Corrupt."""
-    values = iter(items(secrets.get("headers", []), "sealed: headers"))
-    pairs = (
-        items(pair, "an item of action.headers") for pair in items(document.get("headers"), "action.headers")
-    )
-    joined = document | {"headers": [_pair(pair, values) for pair in pairs]}
-    if any(True for _ in values):
-        raise Corrupt("action.headers and what is sealed of them do not fit together")
-    if "query" in secrets:
-        joined["url"] = text(document.get("url"), "action.url") + text(secrets["query"], "sealed: query")
-        joined.pop("query", None)
-    if "body" in secrets:
-        joined["body"] = fields(document.get("body"), "action.body") | {"data": secrets["body"]}
-    return joined
-
-
-def _pair(pair: list[Any], values: Iterator[Any]) -> list[Any]:
-    return [pair[0], next(values, None)] if len(pair) == 2 and pair[1] is None else pair
-
-
-def _header(pair: Any) -> tuple[str, str]:
-    if len(items(pair, "an item of action.headers")) != 2:
-        raise Corrupt("an item of action.headers is not a pair of a name and a value")
-    return text(pair[0], "a name in action.headers"), text(pair[1], "a value in action.headers")
-
-
-def _body(body: Mapping[str, Any]) -> RequestBody:
-    data = body.get("data")
-    if not isinstance(data, bytes):
-        raise wrong("action.body.data", data, "binary data")
-    return RequestBody(BodyKind(one_of(body.get("kind"), "action.body.kind", _BODY_KINDS)), data)
-
-
 class HttpKind(ActionKind[HttpAction]):
     """A request to a URL. Its isolation key is the receiver's origin; a status says how it went."""
 
@@ -137,16 +48,60 @@ class HttpKind(ActionKind[HttpAction]):
         return None
 
     def to_document(self, action: HttpAction) -> Document:
-        return document_of(action)
+        document: Document = {
+            "type": HTTP,
+            "url": action.url,
+            "method": action.method,
+            "headers": [[name, value] for name, value in action.headers],
+            "body": None,
+        }
+        if action.body:
+            document["body"] = {"kind": action.body.kind.value, "data": action.body.data}
+        if action.destination is not None:
+            document["destination"] = action.destination
+        return document
 
     def from_document(self, stored: Mapping[str, Any]) -> HttpAction:
-        return action_of(stored)
+        if "query" in stored:
+            raise Corrupt("action.query is empty, and sealed is missing or does not have it")
+        destination = optional(text, stored.get("destination"), "action.destination")
+        methods = METHODS if destination is None else (*METHODS, "")
+        return HttpAction(
+            url=text(stored.get("url"), "action.url"),
+            destination=destination,
+            method=one_of(stored.get("method"), "action.method", methods),
+            headers=pairs(stored.get("headers"), "action.headers"),
+            body=optional(_body, stored.get("body"), "action.body"),
+        )
 
     def split(self, stored: Document) -> tuple[Document, Document]:
-        return split_secrets(stored)
+        secrets: Document = {}
+        url, query = split_query(stored["url"])
+        body = stored.get("body")
+        if query:
+            secrets["query"] = query
+        if values := [value for name, value in stored["headers"] if is_secret(name)]:
+            secrets["headers"] = values
+        if body is not None:
+            secrets["body"] = body["data"]
+        if not secrets:
+            return stored, secrets
+        headers = [[name, None if is_secret(name) else value] for name, value in stored["headers"]]
+        hollow = stored | {"url": url, "headers": headers}
+        if query:
+            hollow["query"] = None
+        if body is not None:
+            hollow["body"] = {"kind": body["kind"]}
+        return hollow, secrets
 
     def join(self, stored: Document, secrets: Mapping[str, Any]) -> Document:
-        return join_secrets(stored, secrets)
+        joined = stored | {"headers": joined_values(stored, "headers", secrets)}
+        if "query" in secrets:
+            joined["url"] = text(stored.get("url"), "action.url") + text(secrets["query"], "sealed: query")
+            joined.pop("query", None)
+        if "body" in secrets:
+            joined["body"] = fields(stored.get("body"), "action.body") | {"data": secrets["body"]}
+        return joined
 
     def checker(self, settings: Settings) -> Callable[[HttpAction], None]:
         """What is returned raises InvalidField("callback_url") for an address that the guard refuses."""
@@ -160,6 +115,14 @@ class HttpKind(ActionKind[HttpAction]):
         check_ca_bundle(settings.callback_ca_bundle)
         sender = Sender(guard_of(settings), ca_bundle=settings.callback_ca_bundle or None)
         return HttpExecutor(sender, concurrency=settings.callback_origin_concurrency)
+
+
+def _body(stored: Any, name: str) -> RequestBody:
+    body = fields(stored, name)
+    data = body.get("data")
+    if not isinstance(data, bytes):
+        raise wrong(f"{name}.data", data, "binary data")
+    return RequestBody(BodyKind(one_of(body.get("kind"), f"{name}.kind", _BODY_KINDS)), data)
 
 
 def _check(action: HttpAction, guard: Guard) -> None:

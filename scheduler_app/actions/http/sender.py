@@ -20,9 +20,8 @@ from scheduler_app.actions.http.response import Response, refused_response
 from scheduler_app.actions.http.transfer import ConnectionPools, Credentials, Transfer
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.http_action import METHODS
 from scheduler_app.domain.masking import is_credential
-
-METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
 
