@@ -1,15 +1,11 @@
-"""What an attempt has to know, whether a schedule or a message asks for it; among it the secrets that sign
-callbacks, and their rotation.
+"""What schedules and messages share of how they are delivered: how long an attempt may take, and the secrets
+that sign callbacks, with their rotation.
 """
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
 
-from scheduler_app.domain.action import Action
 from scheduler_app.domain.errors import Conflict
-from scheduler_app.domain.lateness import Lateness
-from scheduler_app.domain.retry import Codes, RetryPolicy
 
 DEFAULT_TIMEOUT_SECONDS = 10.0
 DEFAULT_OVERLAP_SECONDS = 86_400
@@ -55,46 +51,3 @@ class Signing:
     def overlap_until(self, now: datetime) -> datetime | None:
         """Until when an older secret signs too; None when none does."""
         return max((old.until for old in self.retiring if now < old.until), default=None)
-
-
-class Deliverable(Protocol):
-    """A schedule or a message: what is done, and what its outcome means."""
-
-    @property
-    def action(self) -> Action: ...
-
-    @property
-    def retry(self) -> RetryPolicy:
-        """When a failed attempt is tried again."""
-        ...
-
-    @property
-    def lateness(self) -> Lateness:
-        """When it is too late for it."""
-        ...
-
-    @property
-    def timeout_seconds(self) -> float: ...
-
-    @property
-    def success(self) -> Codes:
-        """The statuses that complete the event."""
-        ...
-
-    @property
-    def signing(self) -> Signing | None: ...
-
-    @property
-    def on_success(self) -> str | None:
-        """The name of the destination that is told when an event was completed."""
-        ...
-
-    @property
-    def on_failure(self) -> str | None:
-        """The name of the destination that is told when an event ended in error."""
-        ...
-
-    @property
-    def hops(self) -> int:
-        """Callbacks of ours, one after another, that led to the request that made it."""
-        ...

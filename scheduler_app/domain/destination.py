@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from scheduler_app.domain.action import origin_of
 from scheduler_app.domain.deliverable import Signing
-from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.errors import InvalidField, masked_value
 from scheduler_app.domain.http_action import (
     DEFAULT_METHOD,
     DEFAULT_METHOD_WITH_BODY,
@@ -248,9 +248,7 @@ class DestinationDraft(RetryDraft):
                 f" {what} again, or leave it out (auth: null)",
             )
         if known.auth is None or (known.auth.type, known.auth.username) != (auth.type, auth.username):
-            raise InvalidField(
-                "auth", f"its {what} is masked, and there is no value to keep: give the real one"
-            )
+            raise masked_value("auth", f"its {what}")
         return known.auth
 
     def _others(self) -> dict[str, Any]:

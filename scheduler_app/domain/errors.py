@@ -29,6 +29,11 @@ class InvalidRecurrence(InvalidField):
         return self.message if self.field == "rrule" else f"{self.field}: {self.message}"
 
 
+def masked_value(field: str, what: str = "") -> InvalidField:
+    """The error for a mask in `field` that stands for nothing; `what` is masked where it is a part of it."""
+    return InvalidField(field, f"{what} is masked, and there is no value to keep: give the real one".lstrip())
+
+
 class NotFound(SchedulerError):
     """No such thing, or it was deleted."""
 

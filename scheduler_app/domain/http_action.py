@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from scheduler_app.domain.action import UNKNOWN_ORIGIN, Action, origin_of
-from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.errors import InvalidField, masked_value
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.masking import (
     MASKED_BODY,
@@ -169,11 +169,8 @@ def _kept_url(asked: HttpAction, known: HttpAction) -> str:
     try:
         return unmasked_url(asked.url, known.url)
     except KeyError as error:
-        of_what = f"the value of {error.args[0]}" if error.args[0] else "a part of the query"
-        raise InvalidField(
-            "path" if asked.destination else "callback_url",
-            f"{of_what} is masked, and there is no value to keep: give the real one",
-        ) from None
+        what = f"the value of {error.args[0]}" if error.args[0] else "a part of the query"
+        raise masked_value("path" if asked.destination else "callback_url", what) from None
 
 
 def _kept_headers(asked: HttpAction, kept: Collection[str], known: HttpAction) -> tuple[tuple[str, str], ...]:
@@ -182,16 +179,12 @@ def _kept_headers(asked: HttpAction, kept: Collection[str], known: HttpAction) -
     try:
         return unmasked(asked.headers, known.headers)
     except KeyError as error:
-        raise InvalidField(
-            "headers", f"{error.args[0]} is masked, and there is no value to keep: give the real one"
-        ) from None
+        raise masked_value("headers", error.args[0]) from None
 
 
 def _kept_body(asked: HttpAction, known: HttpAction) -> RequestBody | None:
     if asked.body is None or asked.body.data != MASKED_BODY:
         return asked.body
     if known.body is None:
-        raise InvalidField(
-            asked.body.kind.value, "is masked, and there is no value to keep: give the real one"
-        )
+        raise masked_value(asked.body.kind.value)
     return known.body

@@ -15,18 +15,9 @@ MASKED_BODY = MASK.encode()
 #: Names whose values say how to read a message, and nothing of who sends it.
 HARMLESS = frozenset(
     (
-        "accept",
-        "accept-charset",
-        "accept-encoding",
-        "accept-language",
-        "cache-control",
-        "content-disposition",
-        "content-encoding",
-        "content-language",
-        "content-type",
-        "pragma",
-        "prefer",
-        "user-agent",
+        *("accept", "accept-charset", "accept-encoding", "accept-language", "cache-control"),
+        *("content-disposition", "content-encoding", "content-language", "content-type"),
+        *("pragma", "prefer", "user-agent"),
     )
 )
 _CREDENTIAL = re.compile(

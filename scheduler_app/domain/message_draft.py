@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
-from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.errors import InvalidField, masked_value
 from scheduler_app.domain.http_action import MAX_HEADERS, BodyKind, RequestBody
 from scheduler_app.domain.lateness import DEFAULT_LATENESS
 from scheduler_app.domain.masking import MASK, MASKED_BODY
@@ -49,9 +49,7 @@ class MessageDraft:
         """The whole message, from `common` of a draft that shares `draft`. Raises InvalidField."""
         action, body = common.action, self.body or common.action.body
         if body is not None and body.data == MASKED_BODY:
-            raise InvalidField(
-                _wire_name(body.kind.value), "is masked, and there is no value to keep: give the real one"
-            )
+            raise masked_value(_wire_name(body.kind.value))
         headers = action.headers
         if self.metadata:
             if any(value == MASK for _, value in self.metadata):

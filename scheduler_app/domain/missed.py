@@ -5,7 +5,7 @@ tells of all of them. Both are made in steps, each of which moves the cursor of 
 edit left to beats.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -126,29 +126,21 @@ def missed_step(of: MissedRange, now: datetime, spent: Callable[[], bool]) -> Mi
         if not found:
             return None
         if len(found) <= MAX_SINGLES:
-            return _singles(of, found, following, now)
-    return _record(of, found[:-MAX_SINGLES], found[-MAX_SINGLES], now)
+            after = (*found[1:], following)
+            judged = [
+                (of.event(each), _expiry(of, each, later, now))
+                for each, later in zip(found, after, strict=True)
+            ]
+            expired = tuple((event, expiry) for event, expiry in judged if expiry is not None)
+            return _step(of, expired, None, None, found[-1], following)
+    found, following = found[:-MAX_SINGLES], found[-MAX_SINGLES]
+    record = Missed(found[0], found[-1], len(found))
+    return _step(of, (), record, _expiry(of, found[-1], following, now), found[-1], following)
 
 
 def _expiry(of: MissedRange, instant: datetime, following: datetime | None, now: datetime) -> Expiry | None:
     later = following if following is not None and of.due(following) <= now else None
     return of.lateness.expiry(of.event(instant), now, lambda: later)
-
-
-def _singles(
-    of: MissedRange, found: Sequence[datetime], following: datetime | None, now: datetime
-) -> MissedStep:
-    after = (*found[1:], following)
-    judged = [
-        (of.event(each), _expiry(of, each, later, now)) for each, later in zip(found, after, strict=True)
-    ]
-    expired = tuple((event, expiry) for event, expiry in judged if expiry is not None)
-    return _step(of, expired, None, None, found[-1], following)
-
-
-def _record(of: MissedRange, found: Sequence[datetime], following: datetime, now: datetime) -> MissedStep:
-    record = Missed(found[0], found[-1], len(found))
-    return _step(of, (), record, _expiry(of, found[-1], following, now), found[-1], following)
 
 
 def _step(
@@ -160,6 +152,4 @@ def _step(
     following: datetime | None,
 ) -> MissedStep:
     checkpoint = None if following is None else of.recurrence.checkpoint(last)
-    return MissedStep(
-        *(of.schedule_id, of.revision, expired, record, expiry, last, following, checkpoint),
-    )
+    return MissedStep(of.schedule_id, of.revision, expired, record, expiry, last, following, checkpoint)

@@ -22,6 +22,7 @@ from scheduler_app.domain.event import DEFAULT_COMPLETION_TIMEOUT, Completion, E
 from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.instants import check_storable
 from scheduler_app.domain.lateness import DEFAULT_LATENESS, Lateness
+from scheduler_app.domain.message import Message
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.recurrence import AnyRecurrence
@@ -363,6 +364,10 @@ class Schedule:
         if following is None and revised.trigger.fires_by_itself:
             return replace(revised, state=ScheduleState.FINISHED)
         return replace(revised, next_run_at=following)
+
+
+#: What an attempt delivers.
+Deliverable = Schedule | Message
 
 
 MAX_EDIT_NOTE = 500

@@ -9,11 +9,10 @@ from zlib import crc32
 
 from scheduler_app.actions.kind import Outcome, Verdict
 from scheduler_app.domain.cause import failing_key
-from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
 from scheduler_app.domain.notification import OwedNotification, owed_notification
-from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.schedule import Deliverable, Schedule
 from scheduler_app.domain.states import State
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.outcomes import OutcomeRecord

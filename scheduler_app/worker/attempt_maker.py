@@ -9,13 +9,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import Event, new_completion_token, token_digest
 from scheduler_app.domain.message import Message, UnreadableMessage
 from scheduler_app.domain.queues import CALLBACKS
-from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.schedule import Deliverable, Schedule
 from scheduler_app.domain.states import SUSPECT_AFTER, Kind
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.destinations import CorruptDestination

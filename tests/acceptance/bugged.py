@@ -9,9 +9,8 @@ import sys
 from datetime import datetime
 from typing import Any
 
-from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.schedule import Deliverable, Schedule
 
 ROLE = sys.argv[1]
 

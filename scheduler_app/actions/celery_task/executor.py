@@ -11,8 +11,8 @@ from scheduler_app.actions.kind import Outcome, Verdict
 from scheduler_app.clock import monotonic
 from scheduler_app.config.settings import PLAIN_TLS, BrokerTls
 from scheduler_app.domain.celery_task_action import AllowedTasks, CeleryTaskAction
-from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.schedule import Deliverable
 
 #: How long `close` waits for a thread that is amid a call to its broker, in seconds.
 CLOSE_SECONDS = 5.0

@@ -22,26 +22,9 @@ _HEADER = re.compile(r"[A-Za-z0-9_-]{1,100}\Z")
 #: ours: a value given for one of them would make of the task something else.
 _TAKEN = frozenset(
     [
-        "lang",
-        "task",
-        "id",
-        "shadow",
-        "eta",
-        "expires",
-        "group",
-        "group_index",
-        "retries",
-        "timelimit",
-        "root_id",
-        "parent_id",
-        "argsrepr",
-        "kwargsrepr",
-        "origin",
-        "ignore_result",
-        "replaced_task_nesting",
-        "stamped_headers",
-        "stamps",
-        "compression",
+        *("lang", "task", "id", "shadow", "eta", "expires", "group", "group_index", "retries", "timelimit"),
+        *("root_id", "parent_id", "argsrepr", "kwargsrepr", "origin", "ignore_result", "compression"),
+        *("replaced_task_nesting", "stamped_headers", "stamps"),
     ]
 )
 _OURS = "scheduler_"

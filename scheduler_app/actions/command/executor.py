@@ -23,9 +23,9 @@ from scheduler_app.actions.command.validation import check_command
 from scheduler_app.actions.kind import Outcome, Verdict
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.command_action import AllowedCommands, CommandAction
-from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.schedule import Deliverable
 from scheduler_app.domain.text import one_line
 from scheduler_app.telemetry import get_logger
 

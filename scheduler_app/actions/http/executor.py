@@ -7,10 +7,10 @@ from scheduler_app.actions.http.request import Request, headers_for
 from scheduler_app.actions.http.response import Response, parse_retry_after, redacted
 from scheduler_app.actions.http.sender import Sender
 from scheduler_app.actions.kind import Outcome, Verdict
-from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.http_action import http_action
 from scheduler_app.domain.message import Message
+from scheduler_app.domain.schedule import Deliverable
 from scheduler_app.telemetry import get_logger, metrics
 
 log = get_logger(__name__)

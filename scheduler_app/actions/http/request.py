@@ -170,26 +170,14 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 # §6): two opinions on where a request ends are a smuggled second request.
 CONNECTION_HEADERS = frozenset(
     (
-        "connection",
-        "content-length",
-        "expect",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
+        *("connection", "content-length", "expect", "keep-alive", "te", "trailer", "transfer-encoding"),
+        *("proxy-authenticate", "proxy-authorization", "proxy-connection", "upgrade"),
     )
 )
 
 OUR_HEADERS = frozenset(
     (
-        "idempotency-key",
-        "webhook-id",
-        "webhook-signature",
-        "webhook-timestamp",
+        *("idempotency-key", "webhook-id", "webhook-signature", "webhook-timestamp"),
         "x-scheduler-attempt",
         "x-scheduler-completion-token",
         "x-scheduler-event-name",

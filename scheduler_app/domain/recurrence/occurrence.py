@@ -39,9 +39,28 @@ class WithoutRule(ABC):
         """Always empty: an instant does not surprise."""
         return ()
 
+    @property
     @abstractmethod
+    def _instants(self) -> tuple[datetime, ...]:
+        """Its occurrences."""
+
+    def after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
+        """The occurrence after an aware `instant` (or at it, if `inclusive`); None: no more."""
+        require_aware(instant, "instant")
+        return next((at for at in self._instants if at > instant or (inclusive and at == instant)), None)
+
     def between(self, start: datetime, end: datetime, limit: int | None = None) -> list[datetime]:
-        """The instants from `start` (inclusive) to `end` (exclusive), both aware, `limit` at most."""
+        """The occurrences from `start` (inclusive) to `end` (exclusive), both aware, `limit` at most."""
+        require_aware(start, "start")
+        require_aware(end, "end")
+        return [at for at in self._instants if start <= at < end][:limit]
+
+    def between_and_next(
+        self, start: datetime, end: datetime, limit: int
+    ) -> tuple[list[datetime], datetime | None]:
+        """As `between`, and the occurrence that follows those."""
+        found = self.between(start, end, limit)
+        return found, next((at for at in self._instants if at >= start and at not in found), None)
 
     def count(self, start: datetime, end: datetime) -> int:
         """How many they are, as `between`."""
@@ -69,28 +88,14 @@ class Once(WithoutRule):
         object.__setattr__(self, "instant", whole)
 
     @property
+    def _instants(self) -> tuple[datetime, ...]:
+        return (self.instant,)
+
+    @property
     def description(self) -> str:
         """The instant in words."""
         precision = "milliseconds" if self.instant.microsecond else "seconds"
         return f"Once, at {self.instant.replace(tzinfo=None).isoformat(' ', precision)} UTC"
-
-    def after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
-        """The instant, if it is later than the given aware one (or equal, when `inclusive`)."""
-        require_aware(instant, "instant")
-        return self.instant if self.instant > instant or (inclusive and self.instant == instant) else None
-
-    def between(self, start: datetime, end: datetime, limit: int | None = None) -> list[datetime]:
-        """The instant, if `start` <= it < `end` (both aware) and `limit` leaves room for one."""
-        require_aware(start, "start")
-        require_aware(end, "end")
-        return [self.instant] if start <= self.instant < end and limit != 0 else []
-
-    def between_and_next(
-        self, start: datetime, end: datetime, limit: int
-    ) -> tuple[list[datetime], datetime | None]:
-        """As `between`, and the instant if it comes after those."""
-        found = self.between(start, end, limit)
-        return found, None if found or self.instant < start else self.instant
 
     def why(self, instant: datetime) -> RecurrenceVerdict:
         """Whether it is the aware `instant`."""
@@ -111,22 +116,9 @@ class Never(WithoutRule):
         """The recurrence in plain English."""
         return "Only on demand"
 
-    def after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
-        """Always None."""
-        require_aware(instant, "instant")
-        return None
-
-    def between(self, start: datetime, end: datetime, limit: int | None = None) -> list[datetime]:
-        """Always empty."""
-        require_aware(start, "start")
-        require_aware(end, "end")
-        return []
-
-    def between_and_next(
-        self, start: datetime, end: datetime, limit: int
-    ) -> tuple[list[datetime], datetime | None]:
-        """Always empty, and nothing follows."""
-        return self.between(start, end, limit), None
+    @property
+    def _instants(self) -> tuple[datetime, ...]:
+        return ()
 
     def why(self, instant: datetime) -> RecurrenceVerdict:
         """It never fires by itself."""

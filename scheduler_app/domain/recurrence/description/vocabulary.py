@@ -8,18 +8,8 @@ from scheduler_app.domain.recurrence.timeline import local_datetime
 
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS: Final = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
 )
 _RANKS: Final = ("first", "second", "third", "fourth", "fifth")
 _RUN: Final = 3  # from this many neighbours on, "the 1st to the 3rd" reads better than a list

@@ -59,8 +59,7 @@ class Phrase(TriggerKind):
         if not isinstance(recurrence, Recurrence):
             return self.translate(trigger.written, context)
         if recurrence.is_once:
-            local = recurrence.dtstart.replace(tzinfo=None)
-            return at_local_time("phrase", local, context)
+            return at_local_time("phrase", recurrence.dtstart.replace(tzinfo=None), context)
         if recurrence.timezone != trigger.timezone:
             return Translation(recurrence.text, warnings=trigger.warnings, on_holiday=trigger.on_holiday)
         text, warnings = without_zone(recurrence, context.timezone, context.at)

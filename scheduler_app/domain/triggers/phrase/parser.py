@@ -163,9 +163,5 @@ def _before_the_thanks(line: Tokens) -> int:
 
 
 def _longest(line: Tokens, position: int) -> Found[tuple[Clause, ...]]:
-    best: Found[tuple[Clause, ...]] = None
-    for rule in _RULES:
-        found = rule(line, position)
-        if found is not None and found[1] > position and (best is None or found[1] > best[1]):
-            best = found
-    return best
+    found = [one for rule in _RULES if (one := rule(line, position)) is not None and one[1] > position]
+    return max(found, key=lambda one: one[1], default=None)

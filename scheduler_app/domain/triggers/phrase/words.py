@@ -6,13 +6,8 @@ WEEKDAYS: Final = {
     name: number
     for number, names in enumerate(
         (
-            "monday mon mo",
-            "tuesday tues tue",
-            "wednesday weds wed",
-            "thursday thurs thur thu",
-            "friday fri",
-            "saturday sat",
-            "sunday sun",
+            *("monday mon mo", "tuesday tues tue", "wednesday weds wed", "thursday thurs thur thu"),
+            *("friday fri", "saturday sat", "sunday sun"),
         )
     )
     for name in names.split()
@@ -24,18 +19,8 @@ MONTHS: Final = {
     name: number
     for number, names in enumerate(
         (
-            "january jan",
-            "february feb",
-            "march mar",
-            "april apr",
-            "may",
-            "june jun",
-            "july jul",
-            "august aug",
-            "september sept sep",
-            "october oct",
-            "november nov",
-            "december dec",
+            *("january jan", "february feb", "march mar", "april apr", "may", "june jun"),
+            *("july jul", "august aug", "september sept sep", "october oct", "november nov", "december dec"),
         ),
         1,
     )
@@ -172,20 +157,8 @@ VERBS: Final = (
     "have it run",
     "make it run",
     "start it",
-    *(
-        "do",
-        "run",
-        "runs",
-        "execute",
-        "trigger",
-        "fire",
-        "fires",
-        "repeat",
-        "repeats",
-        "call",
-        "send",
-        "schedule",
-    ),
+    *("do", "run", "runs", "execute", "trigger", "fire", "fires", "repeat", "repeats"),
+    *("call", "send", "schedule"),
 )
 _DONE: Final = ("job", "task", "callback", "webhook", "url", "endpoint", "command", "schedule", "reminder")
 DONE_TO: Final = (
