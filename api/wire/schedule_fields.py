@@ -32,7 +32,7 @@ from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.masking import MASK, MASKED_BODY, masked, masked_url
 from scheduler_app.domain.recurrence import AnyRecurrence, Recurrence
 from scheduler_app.domain.resources.fields import ResourceField, default_at
-from scheduler_app.domain.resources.schedule import KIND_FIELDS, SCHEDULE
+from scheduler_app.domain.resources.schedule import SCHEDULE
 from scheduler_app.domain.schedule import Pause, Schedule, ScheduleState
 from scheduler_app.domain.states import State
 from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
@@ -249,7 +249,7 @@ SHOWN = shows(
     SCHEDULE,
     {
         **{name: _of_request(show) for name, show in REQUEST_SHOWN.items()},
-        **{row.name: _written(row.name) for row in KIND_FIELDS},
+        **{name: _written(name) for name in TRIGGER_FIELDS},
         "id": lambda it: name_of(it.schedule.id),
         "purpose": lambda it: it.schedule.purpose or None,
         "recurrence": lambda it: it.facts.text,
@@ -291,7 +291,7 @@ def _unless_default(row: ResourceField) -> Show:
 #: What shows fields in an export, from which the same schedule can be made again, where that differs.
 EXPORTED: Mapping[str, Show] = {
     **{row.name: _unless_default(row) for row in SCHEDULE if row.quiet},
-    **{row.name: _portable(row.name) for row in KIND_FIELDS},
+    **{name: _portable(name) for name in TRIGGER_FIELDS},
     "reason": lambda it: it.schedule.reason if it.schedule.state is ScheduleState.ERROR else None,
     # Most schedules are not signed.
     "signing": lambda it: True if it.schedule.signing else None,

@@ -30,8 +30,6 @@ from scheduler_app.domain.resources.delivery import (
     TIMEOUT,
 )
 from scheduler_app.domain.resources.fields import (
-    FieldType,
-    Flag,
     ListOf,
     Moment,
     Name,
@@ -56,8 +54,7 @@ from scheduler_app.domain.schedule import (
     RunOverlap,
     ScheduleState,
 )
-from scheduler_app.domain.triggers import BY_NAME, FIELDS, TriggerField
-from scheduler_app.domain.triggers import FieldType as TriggerFieldType
+from scheduler_app.domain.triggers import FIELDS
 
 MAX_TIMEZONE = 64
 MAX_TAG = 64
@@ -99,37 +96,6 @@ NAMING = (
 )
 
 
-def _kind_type(field: TriggerField) -> FieldType:
-    match field.type:
-        case TriggerFieldType.TEXT if field.choices:
-            return Word(field.choices)
-        case TriggerFieldType.TEXT:
-            return Text(1, field.max_length)
-        case TriggerFieldType.WHOLE:
-            return Whole(field.minimum, field.maximum)
-        case TriggerFieldType.TRUE:
-            # The kind refuses `false`: generators of clients do not understand an enumeration of booleans.
-            return Flag(only_true=True)
-        case TriggerFieldType.TIME:
-            return Moment(local=True)
-
-
-#: The fields of each trigger kind come from the registry of kinds: a new kind needs no row here.
-KIND_FIELDS = tuple(
-    ResourceField(
-        field.name,
-        _kind_type(field),
-        field.description,
-        default="exactly one required" if field.name in BY_NAME else None,
-        example=field.example,
-        draft="trigger",
-        previewed=True,
-        null=Null.ALWAYS,
-        shown_meaning=f"{field.description}, as it was written",
-    )
-    for field in FIELDS.values()
-)
-
 TIMEZONE = ResourceField(
     "timezone",
     Text(1, MAX_TIMEZONE),
@@ -142,7 +108,8 @@ TIMEZONE = ResourceField(
 )
 
 TRIGGER = (
-    *KIND_FIELDS,
+    # Those of each trigger kind come from the registry of kinds: a new kind needs no row here.
+    *FIELDS.values(),
     ResourceField(
         "recurrence",
         Text(),

@@ -6,15 +6,7 @@ when an edit changes it or the choices that it is read with.
 """
 
 from .registry import BY_NAME, FIELDS, KINDS, ONE_OF, Given, edited_trigger, names_a_trigger, new_trigger
-from .translation import (
-    FieldType,
-    NotUnderstood,
-    Translation,
-    TriggerContext,
-    TriggerField,
-    Value,
-    written_value,
-)
+from .translation import NotUnderstood, Translation, TriggerContext, Value, check_value, written_value
 from .trigger import Trigger, TriggerKind
 
 __all__ = [
@@ -22,15 +14,14 @@ __all__ = [
     "FIELDS",
     "KINDS",
     "ONE_OF",
-    "FieldType",
     "Given",
     "NotUnderstood",
     "Translation",
     "Trigger",
     "TriggerContext",
-    "TriggerField",
     "TriggerKind",
     "Value",
+    "check_value",
     "edited_trigger",
     "names_a_trigger",
     "new_trigger",

@@ -4,25 +4,23 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
+from scheduler_app.domain.resources.fields import Whole
 from scheduler_app.domain.triggers.translation import (
-    FieldType,
     Translation,
     TriggerContext,
-    TriggerField,
     Value,
+    trigger_field,
     written_value,
 )
 from scheduler_app.domain.triggers.trigger import Trigger, TriggerKind
 
 #: A hundred years.
 MAX_DELAY_SECONDS: Final = 36_525 * 86_400
-_DELAY_SECONDS: Final = TriggerField(
+_DELAY_SECONDS: Final = trigger_field(
     "delay_seconds",
-    FieldType.WHOLE,
+    Whole(1, MAX_DELAY_SECONDS),
     "A single time, this many seconds after the field is given; the same value given again restarts nothing",
     example=90,
-    minimum=1,
-    maximum=MAX_DELAY_SECONDS,
 )
 
 

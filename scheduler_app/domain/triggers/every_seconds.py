@@ -9,31 +9,30 @@ from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.recurrence.rule_text import write_time
 from scheduler_app.domain.recurrence.timeline import DAY, ceil_second, floor_second, local_second, to_datetime
 from scheduler_app.domain.recurrence.zones import find_zone
+from scheduler_app.domain.resources.fields import Moment, Whole
 from scheduler_app.domain.triggers.translation import (
-    FieldType,
     Translation,
     TriggerContext,
-    TriggerField,
     Value,
+    trigger_field,
     written_value,
 )
 from scheduler_app.domain.triggers.trigger import Trigger, TriggerKind
 
 #: The largest INTERVAL of a rule, some 31 years.
 MAX_SECONDS: Final = 1_000_000_000
-_EVERY_SECONDS: Final = TriggerField(
+_EVERY_SECONDS: Final = trigger_field(
     "every_seconds",
-    FieldType.WHOLE,
+    Whole(1, MAX_SECONDS),
     "Repeatedly, with this many seconds of elapsed time between: first at start_at, or one interval from now",
     example=300,
-    minimum=1,
-    maximum=MAX_SECONDS,
 )
-_START_AT: Final = TriggerField(
+_START_AT: Final = trigger_field(
     "start_at",
-    FieldType.TIME,
+    Moment(local=True),
     "The first occurrence of every_seconds, in whole seconds; from one in the past it is counted on",
     example="2030-01-05T12:00:00Z",
+    is_main=False,
 )
 
 

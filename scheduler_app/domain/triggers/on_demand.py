@@ -3,18 +3,14 @@
 from collections.abc import Mapping
 from typing import Final
 
-from scheduler_app.domain.triggers.translation import (
-    FieldType,
-    Translation,
-    TriggerContext,
-    TriggerField,
-    Value,
-)
+from scheduler_app.domain.resources.fields import Flag
+from scheduler_app.domain.triggers.translation import Translation, TriggerContext, Value, trigger_field
 from scheduler_app.domain.triggers.trigger import TriggerKind
 
-_ON_DEMAND: Final = TriggerField(
+_ON_DEMAND: Final = trigger_field(
     "on_demand",
-    FieldType.TRUE,
+    # The kind refuses `false`: generators of clients do not understand an enumeration of booleans.
+    Flag(only_true=True),
     "No time at all: it runs only when it is triggered by request, and stays active",
     example=True,
 )

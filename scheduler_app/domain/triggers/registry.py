@@ -10,6 +10,7 @@ from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.local_time import timezone_named
+from scheduler_app.domain.resources.fields import ResourceField
 from scheduler_app.domain.triggers.cron.kind import Cron
 from scheduler_app.domain.triggers.delay_seconds import DelaySeconds
 from scheduler_app.domain.triggers.every_seconds import EverySeconds
@@ -17,7 +18,7 @@ from scheduler_app.domain.triggers.on_demand import OnDemand
 from scheduler_app.domain.triggers.phrase.kind import Phrase
 from scheduler_app.domain.triggers.rrule import RRule
 from scheduler_app.domain.triggers.run_at import RunAt
-from scheduler_app.domain.triggers.translation import TriggerContext, TriggerField, Value
+from scheduler_app.domain.triggers.translation import TriggerContext, Value, check_value
 from scheduler_app.domain.triggers.trigger import Trigger, TriggerKind
 
 #: In the order in which errors and documentation name them.
@@ -35,7 +36,7 @@ KINDS: Final[tuple[TriggerKind, ...]] = (
 BY_NAME: Final = {kind.name: kind for kind in KINDS}
 
 #: Every wire field of every kind, by name. A field that several kinds share is the same in all of them.
-FIELDS: Final[dict[str, TriggerField]] = {field.name: field for kind in KINDS for field in kind.fields}
+FIELDS: Final[dict[str, ResourceField]] = {field.name: field for kind in KINDS for field in kind.fields}
 
 #: "rrule, run_at, …": the main fields, of which a schedule has exactly one.
 ONE_OF: Final = ", ".join(BY_NAME)
@@ -82,7 +83,7 @@ def _chosen(given: Given, old: Trigger | None) -> tuple[TriggerKind, dict[str, V
     the same kind that were not given stay."""
     for name, value in given.items():
         if value is not None:
-            FIELDS[name].check(value)
+            check_value(FIELDS[name], value)
     named = [name for name in BY_NAME if given.get(name) is not None]
     if len(named) > 1:
         raise InvalidField(named[1], f"give exactly one of {ONE_OF}, not both {named[0]} and {named[1]}")

@@ -5,23 +5,22 @@ from datetime import datetime
 from typing import Final
 
 from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.resources.fields import Text
 from scheduler_app.domain.triggers.translation import (
-    FieldType,
     Translation,
     TriggerContext,
-    TriggerField,
     Value,
+    trigger_field,
     written_value,
 )
 from scheduler_app.domain.triggers.trigger import Trigger, TriggerKind
 
 MAX_CHARACTERS: Final = 64 * 1024
-_RRULE: Final = TriggerField(
+_RRULE: Final = trigger_field(
     "rrule",
-    FieldType.TEXT,
+    Text(1, MAX_CHARACTERS),
     "An RFC 5545 rule, with or without DTSTART",
     example="FREQ=DAILY;INTERVAL=1",
-    max_length=MAX_CHARACTERS,
 )
 
 

@@ -9,12 +9,12 @@ from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.local_time import instant_at, read_local
+from scheduler_app.domain.resources.fields import Moment
 from scheduler_app.domain.triggers.translation import (
-    FieldType,
     Translation,
     TriggerContext,
-    TriggerField,
     Value,
+    trigger_field,
     written_value,
 )
 from scheduler_app.domain.triggers.trigger import TriggerKind
@@ -55,9 +55,9 @@ def _clock_change(field: str, local: datetime, context: TriggerContext) -> tuple
     return ()
 
 
-_RUN_AT: Final = TriggerField(
+_RUN_AT: Final = trigger_field(
     "run_at",
-    FieldType.TIME,
+    Moment(local=True),
     "A single time: with an offset an instant, in which milliseconds count; without one the local time in the"
     " timezone given beside it",
     example="2030-01-05T12:00:00Z",

@@ -5,7 +5,6 @@ of a text that is ambiguous.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import Enum
 from typing import Final, TypeVar
 
 from scheduler_app.domain.errors import InvalidField
@@ -19,6 +18,16 @@ from scheduler_app.domain.recurrence import (
     Overlap,
     Recurrence,
 )
+from scheduler_app.domain.resources.fields import (
+    FieldType,
+    Flag,
+    Moment,
+    Null,
+    ResourceField,
+    Text,
+    Whole,
+    Word,
+)
 
 #: The value of one wire field as a person wrote it. A naive datetime is a local time in the schedule's zone.
 Value = str | int | bool | datetime
@@ -26,62 +35,54 @@ Value = str | int | bool | datetime
 V = TypeVar("V")
 
 
-class FieldType(Enum):
-    """What a wire field holds; the API, its specification and the store each have one table over these."""
+def trigger_field(
+    name: str, type_: FieldType, meaning: str, *, example: Value, is_main: bool = True
+) -> ResourceField:
+    """A field of requests that belongs to a kind. Each kind has one main field, of which a schedule has
+    exactly one."""
+    return ResourceField(
+        name,
+        type_,
+        meaning,
+        default="exactly one required" if is_main else None,
+        example=example,
+        draft="trigger",
+        previewed=True,
+        null=Null.ALWAYS,
+        shown_meaning=f"{meaning}, as it was written",
+    )
 
-    TEXT = "text"
-    WHOLE = "whole number"
-    TRUE = "true"
-    """Only `true` may be given."""
-    TIME = "time"
-    """An instant (with an offset), or a local time in the schedule's `timezone` (without one)."""
+
+def check_value(field: ResourceField, value: Value) -> None:
+    """Raises InvalidField for a value that this field of a kind cannot hold."""
+    wrong = _wrong(field.type, value)
+    if wrong is not None:
+        raise InvalidField(field.name, wrong)
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerField:
-    """A field of the wire that belongs to a trigger kind, as plain data."""
-
-    name: str
-    type: FieldType
-    description: str
-    """One line for the API's specification."""
-    example: Value
-    minimum: int | None = None
-    """Of a whole number, inclusive."""
-    maximum: int | None = None
-    max_length: int | None = None
-    """Of a text, in characters."""
-    choices: tuple[str, ...] = ()
-    """Of a text: the only words that are allowed; empty: any text."""
-
-    def check(self, value: Value) -> None:
-        """Raises InvalidField for a value that this field cannot hold."""
-        wrong = self._wrong(value)
-        if wrong is not None:
-            raise InvalidField(self.name, wrong)
-
-    def _wrong(self, value: Value) -> str | None:
-        if self.type is FieldType.TRUE:
+def _wrong(type_: FieldType, value: Value) -> str | None:
+    match type_:
+        case Flag():
             return None if value is True else "must be true; leave it out otherwise"
-        if self.type is FieldType.TIME:
+        case Moment():
             if not isinstance(value, datetime):
                 return "must be a time, such as 2030-01-05T12:00:00Z"
             return None if is_storable(value) else OUTSIDE_OF_STORED_YEARS
-        if self.type is FieldType.WHOLE:
+        case Whole():
             if type(value) is not int:
                 return "must be a whole number"
-            if self.minimum is not None and value < self.minimum:
-                return f"must be at least {self.minimum}"
-            if self.maximum is not None and value > self.maximum:
-                return f"must be at most {self.maximum}"
+            if type_.least is not None and value < type_.least:
+                return f"must be at least {type_.least}"
+            if type_.most is not None and value > type_.most:
+                return f"must be at most {type_.most}"
             return None
-        if not isinstance(value, str) or not value:
-            return "must be text of at least one character"
-        if self.max_length is not None and len(value) > self.max_length:
-            return f"must have at most {self.max_length} characters"
-        if self.choices and value not in self.choices:
-            return f"must be {' or '.join(self.choices)}"
-        return None
+    if not isinstance(value, str) or not value:
+        return "must be text of at least one character"
+    if isinstance(type_, Text) and type_.most is not None and len(value) > type_.most:
+        return f"must have at most {type_.most} characters"
+    if isinstance(type_, Word) and value not in type_.words:
+        return f"must be {' or '.join(type_.words)}"
+    return None
 
 
 def written_value(written: Mapping[str, Value], name: str, type_: type[V]) -> V:

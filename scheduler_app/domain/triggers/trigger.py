@@ -22,12 +22,12 @@ from scheduler_app.domain.recurrence import (
     Recurrence,
     zone_data_version,
 )
+from scheduler_app.domain.resources.fields import ResourceField
 from scheduler_app.domain.stored_fields import LATEST
 from scheduler_app.domain.triggers.translation import (
     NotUnderstood,
     Translation,
     TriggerContext,
-    TriggerField,
     Value,
 )
 
@@ -39,7 +39,7 @@ class TriggerKind(Protocol):
     """
 
     @property
-    def fields(self) -> tuple[TriggerField, ...]:
+    def fields(self) -> tuple[ResourceField, ...]:
         """The wire fields; the first one is the main one, whose name is the kind's name."""
 
     @property

@@ -15,6 +15,7 @@ from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import MAX_JITTER_SECONDS
 from scheduler_app.domain.recurrence import Gap, OnHoliday, Overlap
+from scheduler_app.domain.resources.fields import FieldType, Flag, Moment, ResourceField, Text, Whole, Word
 from scheduler_app.domain.schedule import OwedRange
 from scheduler_app.domain.stored_fields import (
     Check,
@@ -31,7 +32,7 @@ from scheduler_app.domain.stored_fields import (
     whole,
     wrong,
 )
-from scheduler_app.domain.triggers import BY_NAME, FieldType, Trigger, TriggerField, TriggerKind, Value
+from scheduler_app.domain.triggers import BY_NAME, Trigger, TriggerKind, Value, check_value
 from scheduler_app.store.mongo import Document
 
 RRULE, RUN_AT = BY_NAME["rrule"], BY_NAME["run_at"]
@@ -39,11 +40,12 @@ RRULE, RUN_AT = BY_NAME["rrule"], BY_NAME["run_at"]
 #: such schedule: to them it runs once, on a day that does not come.
 NEVER = datetime(9998, 12, 31, tzinfo=UTC)
 
-_CHECKS: Final[Mapping[FieldType, Check]] = {
-    FieldType.TEXT: text,
-    FieldType.WHOLE: whole,
-    FieldType.TRUE: flag,
-    FieldType.TIME: instant,
+_CHECKS: Final[Mapping[type[FieldType], Check]] = {
+    Text: text,
+    Word: text,
+    Whole: whole,
+    Flag: flag,
+    Moment: instant,
 }
 
 
@@ -127,18 +129,18 @@ def _stored(value: Value) -> Value:
     return value.isoformat() if isinstance(value, datetime) and value.tzinfo is None else value
 
 
-def _written(field: TriggerField, value: Any) -> Value:
+def _written(field: ResourceField, value: Any) -> Value:
     name = f"trigger.written.{field.name}"
     found: Value
-    if field.type is FieldType.TIME and isinstance(value, str):
+    if isinstance(field.type, Moment) and isinstance(value, str):
         try:
             found = datetime.fromisoformat(value)
         except ValueError:
             raise wrong(name, value, "a date or a local time") from None
     else:
-        found = _CHECKS[field.type](value, name)
+        found = _CHECKS[type(field.type)](value, name)
     try:
-        field.check(found)
+        check_value(field, found)
     except InvalidField as error:
         raise Corrupt(f"{name} {error.message}") from None
     return found

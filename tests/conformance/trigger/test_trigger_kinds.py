@@ -11,13 +11,14 @@ from bson.codec_options import CodecOptions
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import zone_data_version
+from scheduler_app.domain.resources.fields import Moment, Whole
 from scheduler_app.domain.triggers import (
     FIELDS,
     KINDS,
-    FieldType,
     Trigger,
     TriggerKind,
     Value,
+    check_value,
     edited_trigger,
     new_trigger,
 )
@@ -87,13 +88,13 @@ def test_there_are_no_samples_of_a_kind_that_is_gone() -> None:
 def test_the_fields_are_described_and_their_examples_are_valid(kind: TriggerKind) -> None:
     for field in kind.fields:
         assert FIELDS[field.name] is field, "a field that kinds share is one object"
-        assert field.description[0].isupper()
-        assert not field.description.endswith(".")
+        assert field.meaning[0].isupper()
+        assert not field.meaning.endswith(".")
         example = field.example
-        if field.type is FieldType.TIME:
+        if isinstance(field.type, Moment):
             assert isinstance(example, str)
             example = datetime.fromisoformat(example)
-        field.check(example)
+        check_value(field, example)
 
 
 @pytest.mark.parametrize(("kind", "given"), every())
@@ -176,7 +177,7 @@ def test_a_refusal_names_the_field_and_the_remedy(refusal: Refusal) -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=KIND_NAMES)
 def test_a_value_of_another_type_is_refused(kind: TriggerKind) -> None:
     for field in kind.fields:
-        wrong: Value = 1.5 if field.type is not FieldType.WHOLE else "1"  # type: ignore[assignment]
+        wrong: Value = 1.5 if not isinstance(field.type, Whole) else "1"  # type: ignore[assignment]
         with pytest.raises(InvalidField) as refused:
             new_trigger({**samples(kind)[0], field.name: wrong}, context())
         assert refused.value.field == field.name

@@ -5,33 +5,32 @@ surprises people about cron's own rules.
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
+from scheduler_app.domain.resources.fields import Text, Word
 from scheduler_app.domain.triggers.cron.expression import Expression, SecondsAt
 from scheduler_app.domain.triggers.translation import (
-    FieldType,
     Translation,
     TriggerContext,
-    TriggerField,
     Value,
+    trigger_field,
     written_value,
 )
 from scheduler_app.domain.triggers.trigger import TriggerKind
 
 #: Longer than the longest that has a use: every field with all its numbers listed.
 MAX_CHARACTERS: Final = 500
-_CRON: Final = TriggerField(
+_CRON: Final = trigger_field(
     "cron",
-    FieldType.TEXT,
+    Text(1, MAX_CHARACTERS),
     "A cron expression: five fields, @daily and the like, or six fields with seconds; L, W and # as in"
     " Quartz; 0 and 7 are Sunday",
     example="0 9 * * 1-5",
-    max_length=MAX_CHARACTERS,
 )
-_CRON_SECONDS: Final = TriggerField(
+_CRON_SECONDS: Final = trigger_field(
     "cron_seconds",
-    FieldType.TEXT,
+    Word(("first", "last")),
     "Which of six fields of `cron` are the seconds, where both readings are valid",
     example="first",
-    choices=("first", "last"),
+    is_main=False,
 )
 
 

@@ -7,26 +7,25 @@ from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.resources.fields import Text
 from scheduler_app.domain.triggers.run_at import at_local_time
 from scheduler_app.domain.triggers.translation import (
-    FieldType,
     NotUnderstood,
     Translation,
     TriggerContext,
-    TriggerField,
     Value,
+    trigger_field,
     written_value,
 )
 from scheduler_app.domain.triggers.trigger import Trigger, TriggerKind
 
 MAX_CHARACTERS: Final = 300
-_PHRASE: Final = TriggerField(
+_PHRASE: Final = trigger_field(
     "phrase",
-    FieldType.TEXT,
+    Text(1, MAX_CHARACTERS),
     "When, in English: what is not understood is refused with the words that were not, what can be read in"
     " several ways with its readings",
     example="every other Tuesday at 9:34",
-    max_length=MAX_CHARACTERS,
 )
 
 
