@@ -122,7 +122,7 @@ class ActionKind(ABC, Generic[A]):
     #: `action.type` in MongoDB, `kind` of the value.
     name: str
     #: The aggregation expression of a stored action without its secrets. `from_document` reads its result.
-    without_secrets: Document
+    without_secrets: ClassVar[Document]
     #: Fields of a stored action that beats do not fetch, because they are secret or large, and what a beat
     #: reads in place of those that `from_document` needs.
     not_for_beats: tuple[str, ...] = ()

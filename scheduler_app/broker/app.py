@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any
@@ -75,15 +74,6 @@ def _write_line(message: str, _: object = None) -> None:
         "timestamp": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
     }
     os.write(_STDERR, f"{json.dumps(line)}\n".encode())
-
-
-def beat_without_banner(beat: Callable[..., Any], settings: Settings) -> Callable[..., Any]:
-    """Returns `beat`, Celery's class, so that it prints no banner where logs are JSON."""
-
-    def begin(*, quiet: bool = False, **options: Any) -> Any:
-        return beat(quiet=quiet or is_json(settings.log_format), **options)
-
-    return begin
 
 
 def set_up_flower_log(settings: Settings) -> None:
@@ -160,7 +150,13 @@ class Application(Celery):  # type: ignore[misc]
 
     @property
     def Beat(self) -> Any:
-        return beat_without_banner(super().Beat, self.settings)
+        """Celery's class, which prints no banner where logs are JSON."""
+        beat = super().Beat
+
+        def begin(*, quiet: bool = False, **options: Any) -> Any:
+            return beat(quiet=quiet or is_json(self.settings.log_format), **options)
+
+        return begin
 
 
 def make_app(settings: Settings, *, answer_seconds: float | None = None) -> Application:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from kombu.exceptions import ChannelError
 from kombu.transport import TRANSPORT_ALIASES
@@ -12,6 +12,12 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.queues import Lane, QueueLengths
 from scheduler_app.health.check import Check, fine
+
+#: Publishing to a broker that is away: one more try at once, and no more, which an API call would wait for.
+#: (The worker's own connection is tried for ever.)
+ONE_MORE_TRY: Mapping[str, int] = MappingProxyType(
+    {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
+)
 
 
 class Backend:
@@ -26,7 +32,7 @@ class Backend:
     title = "Broker"
     check_name = "broker"
     #: Our transports, kombu's classes, by the schemes of URLs that it serves.
-    transports: Mapping[str, type] = MappingProxyType({})
+    transports: ClassVar[Mapping[str, type]] = {}
     #: The number that puts a message into a lane.
     priorities: Mapping[Lane, int] = PRIORITIES
     #: Steps of a worker's blueprint, Celery's classes.

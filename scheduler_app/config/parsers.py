@@ -64,10 +64,6 @@ Choice = TypeVar("Choice", bound=str)
 Number = TypeVar("Number", int, float)
 
 
-def text(value: str) -> str:
-    return value
-
-
 def whole_number(low: int, high: int) -> Callable[[str], int]:
     return _number(int, "a whole number", low, high)
 

@@ -1,6 +1,6 @@
 """The settings: their names, kinds, defaults and meanings, and which combinations are impossible.
 
-The times at the top are no settings: all processes must agree on them.
+The times at the top are constants: all processes must agree on them.
 """
 
 import dataclasses
@@ -95,13 +95,13 @@ class Settings:
         secret=True,
     )
     mongo_database: str = _setting("schedulerdb", parse.database_name, "the database's name")
-    redis_host: str = _setting("localhost", parse.text, "Redis, the broker")
+    redis_host: str = _setting("localhost", str, "Redis, the broker")
     redis_port: int = _setting(6379, parse.whole_number(1, 65535), "its port")
     broker_url: str = _setting(
         "", parse.broker_url, "a whole broker URL instead of the Redis pair", secret=True
     )
     broker_sentinel_master: str = _setting(
-        "mymaster", parse.text, "the name under which Sentinel knows the master, for a sentinel:// BROKER_URL"
+        "mymaster", str, "the name under which Sentinel knows the master, for a sentinel:// BROKER_URL"
     )
     broker_ca_bundle: str = _setting(
         "",
@@ -151,7 +151,7 @@ class Settings:
     log_format: LogFormat = _setting(  # noqa: RUF009 - it makes a dataclasses.field
         "auto", parse.choice(parse.LOG_FORMATS), "auto is text on a terminal"
     )
-    api_host: str = _setting("127.0.0.1", parse.text, "the address the API listens on")
+    api_host: str = _setting("127.0.0.1", str, "the address the API listens on")
     api_port: int = _setting(8080, parse.whole_number(1, 65535), "its port")
     api_processes: int = _setting(2, parse.whole_number(1, 64), "processes that share that port")
     api_slow_client_seconds: float = _setting(
@@ -193,9 +193,7 @@ class Settings:
         parse.whole_number(1, 2000),
         "requests of a worker in flight to one origin (scheme, host and port)",
     )
-    callback_ca_bundle: str = _setting(
-        "", parse.text, "a file of certificate authorities instead of certifi's"
-    )
+    callback_ca_bundle: str = _setting("", str, "a file of certificate authorities instead of certifi's")
     tasks_api: bool = _setting(
         False,
         parse.switch,
@@ -214,12 +212,12 @@ class Settings:
     )
     command_user: str = _setting(
         "",
-        parse.text,
+        str,
         "the user as whom commands run, where their worker is root; the worker's own by default",
     )
     command_directory: str = _setting(
         "",
-        parse.text,
+        str,
         "the directory in which commands run; the one in which the worker was started by default",
     )
     command_concurrency: int = _setting(
@@ -277,7 +275,7 @@ class Settings:
     )
     secrets_key: str = _setting(
         "",
-        parse.text,
+        str,
         "Fernet keys, newest first, separated by commas; stored secrets are encrypted",
         secret=True,
         list_text=parse.comma_list,
@@ -292,7 +290,7 @@ class Settings:
     )
     metrics_host: str = _setting(
         "127.0.0.1",
-        parse.text,
+        str,
         "where that listens; it has no key: beyond loopback, the network must guard it",
     )
     #: The texts of the settings that were given anywhere, by their environment names; the others have their

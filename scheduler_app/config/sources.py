@@ -155,7 +155,7 @@ def _yaml_error(error: Exception) -> str:
 PR_SET_DUMPABLE = 4
 #: In /proc/self/stat, counted from the process's state: where the initial environment begins and ends.
 _ENV_START, _ENV_END = 47, 48
-#: Secrets that are no settings.
+#: Secrets beside those among the settings.
 _OTHERS = ("FLOWER_BASIC_AUTH", "CELERY_BROKER_URL", "CELERY_RESULT_BACKEND", "SCHEDULER_API_KEY")
 #: A shorter password stands in any text.
 _SHORTEST = 8

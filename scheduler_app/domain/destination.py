@@ -6,7 +6,7 @@ from base64 import b64encode
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from scheduler_app.domain.action import origin_of
 from scheduler_app.domain.deliverable import Signing
@@ -22,7 +22,7 @@ from scheduler_app.domain.ids import WholeId, name_of, tenant_of
 from scheduler_app.domain.masking import MASK, split_query
 from scheduler_app.domain.message import DEFAULT_MESSAGE_METHOD as MESSAGE_METHOD
 from scheduler_app.domain.message import Message
-from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
+from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven, given, given_fields
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, check_queue
 from scheduler_app.domain.retry import Codes, RetryDraft, RetryOverride
 from scheduler_app.domain.schedule import Schedule
@@ -221,16 +221,14 @@ class DestinationDraft(RetryDraft):
 
     def _applied(self, start: Destination, known: Destination) -> Destination:
         """`start` with what is given; masks stand for values of `known`."""
-        asked = HttpAction(
-            url=start.url if isinstance(self.url, NotGiven) else self.url,
-            headers=start.headers if isinstance(self.headers, NotGiven) else self.headers,
-        )
+        asked = HttpAction(given(self.url, start.url), headers=given(self.headers, start.headers))
         kept = {"headers"} if isinstance(self.headers, NotGiven) and start.url else set()
         before = HttpAction(url=known.url, headers=known.headers)
         request = _with_kept_secrets(asked, kept, before)
-        auth = start.auth if isinstance(self.auth, NotGiven) else self.auth
-        auth = self._auth(auth, known, moved=origin_of(request.url) != origin_of(known.url))
-        made = replace(start, url=request.url, headers=request.headers, auth=auth, **self._others())
+        moved = origin_of(request.url) != origin_of(known.url)
+        auth = self._auth(given(self.auth, start.auth), known, moved=moved)
+        others = given_fields(self, (each.name for each in fields(self) if each.name not in _REQUEST_FIELDS))
+        made = replace(start, url=request.url, headers=request.headers, auth=auth, **others)
         _check_destination(made, burst_given=self.burst is not NOT_GIVEN)
         return made
 
@@ -250,12 +248,6 @@ class DestinationDraft(RetryDraft):
         if known.auth is None or (known.auth.type, known.auth.username) != (auth.type, auth.username):
             raise masked_value("auth", f"its {what}")
         return known.auth
-
-    def _others(self) -> dict[str, Any]:
-        values = {
-            each.name: getattr(self, each.name) for each in fields(self) if each.name not in _REQUEST_FIELDS
-        }
-        return {name: value for name, value in values.items() if value is not NOT_GIVEN}
 
 
 def _with_kept_secrets(asked: HttpAction, kept: set[str], known: HttpAction) -> HttpAction:

@@ -42,7 +42,7 @@ def explain(
     `event` is the newest one of its rule at that instant, which goes before what the schedule says now:
     an edit changes no past.
     """
-    warnings = list(_warnings(verdict, schedule, at, event, now))
+    warnings = _warnings(verdict, schedule, at, event, now)
     if event is not None:
         reasons = _of_event(schedule, at, event)
     else:
@@ -70,7 +70,9 @@ def _of_schedule(schedule: Schedule, at: datetime, now: datetime) -> tuple[Reaso
         created = shown_instant(schedule.created_at)
         return (Reason("created", f"The schedule was created later, at {created}."),)
     if schedule.state is ScheduleState.PAUSED and at > schedule.revised_at:
-        return (Reason("paused", _paused(schedule, cut)),) if _rests(schedule, at) else ()
+        # As far as the end of the pause is known now.
+        ends = None if schedule.pause is None else schedule.pause.until
+        return (Reason("paused", _paused(schedule, cut)),) if ends is None or at < ends else ()
     if schedule.state is ScheduleState.ERROR and at > now:
         return (Reason("error", f"The schedule is set aside: {schedule.reason or 'no reason is kept'}"),)
     if schedule.state is ScheduleState.FINISHED and at > schedule.revised_at and at > now:
@@ -84,11 +86,6 @@ def _of_schedule(schedule: Schedule, at: datetime, now: datetime) -> tuple[Reaso
             ),
         )
     return ()
-
-
-def _rests(schedule: Schedule, at: datetime) -> bool:
-    """Whether a pause, as far as it is known now, covers `at`."""
-    return schedule.pause is None or schedule.pause.until is None or at < schedule.pause.until
 
 
 def _paused(schedule: Schedule, since: str) -> str:

@@ -66,7 +66,7 @@ class FlowGrant(NamedTuple):
     granted: int
     """How many of `wanted` may start now."""
     wait: float
-    """The others may ask again after so long."""
+    """After how long the others may ask again."""
     why: WaitReason | None
     """What they wait for."""
     first: float

@@ -65,11 +65,11 @@ class Lateness:
 
     catch_up: CatchUp = CatchUp.ALL
     window_seconds: float = DEFAULT_WINDOW_SECONDS
-    """Of `latest`: the newest missed occurrence is sent only up to so long after it was due."""
+    """Of `latest`: how late the newest missed occurrence may still be sent."""
     late_after_seconds: float = DEFAULT_LATE_AFTER_SECONDS
     """An occurrence that is later than this was missed."""
     expire_after_seconds: float | None = None
-    """Whatever is not completed so long after it was due is given up; None: never."""
+    """How long after it was due an event that is not completed is given up; None: never."""
 
     @property
     def judges(self) -> bool:

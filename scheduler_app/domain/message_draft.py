@@ -39,7 +39,7 @@ class MessageDraft:
             raise InvalidField(_wire_name(error.field), error.message) from None
         return Message(
             action=action,
-            queue=self.draft.new_queue(action),
+            queue=self.draft.queue_of(action),
             retry=self.draft.new_retry(max_retries),
             lateness=self.draft.late(DEFAULT_LATENESS),
             **self.draft.carried_over(),

@@ -1,6 +1,6 @@
 """What is told of an event's end, or of a schedule's pause: to which destination, and what the message says.
 
-A notification is a message like any other, and there are no notifications of it.
+A notification is a message like any other; nobody is notified of how it ended.
 """
 
 from collections.abc import Mapping

@@ -23,7 +23,7 @@ from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.instants import check_storable
 from scheduler_app.domain.lateness import DEFAULT_LATENESS, Lateness
 from scheduler_app.domain.message import Message
-from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
+from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven, given, given_fields
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.recurrence import AnyRecurrence
 from scheduler_app.domain.retry import DEFAULT_RETRY, SUCCESS_CODES, Codes, RetryPolicy
@@ -96,11 +96,7 @@ def pause_after_edit(
     if before == _PAUSED and isinstance(note, NotGiven) and isinstance(until, NotGiven):
         return old
     known = old or Pause()
-    return replace(
-        known,
-        note=known.note if isinstance(note, NotGiven) else note,
-        until=known.until if isinstance(until, NotGiven) else until,
-    )
+    return replace(known, note=given(note, known.note), until=given(until, known.until))
 
 
 #: A schedule keeps no more of them; an edit that would add another is refused until beats have made up some.
@@ -208,8 +204,7 @@ class CarriedOver:
 
     def carried_over(self) -> dict[str, Any]:
         """Those that were given."""
-        values = {each.name: getattr(self, each.name) for each in fields(CarriedOver)}
-        return {name: value for name, value in values.items() if value is not NOT_GIVEN}
+        return given_fields(self, (each.name for each in fields(CarriedOver)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven, given
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, check_queue
 from scheduler_app.domain.recurrence import AnyRecurrence, Gap, OnHoliday, Overlap
 from scheduler_app.domain.retry import RetryDraft
-from scheduler_app.domain.schedule import CarriedOver, Pause, Schedule, ScheduleState, pause_after_edit
+from scheduler_app.domain.schedule import CarriedOver, Schedule, ScheduleState, pause_after_edit
 from scheduler_app.domain.triggers import Given, Trigger, TriggerContext, edited_trigger, new_trigger
 
 
@@ -64,14 +64,13 @@ class ActionDraft(CarriedOver, RetryDraft):
             raise InvalidField("callback_url", "is missing: give it, the name of a destination, or an action")
         if old is not None and not isinstance(old, HttpAction) and all(value is NOT_GIVEN for value in http):
             return old
-        return self._http_action(old if isinstance(old, HttpAction) else self._new_http_action(), tenant)
+        if not isinstance(old, HttpAction):
+            method = DEFAULT_METHOD_WITH_BODY if given(self.body, None) else DEFAULT_METHOD
+            old = HttpAction(url="", method=method)
+        return self._http_action(old, tenant)
 
-    def new_queue(self, action: Action) -> str:
-        """The queue of a new deliverable. Raises InvalidField."""
-        return self._queue(action, CALLBACKS)
-
-    def _queue(self, action: Action, old: str) -> str:
-        """The new queue; `old` is the schedule's."""
+    def queue_of(self, action: Action, old: str = CALLBACKS) -> str:
+        """The queue of what has this action; `old` is the schedule's. Raises InvalidField."""
         if action.kind == COMMAND:
             if self.queue is NOT_GIVEN or self.queue == COMMANDS:
                 return COMMANDS
@@ -81,10 +80,6 @@ class ActionDraft(CarriedOver, RetryDraft):
             raise InvalidField("queue", f"{COMMANDS} is for commands alone; take another")
         check_queue(queue)
         return queue
-
-    def _new_http_action(self) -> HttpAction:
-        method = DEFAULT_METHOD_WITH_BODY if given(self.body, None) else DEFAULT_METHOD
-        return HttpAction(url="", method=method)
 
     def _http_action(self, old: HttpAction, tenant: str) -> HttpAction:
         destination, url = self._receiver(old, tenant)
@@ -181,7 +176,7 @@ class ScheduleDraft(ActionDraft):
             id=schedule_id,
             trigger=trigger,
             action=action,
-            queue=self.new_queue(action),
+            queue=self.queue_of(action),
             created_at=now,
             updated_at=now,
             retry=self.new_retry(max_retries),
@@ -193,7 +188,7 @@ class ScheduleDraft(ActionDraft):
             **({"name": ""} | self.carried_over()),
             calendar=calendar,
             lateness=self.late(DEFAULT_LATENESS),
-            pause=self._pause(None, None, state),
+            pause=pause_after_edit(None, None, state, note=self.note, until=self.paused_until),
         )
         _check_completion(made)
         return made
@@ -203,7 +198,7 @@ class ScheduleDraft(ActionDraft):
         itself when nothing does. Raises InvalidField."""
         old = schedule.trigger
         action = self._action(schedule.action, schedule.tenant)
-        queue = self._queue(action, schedule.queue)
+        queue = self.queue_of(action, schedule.queue)
         trigger = edited_trigger(
             given(self.trigger, {}),
             old,
@@ -235,7 +230,9 @@ class ScheduleDraft(ActionDraft):
                 changed = revised
         if self.reason is not NOT_GIVEN and changed.state is ScheduleState.ERROR:
             changed = replace(changed, reason=self.reason)
-        pause = self._pause(schedule.pause, schedule.state, changed.state)
+        pause = pause_after_edit(
+            schedule.pause, schedule.state, changed.state, note=self.note, until=self.paused_until
+        )
         if pause != changed.pause:
             changed = replace(changed, pause=pause)
         unchanged = replace(changed, version=schedule.version, updated_at=schedule.updated_at) == schedule
@@ -308,9 +305,6 @@ class ScheduleDraft(ActionDraft):
             return CalendarUse(name, chosen or implied or "skip", known=known).observed_by(recurrence)
 
         return observing
-
-    def _pause(self, old: Pause | None, before: ScheduleState | None, state: ScheduleState) -> Pause | None:
-        return pause_after_edit(old, before, state, note=self.note, until=self.paused_until)
 
 
 def _check_completion(schedule: Schedule) -> None:

@@ -20,25 +20,18 @@ from scheduler_app.telemetry import get_logger
 
 
 def check_keys(settings: Settings) -> list[Check]:
-    return [_api_keys(settings), _secrets_key(settings)]
-
-
-def _api_keys(settings: Settings) -> Check:
-    if settings.api_keys:
-        return fine("API_KEYS", f"{len(settings.api_keys)} set")
     # No warning: an API without a key starts on loopback alone.
-    return fine("API_KEYS", "not set: every program on the API's host may use it, and nothing from elsewhere")
-
-
-def _secrets_key(settings: Settings) -> Check:
+    keys = "not set: every program on the API's host may use it, and nothing from elsewhere"
+    found = [fine("API_KEYS", f"{len(settings.api_keys)} set" if settings.api_keys else keys)]
     if settings.secrets_key:
-        return fine("SECRETS_KEY", "set: stored secrets are encrypted")
-    return note(
+        return [*found, fine("SECRETS_KEY", "set: stored secrets are encrypted")]
+    unprotected = note(
         "SECRETS_KEY",
         "not set: header values, bodies, URL queries and signing secrets are stored in MongoDB as plain text",
         "set one, and then run `scheduler reseal`: python -c"
         ' "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"',
     )
+    return [*found, unprotected]
 
 
 #: How many of the newest schedules, and of the newest destinations, are read.

@@ -30,7 +30,7 @@ from scheduler_app.domain.text import one_line
 from scheduler_app.telemetry import get_logger
 
 PR_SET_CHILD_SUBREAPER = 36
-#: Processes that cannot be killed (they hang in the kernel) are left after so long.
+#: After how long processes are left that cannot be killed (they hang in the kernel).
 LAST_SECONDS = 5.0
 
 

@@ -24,7 +24,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 #: Between two looks for processes that are left.
 PAUSE_SECONDS = 0.02
-#: Processes that cannot be killed (they hang in the kernel) are left after so long.
+#: After how long processes are left that cannot be killed (they hang in the kernel).
 LAST_SECONDS = 5.0
 _SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
 

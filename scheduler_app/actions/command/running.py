@@ -153,7 +153,7 @@ def _fitting(data: bytes, *, from_end: bool = False) -> str:
 GUARDIAN = str(Path(__file__).with_name("guardian.py"))
 #: From SIGTERM to SIGKILL.
 GRACE_SECONDS = 3.0
-#: A guardian that has not ended so long after its SIGTERM is killed itself.
+#: How long after its SIGTERM a guardian that has not ended is killed itself.
 LONGEST_END_SECONDS = GRACE_SECONDS + 7.0
 READ_BYTES = 64 * 1024
 #: What a pipe can hold when the last writer has gone.

@@ -3,11 +3,11 @@ takes messages.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from amqp.basic_message import Message
 
-from scheduler_app.broker.backend import Backend
+from scheduler_app.broker.backend import ONE_MORE_TRY, Backend
 from scheduler_app.broker.rabbitmq import transport
 from scheduler_app.broker.rabbitmq.transport import AHEAD, name_prefix
 from scheduler_app.broker.redis.flow_control import TIMEOUT_SECONDS, RedisLimiter
@@ -57,10 +57,8 @@ def _alarms(channel: Any) -> Check:
     return fine("rabbitmq alarms", "none: it takes messages")
 
 
-#: Beat waits so long for RabbitMQ to have a message safe, and no longer: the next tick sends it again.
+#: How long beat waits for RabbitMQ to have a message safe: after that, the next tick sends it again.
 CONFIRM_SECONDS = 5.0
-
-_TRANSPORTS: Mapping[str, type] = {"amqp": transport.LaneTransport, "amqps": transport.LaneSSLTransport}
 
 
 class RabbitmqBackend(Backend):
@@ -68,7 +66,10 @@ class RabbitmqBackend(Backend):
 
     title = "RabbitMQ"
     check_name = "rabbitmq"
-    transports = _TRANSPORTS
+    transports: ClassVar[Mapping[str, type]] = {
+        "amqp": transport.LaneTransport,
+        "amqps": transport.LaneSSLTransport,
+    }
     worker_steps = frozenset({ReturnUnstarted})
 
     def transport_options(self, settings: Settings) -> dict[str, Any]:
@@ -78,12 +79,7 @@ class RabbitmqBackend(Backend):
             # A server with an alarm reads nothing, and a cut line takes nothing either.
             "read_timeout": 10,
             "write_timeout": CONFIRM_SECONDS,
-            # Publishing to a RabbitMQ that is away: one more try at once, and no more, which an API call
-            # would wait for. (The worker's own connection is tried for ever.)
-            "max_retries": 1,
-            "interval_start": 0,
-            "interval_step": 0,
-            "interval_max": 0,
+            **ONE_MORE_TRY,
         }
 
     def impatient_options(self, seconds: float) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from amqp.protocol import queue_declare_ok_t
 from kombu.exceptions import OperationalError
 from kombu.transport import pyamqp
 
+from scheduler_app.broker.backend import ONE_MORE_TRY
 from scheduler_app.broker.malformed import MAX_MESSAGE_BYTES, Malformed, note_dropped, require
 from scheduler_app.broker.task import PRIORITIES
 from scheduler_app.broker_faults import TakesNoMessages
@@ -326,10 +327,6 @@ class LaneChannel(ConfirmingChannel):
         return self._queues(queue)[0]
 
 
-#: What kombu reads of the transport's options, and hands to the connection all the same.
-_KOMBUS_OWN = ("max_retries", "interval_start", "interval_step", "interval_max")
-
-
 class LaneConnection(pyamqp.Connection):
     """`name_prefix` begins each name; a message is confirmed within `confirm_seconds`, or not at all."""
 
@@ -339,9 +336,9 @@ class LaneConnection(pyamqp.Connection):
         self.name_prefix = name_prefix
         self.confirm_seconds = confirm_seconds
         self.in_lanes: set[str] = set()
-        for option in _KOMBUS_OWN:
-            kwargs.pop(option, None)
-        super().__init__(*args, confirm_publish=True, **kwargs)
+        # What kombu reads of the transport's options, it hands to the connection all the same.
+        own = {name: value for name, value in kwargs.items() if name not in ONE_MORE_TRY}
+        super().__init__(*args, confirm_publish=True, **own)
 
 
 def _connection(**options: Any) -> pyamqp.Connection:

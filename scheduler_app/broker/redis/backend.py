@@ -3,13 +3,13 @@ judges one by its INFO: it must persist every message, evict none, and be a prim
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from scheduler_app.broker.backend import Backend
+from scheduler_app.broker.backend import ONE_MORE_TRY, Backend
 from scheduler_app.broker.redis import transport
 from scheduler_app.broker.redis.flow_control import TIMEOUT_SECONDS, RedisLimiter
 from scheduler_app.broker.task import PRIORITIES, QUEUE
@@ -86,14 +86,7 @@ def _mib(size: int) -> str:
     return f"{size / 2**20:.1f} MiB"
 
 
-_TRANSPORTS: Mapping[str, type] = {
-    "redis": transport.ResilientTransport,
-    "rediss": transport.ResilientTransport,
-    "sentinel": transport.ResilientSentinelTransport,
-}
-
-
-#: A Redis that has not answered for so long has to be connected to again.
+#: After how long without an answer a connection to Redis is made again.
 SILENT_SECONDS = 30.0
 
 
@@ -110,7 +103,11 @@ class RedisBackend(Backend):
     title = "Redis"
     check_name = "redis"
     remedy = "start it, or see that REDIS_HOST and REDIS_PORT, or BROKER_URL, are right"
-    transports = _TRANSPORTS
+    transports: ClassVar[Mapping[str, type]] = {
+        "redis": transport.ResilientTransport,
+        "rediss": transport.ResilientTransport,
+        "sentinel": transport.ResilientSentinelTransport,
+    }
     worker_steps = frozenset({ReturnUnstarted})
 
     def transport_options(self, settings: Settings) -> dict[str, Any]:
@@ -129,12 +126,7 @@ class RedisBackend(Backend):
             "socket_connect_timeout": 5,
             "socket_keepalive": True,
             "priority_steps": sorted(PRIORITIES.values()),
-            # Publishing to a Redis that is away: one more try at once, and not 6 s of them, which an API call
-            # would wait for. (The worker's own connection is tried for ever, see above.)
-            "max_retries": 1,
-            "interval_start": 0,
-            "interval_step": 0,
-            "interval_max": 0,
+            **ONE_MORE_TRY,
         }
 
     def limiter(self, settings: Settings, *, seconds: float = TIMEOUT_SECONDS) -> Limiter | None:

@@ -50,7 +50,7 @@ JITTER_SECONDS = 0.1
 KEPT_ANSWERS = 5
 KEPT_SECONDS = 7 * 86_400
 TIMEOUT_SECONDS = 2.0
-#: A Redis that did not answer is not asked again for so long: many who ask at once wait for it once.
+#: For how long a Redis that did not answer is not asked again: many who ask at once wait for it once.
 AWAY_SECONDS = 1.0
 
 _SCRIPT = """

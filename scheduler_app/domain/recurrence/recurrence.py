@@ -18,8 +18,9 @@ from scheduler_app.domain.recurrence.build import Built, Choices, build
 from scheduler_app.domain.recurrence.occurrence import Occurrence
 from scheduler_app.domain.recurrence.parsed_text import read_text, zone_named
 from scheduler_app.domain.recurrence.rules.bound_rule import CountedRule, CountMark, Start
+from scheduler_app.domain.recurrence.rules.days import has_day
 from scheduler_app.domain.recurrence.rules.open_days import RolledSet, on_open_days
-from scheduler_app.domain.recurrence.rules.recurrence_set import Observance, RecurrenceSet, is_closed
+from scheduler_app.domain.recurrence.rules.recurrence_set import Observance, RecurrenceSet
 from scheduler_app.domain.recurrence.rules.step_budget import ListingBudget, StepBudget
 from scheduler_app.domain.recurrence.timeline import (
     DAY,
@@ -243,7 +244,7 @@ class Recurrence:
             if second >= stop or len(found) == limit:
                 break
             local = second + zone.offset(second)
-            if is_closed(self.observed.closed, local // DAY):
+            if has_day(self.observed.closed.of_year, local // DAY):
                 found.append(local_datetime(local, zone.info))
         return found
 

@@ -20,7 +20,7 @@ class Text:
     visible: bool = False
     """Nothing in it may control a terminal or reorder letters."""
     invalid: str | None = None
-    """What is said of a value that is no text, where that is more than usual."""
+    """What is said of a value of another type, where that is more than usual."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,5 +26,5 @@ class OnDemand(TriggerKind):
         return Translation()
 
     def uses_timezone(self, written: Mapping[str, Value]) -> bool:
-        """No: there is no time to read in it."""
+        """Never: it has no times."""
         return False

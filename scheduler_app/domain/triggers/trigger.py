@@ -210,7 +210,9 @@ class Trigger:
             error.context = context
             raise
         except InvalidRecurrence as error:
-            raise _error_of_kind(error, kind.name) from None
+            # Under the name of the field that the person wrote.
+            own = kind.name == "rrule" or error.field in _BESIDE
+            raise error if own else InvalidField(kind.name, error.message) from None
         except OverflowError:  # of a sum of times beyond the last that Python knows
             raise InvalidField(kind.name, OUTSIDE_OF_STORED_YEARS) from None
         if found.instant is not None:
@@ -287,10 +289,3 @@ class Trigger:
             start_implied=not self.kind.names_start(self.written),
             stored=True,
         )
-
-
-def _error_of_kind(error: InvalidRecurrence, kind: str) -> InvalidField:
-    """The error under the name of the field that the person wrote."""
-    if kind == "rrule" or error.field in _BESIDE:
-        return error
-    return InvalidField(kind, error.message)

@@ -89,14 +89,8 @@ def bind(rule: Rule, start: Start, until: int | None, part: str, steps: StepBudg
     """`rule` bound to `start`; InvalidRecurrence naming `part` when it can never fire."""
     _check_positions(rule)
     filled = _filled_in(rule, start.local // DAY)
-    day_filter = DayFilter(
-        filled.by_month,
-        filled.by_week_no,
-        filled.by_year_day,
-        filled.by_month_day,
-        filled.by_day,
-        rule.freq == Frequency.MONTHLY or bool(rule.by_month),
-        rule.week_start,
+    day_filter = replace(
+        DayFilter.of(filled), days_in_month=rule.freq == Frequency.MONTHLY or bool(rule.by_month)
     )
     endless: CalendarRule | ElapsedRule
     if rule.elapsed:

@@ -15,7 +15,7 @@ what the period named, moved days included.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from dateutil.rrule import weekday
@@ -51,6 +51,13 @@ class DayFilter:
     days_in_month: bool = False
     week_start: int = 0
     _sets: dict[YearKind, int] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, rule: Rule) -> "DayFilter":
+        """The parts of a rule."""
+        in_month = rule.freq == Frequency.MONTHLY or bool(rule.by_month)
+        parts = rule.by_month, rule.by_week_no, rule.by_year_day, rule.by_month_day, rule.by_day
+        return cls(*parts, in_month, rule.week_start)
 
     @property
     def everything(self) -> bool:
@@ -174,10 +181,7 @@ class Days:
 
     def allows(self, day: int) -> bool:
         """Whether a day is one of them."""
-        if not FIRST_DAY <= day <= LAST_DAY:
-            return False
-        year = year_of(day)
-        return bool(self.of_year(year) >> (day - first_day(year)) & 1)
+        return has_day(self.of_year, day)
 
     def next(self, day: int, steps: StepBudget) -> int | None:
         """The first of the days that is not before `day`; None if there are no more before the year 10000."""
@@ -231,6 +235,14 @@ class Days:
         if last - january < 366:
             days &= (1 << max(last - january + 1, 0)) - 1
         return (days >> min(max(first - january, 0), 366)).bit_count()
+
+
+def has_day(of_year: Callable[[int], int], day: int) -> bool:
+    """Whether a day (an ordinal) is one of the days that `of_year` gives of its year."""
+    if not FIRST_DAY <= day <= LAST_DAY:
+        return False
+    year = year_of(day)
+    return bool(of_year(year) >> (day - first_day(year)) & 1)
 
 
 def span(of_year: Callable[[int], int], first: int, last: int) -> int:
@@ -323,14 +335,12 @@ def can_move(rule: Rule) -> bool:
 
 def limits_of_moved(rule: Rule) -> DayFilter:
     """What is asked of a moved day; the part that named it is not."""
-    by_month_day = bool(rule.by_month_day)
-    return DayFilter(
-        by_month=() if by_month_day else rule.by_month,
-        by_week_no=rule.by_week_no,
-        by_year_day=rule.by_year_day if by_month_day else (),
-        by_day=rule.by_day,
-        days_in_month=rule.freq == Frequency.MONTHLY or bool(rule.by_month),
-        week_start=rule.week_start,
+    own, of_month = DayFilter.of(rule), bool(rule.by_month_day)
+    return replace(
+        own,
+        by_month=() if of_month else own.by_month,
+        by_year_day=own.by_year_day if of_month else (),
+        by_month_day=(),
     )
 
 

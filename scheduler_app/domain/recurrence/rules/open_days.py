@@ -24,12 +24,11 @@ from typing import Final, NamedTuple
 from scheduler_app.domain.recurrence.rules.bound_rule import BoundRule, CountedRule, RuleOfSet, Start
 from scheduler_app.domain.recurrence.rules.calendar_rule import CalendarRule
 from scheduler_app.domain.recurrence.rules.day_bits import DayWindow, daily_times, window_from
-from scheduler_app.domain.recurrence.rules.days import Days, span
+from scheduler_app.domain.recurrence.rules.days import Days, has_day, span
 from scheduler_app.domain.recurrence.rules.recurrence_set import (
     ClosedDays,
     Observance,
     RecurrenceSet,
-    is_closed,
     missing_days_of,
 )
 from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
@@ -67,7 +66,7 @@ class OpenDays(Days):
 
     def is_closed(self, day: int) -> bool:
         """Whether the calendar leaves out a day that the rule names."""
-        return FIRST_DAY <= day <= LAST_DAY and self.of.allows(day) and is_closed(self.observed.closed, day)
+        return self.of.allows(day) and has_day(self.observed.closed.of_year, day)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +195,7 @@ class RolledSet:
         return ClosedDayRun(first, last)
 
     def _is_closed(self, day: int) -> bool:
-        return is_closed(self.closed, day) or day in missing_days_of(self.own.zone)
+        return has_day(self.closed.of_year, day) or day in missing_days_of(self.own.zone)
 
     def _walk(self, second: int, steps: StepBudget, shifted: set[int] | None) -> Iterator[int]:
         """In ascending order, with repeats where days repeat on the local clock, and some before `second`."""

@@ -28,6 +28,7 @@ from scheduler_app.domain.recurrence.rules.day_bits import (
     touched_by_gaps,
     window_from,
 )
+from scheduler_app.domain.recurrence.rules.days import has_day
 from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
 from scheduler_app.domain.recurrence.timeline import (
     DAY,
@@ -82,14 +83,6 @@ class Observance:
     def words(self) -> str:
         """What it does, to be added to a description."""
         return f"{_WORDS[self.on_holiday]} a holiday or weekend day of the calendar {self.name}"
-
-
-def is_closed(closed: ClosedDays, day: int) -> bool:
-    """Whether a day (an ordinal) is closed."""
-    if not FIRST_DAY <= day <= LAST_DAY:
-        return False
-    year = year_of(day)
-    return bool(closed.of_year(year) >> (day - first_day(year)) & 1)
 
 
 @lru_cache(maxsize=1024)
@@ -174,7 +167,7 @@ class Exclusions:
 
     def _is_out(self, day: int) -> bool:
         """Whether a local day is excluded as a whole."""
-        return day in self.days or (self.closed is not None and is_closed(self.closed, day))
+        return day in self.days or (self.closed is not None and has_day(self.closed.of_year, day))
 
     def _local_day(self, instant: int) -> int:
         return (instant + self.zone.offset(instant)) // DAY

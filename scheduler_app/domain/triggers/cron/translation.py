@@ -236,7 +236,11 @@ def rules_of(of: Expression, *, skips_gap: bool) -> list[str]:
 
 
 def _rule(days: CronDayRule, of: Expression, times: int) -> str:
-    freq = _elapsed_frequency(of) if of.follows_clock else _calendar_frequency(days)
+    if of.follows_clock:
+        every_minute = "MINUTELY" if len(of.minutes.numbers) == 60 else "HOURLY"
+        freq = "SECONDLY" if len(of.seconds.numbers) == 60 else every_minute
+    else:
+        freq = _calendar_frequency(days)
     hours = () if of.follows_clock and len(of.hours.numbers) == 24 else of.hours.numbers
     minutes = () if freq in ("MINUTELY", "SECONDLY") and len(of.minutes.numbers) == 60 else of.minutes.numbers
     seconds = () if freq == "SECONDLY" else of.seconds.numbers
@@ -253,12 +257,6 @@ def _rule(days: CronDayRule, of: Expression, times: int) -> str:
         ("BYSETPOS", positions),
     )
     return ";".join([f"FREQ={freq}", *(f"{name}={','.join(map(str, held))}" for name, held in parts if held)])
-
-
-def _elapsed_frequency(of: Expression) -> str:
-    if len(of.seconds.numbers) == 60:
-        return "SECONDLY"
-    return "MINUTELY" if len(of.minutes.numbers) == 60 else "HOURLY"
 
 
 def _calendar_frequency(days: CronDayRule) -> str:

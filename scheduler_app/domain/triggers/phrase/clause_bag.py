@@ -136,13 +136,9 @@ class ClauseBag:
         self, clause: Clause, options: Sequence[Sequence[Clause]], reason: str, *, ask: bool = True
     ) -> AmbiguousPhrase:
         """To be raised: several options may be meant in the place of `clause`."""
-        ways = []
-        for option in options:
-            way: list[Clause] = []
-            for one in self.clauses:
-                way += option if one is clause else [one]
-            ways.append(tuple(way))
-        return AmbiguousPhrase(reason, ways, ask=ask)
+        place = next(place for place, one in enumerate(self.clauses) if one is clause)
+        before, after = self.clauses[:place], self.clauses[place + 1 :]
+        return AmbiguousPhrase(reason, [(*before, *option, *after) for option in options], ask=ask)
 
     def missing(self, options: Sequence[Sequence[Clause]], reason: str) -> AmbiguousPhrase:
         """To be raised: the phrase does not say enough; each option adds clauses to it."""

@@ -215,12 +215,8 @@ def _one_counted(tokens: Tokens, position: int) -> Found[int | str]:
 
 
 def _relative(tokens: Tokens, position: int) -> Found[Day]:
-    for days, words in (
-        (0, "today"),
-        (1, "tomorrow"),
-        (2, "the day after tomorrow"),
-        (2, "day after tomorrow"),
-    ):
+    after_that = ((2, "the day after tomorrow"), (2, "day after tomorrow"))
+    for days, words in ((0, "today"), (1, "tomorrow"), *after_that):
         if (after := tokens.says(position, words)) is not None:
             return DaysAway(days), after
     return None

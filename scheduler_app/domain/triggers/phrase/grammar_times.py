@@ -211,12 +211,9 @@ def past_hour(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         edge = tokens.says(tokens.skip(position, "at", "the"), words)
         if edge is not None and (after := _of_every_hour(tokens, edge)) is not None:
             return (PastHourClause((minute,), of_every_hour=True),), after
-    if (after := tokens.any_of(position, "on the hour")) is not None:
-        return (PastHourClause((0,), of_every_hour=False),), after
-    if (
-        after := tokens.any_of(position, "on the half hour", "at the half hour", "on the half-hour")
-    ) is not None:
-        return (PastHourClause((30,), of_every_hour=False),), after
+    for words, minute in (("on the hour", 0), ("on the half hour", 30), ("at the half hour", 30)):
+        if (after := tokens.says(position, words)) is not None:
+            return (PastHourClause((minute,), of_every_hour=False),), after
     at = tokens.skip(position, "at", "on")
     if (minutes := _minute_list(tokens, at) or _sided_minutes(tokens, at)) is None:
         return None

@@ -63,11 +63,6 @@ class LeftOut:
     holidays: bool = False
     """Those of the schedule's calendar."""
 
-    @property
-    def of_the_day(self) -> bool:
-        """Whether times of day are left out."""
-        return bool(self.times or self.windows)
-
     def keeps(self, second: int) -> bool:
         """Whether a time of day (seconds since midnight) stays."""
         return second not in self.times and not any(is_within(second, *window) for window in self.windows)

@@ -369,7 +369,7 @@ def _daily(bag: ClauseBag, steps: Steps, moment: PhraseContext) -> Translation:
     times = _times_of_days(bag, start, until)
     seconds = [time.seconds for time in times] or [0]
     named = named_days(bag, steps.long, moment, start)
-    if left_out.of_the_day:
+    if left_out.times or left_out.windows:
         kept = [second for second in seconds if left_out.keeps(second)]
         if kept == seconds:
             raise PhraseRefused("the time that is left out is none of the times that are given")

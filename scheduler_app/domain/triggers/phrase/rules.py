@@ -33,11 +33,6 @@ class DayRule:
     freq: str
     parts: tuple[tuple[str, str], ...] = ()
 
-    @property
-    def counts_times(self) -> bool:
-        """Whether it has BYSETPOS, which would count the times of day too."""
-        return any(name == "BYSETPOS" for name, _ in self.parts)
-
     @classmethod
     def monthly(cls, months: tuple[int, ...], *parts: tuple[str, str]) -> "DayRule":
         """A rule for these months; empty: every month."""
@@ -72,7 +67,9 @@ def bodies(days: Iterable[DayRule], seconds: Iterable[int]) -> tuple[str, ...]:
     wanted = sorted(set(seconds))
     grouped = _groups(wanted)
     for rule in days:
-        groups = [_groups([one])[0] for one in wanted] if rule.counts_times else grouped
+        # BYSETPOS would count the times of day too.
+        counts_times = any(name == "BYSETPOS" for name, _ in rule.parts)
+        groups = [_groups([one])[0] for one in wanted] if counts_times else grouped
         found += [f"{rule.body()};{times}" for times in groups]
     if len(found) > MAX_RULES:
         raise PhraseRefused(
@@ -196,6 +193,8 @@ WORKDAYS = ",".join(DAY_NAMES[:5])
 QUARTER_STARTS = (1, 4, 7, 10)
 _QUARTER_ENDS = (3, 6, 9, 12)
 _EVERY_MONTH_HAS = 28
+#: Where the first or the last business day goes on which a calendar is closed.
+_ROLLS: Final[dict[int, OnHoliday]] = {1: "next", -1: "previous"}
 
 
 def days_of(days: tuple[int, ...]) -> str:
@@ -340,7 +339,7 @@ def ordinal(found: NthClause, unit: str, months: tuple[int, ...], moment: Phrase
             by_day.setdefault(within, []).append(f"{number}{DAY_NAMES[what]}")
         else:
             if what == BUSINESS_DAY:
-                rolls.add(_roll_of(number))
+                rolls.add(_ROLLS.get(number))
             by_position.setdefault(within, []).append(number)
     rules += [DayRule.monthly(m, ("BYMONTHDAY", numbers(d))) for m, d in by_month_day.items()]
     rules += [DayRule.monthly(m, ("BYDAY", ",".join(d))) for m, d in by_day.items()]
@@ -358,7 +357,7 @@ def _open_days(found: NthClause, unit: str, months: tuple[int, ...]) -> NamedDay
         raise PhraseRefused(f"no {'month' if months else unit} has so many of them")
     if places in ((1,), (-1,)):
         within = months or _months_in(unit, places[0])
-        return NamedDays((DayRule.monthly(within, ("BYMONTHDAY", str(places[0]))),), _roll_of(places[0]))
+        return NamedDays((DayRule.monthly(within, ("BYMONTHDAY", str(places[0]))),), _ROLLS.get(places[0]))
     freq, periods = "MONTHLY", [months]
     if not months and unit != "month":
         freq = "YEARLY"
@@ -366,12 +365,6 @@ def _open_days(found: NthClause, unit: str, months: tuple[int, ...]) -> NamedDay
         periods = [*quarters] if unit == "quarter" else [()]
     picked = (("BYDAY", days_of(tuple(range(7)))), ("BYSETPOS", numbers(places)))
     return NamedDays(tuple(DayRule(freq, (*by_month(each), *picked)) for each in periods), "uncounted")
-
-
-def _roll_of(number: int) -> OnHoliday | None:
-    if number == 1:
-        return "next"
-    return "previous" if number == -1 else None
 
 
 def _months_in(unit: str, number: int) -> tuple[int, ...]:

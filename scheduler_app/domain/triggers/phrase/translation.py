@@ -179,7 +179,9 @@ def translate(phrase: str, context: TriggerContext) -> Translation:
     if reading.unknown:
         words = " ".join(reading.unknown)[:_SHOWN]
         message = f"not understood: {words}; say it without, or in other words"
-        raise _refusal(message, reading.unknown, _readings_of(reading.clauses, moment))
+        alone = _meanings(reading.clauses, moment)
+        readings = _with_less(reading.clauses, moment) if alone is None else alone
+        raise _refusal(message, reading.unknown, readings)
     try:
         return meaning_of(reading.clauses, moment)
     except PhraseRefused as refusal:
@@ -213,14 +215,14 @@ def _refusal(
     return NotUnderstood("phrase", message, not_understood=words, readings=tuple(readings))
 
 
-def _readings_of(clauses: tuple[ReadClause, ...], moment: PhraseContext) -> tuple[Translation, ...]:
-    """What clauses mean alone: that, its several readings, or what they mean with one clause less."""
+def _meanings(clauses: tuple[ReadClause, ...], moment: PhraseContext) -> tuple[Translation, ...] | None:
+    """What clauses mean, or their several readings; None if they are refused."""
     try:
         return (meaning_of(clauses, moment),)
     except NotUnderstood as several:
         return several.readings
     except PhraseRefused:
-        return _with_less(clauses, moment)
+        return None
 
 
 def _with_less(clauses: tuple[ReadClause, ...], moment: PhraseContext) -> tuple[Translation, ...]:
@@ -230,15 +232,8 @@ def _with_less(clauses: tuple[ReadClause, ...], moment: PhraseContext) -> tuple[
     found: list[Translation] = []
     for index in range(len(whole)):
         rest = (*clauses[:index], *clauses[index + 1 :])
-        if has_repetition(tuple(one.clause for one in rest)) != has_repetition(whole):
-            continue
-        try:
-            meanings: tuple[Translation, ...] = (meaning_of(rest, moment),)
-        except NotUnderstood as several:
-            meanings = several.readings
-        except PhraseRefused:
-            continue
-        found += [meaning for meaning in meanings if meaning not in found]
+        if has_repetition(tuple(one.clause for one in rest)) == has_repetition(whole):
+            found += [meaning for meaning in _meanings(rest, moment) or () if meaning not in found]
     return tuple(found[:MAX_READINGS])
 
 
