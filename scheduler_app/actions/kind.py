@@ -83,9 +83,9 @@ class Executor(Protocol):
     def start(self, event: Event, deliverable: Deliverable, now: datetime) -> None:
         """Begins the attempt that follows `event.attempt`; `now` (UTC) is when it starts.
 
-        It ends after `deliverable.timeout_seconds` at the latest, and yields exactly one verdict. What is
-        wrong with the action is a verdict, too. An exception is an error in our own code: the caller ends the
-        event with it, and no verdict may follow. The event has no other attempt in flight.
+        It ends after the `timeout_seconds` of `deliverable` at the latest, and yields exactly one verdict.
+        What is wrong with the action is a verdict, too. An exception is an error in our own code: the caller
+        ends the event with it, and no verdict may follow. The event has no other attempt in flight.
         """
         ...
 

@@ -18,20 +18,3 @@ from scheduler_app.config.sources import (
     secret_names,
     secret_values,
 )
-
-__all__ = [
-    "CONFIG_VARIABLE",
-    "DISPATCH_LEASE_SECONDS",
-    "EXPAND_LEASE_SECONDS",
-    "RUN_FILE",
-    "VISIBILITY_TIMEOUT_SECONDS",
-    "InvalidSetting",
-    "Settings",
-    "conceal_secrets",
-    "is_loopback",
-    "is_private",
-    "load_settings",
-    "names",
-    "secret_names",
-    "secret_values",
-]

@@ -9,19 +9,3 @@ from scheduler_app.embedded.brokers import RabbitMQ, Redis
 from scheduler_app.embedded.mongod import Mongod
 from scheduler_app.embedded.parent_death import with_parent_death_signal
 from scheduler_app.embedded.server import DidNotStart, Server, free_port, is_free, write_private
-
-__all__ = [
-    "DidNotStart",
-    "Mongod",
-    "NoBinary",
-    "RabbitMQ",
-    "Redis",
-    "Server",
-    "find_mongod",
-    "find_rabbitmq_server",
-    "find_redis_server",
-    "free_port",
-    "is_free",
-    "with_parent_death_signal",
-    "write_private",
-]

@@ -24,8 +24,7 @@ _EVICTION = ",".join(
 
 
 class Mongod(Server):
-    """The primary, and only member, of its replica set. `cache_gb` bounds WiredTiger's cache: ≥ 0.25, by
-    default a sixth of the memory and at most 4.
+    """The primary, and only member, of its replica set.
 
     The `password` belongs to the user `scheduler`, who may do everything. `ready()` creates that user, or
     sets its new password, and authenticates for this as a member of the set, by the key file. So data
@@ -33,17 +32,6 @@ class Mongod(Server):
     """
 
     name = "mongod"
-
-    def __init__(
-        self,
-        directory: Path,
-        port: int | None = None,
-        *,
-        password: str | None = None,
-        cache_gb: float | None = None,
-    ) -> None:
-        super().__init__(directory, port, password=password)
-        self._cache_gb = cache_gb or min(4.0, max(0.25, _memory_gb() / 6))
 
     @property
     def uri(self) -> str:
@@ -64,6 +52,7 @@ class Mongod(Server):
             write_private(self._key_file, self._member_key())
 
     def command(self) -> list[str]:
+        memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
         return [
             str(find_mongod()),
             *(["--keyFile", str(self._key_file)] if self._password else []),
@@ -72,7 +61,7 @@ class Mongod(Server):
             *("--port", str(self.port)),
             *("--replSet", REPLICA_SET),
             *("--oplogSize", "256"),
-            *("--wiredTigerCacheSizeGB", f"{self._cache_gb:.2f}"),
+            *("--wiredTigerCacheSizeGB", f"{min(4.0, max(0.25, memory_gb / 6)):.2f}"),
             *("--wiredTigerEngineConfigString", _EVICTION),
             "--nounixsocket",
             "--quiet",
@@ -113,7 +102,3 @@ class Mongod(Server):
     def _member_key(self) -> str:
         """The key by which members authenticate to each other; the password cannot be derived from it."""
         return hashlib.sha256(f"key file {self._password}".encode()).hexdigest()
-
-
-def _memory_gb() -> float:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30

@@ -5,4 +5,3 @@ from scheduler_app.health.check import Check, Status
 # `ready` and `fleet` are not imported here: they import the store and Prometheus's client. Commands need not
 # wait for these, and gunicorn's configuration has to choose the counters' folder before that client is
 # imported.
-__all__ = ["Check", "Status"]

@@ -5,7 +5,7 @@ that ignores policies which this one obeys; receivers keep up.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from scheduler_app.clock import WARN_OFFSET_SECONDS
 from scheduler_app.health.check import NAMED, Check, fine, first_few, note, wrong
@@ -25,19 +25,33 @@ def process_names(nodes: Sequence[ProcessRecord]) -> str:
     return first_few(node.name or node.id for node in nodes)
 
 
-def _beats(nodes: Sequence[ProcessRecord]) -> Check:
-    alive = [node for node in nodes if node.role == "beat"]
-    ticking = [node for node in alive if _tick_age(node) < TICK_SECONDS]
-    if ticking:
-        return fine("beat", f"{len(ticking)} alive: {process_names(ticking)}", alive=len(ticking))
+def _role(
+    nodes: Sequence[ProcessRecord],
+    role: str,
+    works: Callable[[ProcessRecord], bool],
+    idle: Callable[[Sequence[ProcessRecord]], str],
+    remedy: str,
+    start: str,
+) -> Check:
+    """Whether a process of a role works; `idle` says what those that are alive do not do."""
+    alive = [node for node in nodes if node.role == role]
+    working = [node for node in alive if works(node)]
+    if working:
+        return fine(role, f"{len(working)} alive: {process_names(working)}", alive=len(working))
     if alive:
-        return wrong(
-            "beat",
-            f"alive, but no tick has ended for {min(map(_tick_age, alive)):.0f} s: {process_names(alive)}",
-            "read its log for what the tick waits for, and restart it",
-            alive=0,
-        )
-    return wrong("beat", "no beat has reported", "start one: celery -A scheduler_app beat", alive=0)
+        return wrong(role, f"alive, but {idle(alive)}: {process_names(alive)}", remedy, alive=0)
+    return wrong(role, f"no {role} has reported", f"start one: celery -A scheduler_app {start}", alive=0)
+
+
+def _beats(nodes: Sequence[ProcessRecord]) -> Check:
+    return _role(
+        nodes,
+        "beat",
+        lambda node: _tick_age(node) < TICK_SECONDS,
+        lambda alive: f"no tick has ended for {min(map(_tick_age, alive)):.0f} s",
+        "read its log for what the tick waits for, and restart it",
+        "beat",
+    )
 
 
 def _tick_age(node: ProcessRecord) -> float:
@@ -50,22 +64,13 @@ def _tick_age(node: ProcessRecord) -> float:
 
 
 def _workers(nodes: Sequence[ProcessRecord]) -> Check:
-    alive = [node for node in nodes if node.role == "worker"]
-    consuming = [node for node in alive if node.consuming]
-    if consuming:
-        return fine("worker", f"{len(consuming)} alive: {process_names(consuming)}", alive=len(consuming))
-    if alive:
-        return wrong(
-            "worker",
-            f"alive, but not consuming: {process_names(alive)}",
-            "their clocks are too far off (see clocks); they continue by themselves once the clocks are set",
-            alive=0,
-        )
-    return wrong(
+    return _role(
+        nodes,
         "worker",
-        "no worker has reported",
-        "start one: celery -A scheduler_app worker --pool threads --without-gossip --without-mingle",
-        alive=0,
+        lambda node: node.consuming,
+        lambda _: "not consuming",
+        "their clocks are too far off (see clocks); they continue by themselves once the clocks are set",
+        "worker --pool threads --without-gossip --without-mingle",
     )
 
 

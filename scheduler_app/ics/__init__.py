@@ -8,16 +8,3 @@ from scheduler_app.ics.reading import MAX_ITEMS, MAX_PARTS, CalendarItem, Series
 from scheduler_app.ics.writing import CalendarEntry, EntryTime, write_calendar
 
 from .calendar_file import TooLarge
-
-__all__ = [
-    "MAX_ITEMS",
-    "MAX_PARTS",
-    "CalendarEntry",
-    "CalendarItem",
-    "EntryTime",
-    "Series",
-    "TooLarge",
-    "closed_days",
-    "read_items",
-    "write_calendar",
-]

@@ -138,7 +138,7 @@ class Receiver:
         with more than `max_hops` hops is a loop. Raises ValueError for a malformed secret.
         """
         self._signing_keys = signing_keys(secrets)
-        self._keys = _keys(keys)
+        self._keys = MemoryKeys() if keys is None else LookupKeys(keys) if callable(keys) else keys
         self._tolerance_seconds = tolerance_seconds
         self._max_hops = max_hops
         self.max_body_bytes = max_body_bytes
@@ -259,12 +259,6 @@ class Receiver:
         except Exception:
             # The work is done. An error would only make the scheduler have it done once more.
             _log.exception("the work of %s is done, but its key could not be remembered", key)
-
-
-def _keys(keys: Keys | Callable[[str], bool] | None) -> Keys:
-    if keys is None:
-        return MemoryKeys()
-    return LookupKeys(keys) if callable(keys) else keys
 
 
 def _lower(headers: Headers) -> dict[str, str]:

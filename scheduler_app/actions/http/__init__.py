@@ -14,20 +14,3 @@ from scheduler_app.actions.http.request import (
     sign,
 )
 from scheduler_app.actions.http.response import Response, parse_retry_after, redacted
-
-__all__ = [
-    "Guard",
-    "Request",
-    "Response",
-    "check_header",
-    "check_reachable",
-    "check_secret",
-    "check_url",
-    "guard_of",
-    "headers_for",
-    "new_secret",
-    "parse_networks",
-    "parse_retry_after",
-    "redacted",
-    "sign",
-]

@@ -5,31 +5,21 @@
 """
 
 from scheduler_app.domain.calendars.calendar import (
+    MAX_CALENDAR_NAME,
+    MAX_DATES,
+    WEEKDAYS,
+    Calendar,
     CalendarDay,
     CalendarUse,
     DayKind,
     NamedCalendar,
+    NamedDate,
     RemakeCounts,
     days_of,
 )
-
-from .calendar import MAX_CALENDAR_NAME, MAX_DATES, WEEKDAYS, Calendar, NamedDate
-from .public_holidays import FIRST_YEAR, LAST_YEAR, holiday_data_key, holiday_data_version
-
-__all__ = [
-    "FIRST_YEAR",
-    "LAST_YEAR",
-    "MAX_CALENDAR_NAME",
-    "MAX_DATES",
-    "WEEKDAYS",
-    "Calendar",
-    "CalendarDay",
-    "CalendarUse",
-    "DayKind",
-    "NamedCalendar",
-    "NamedDate",
-    "RemakeCounts",
-    "days_of",
-    "holiday_data_key",
-    "holiday_data_version",
-]
+from scheduler_app.domain.calendars.public_holidays import (
+    FIRST_YEAR,
+    LAST_YEAR,
+    holiday_data_key,
+    holiday_data_version,
+)

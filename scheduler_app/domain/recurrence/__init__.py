@@ -17,21 +17,4 @@ from scheduler_app.domain.recurrence.rules.recurrence_set import ClosedDays, Obs
 from scheduler_app.domain.recurrence.why.reason import Reason, RecurrenceVerdict
 from scheduler_app.domain.recurrence.zones import zone_data_version
 
-__all__ = [
-    "AnyRecurrence",
-    "ClosedDays",
-    "Gap",
-    "InvalidRecurrence",
-    "Never",
-    "Observance",
-    "Occurrence",
-    "OnHoliday",
-    "Once",
-    "Overlap",
-    "Reason",
-    "Recurrence",
-    "RecurrenceVerdict",
-    "zone_data_version",
-]
-
 AnyRecurrence = Recurrence | Once | Never

@@ -8,22 +8,3 @@ when an edit changes it or the choices that it is read with.
 from .registry import BY_NAME, FIELDS, KINDS, ONE_OF, Given, edited_trigger, names_a_trigger, new_trigger
 from .translation import NotUnderstood, Translation, TriggerContext, Value, check_value, written_value
 from .trigger import Trigger, TriggerKind
-
-__all__ = [
-    "BY_NAME",
-    "FIELDS",
-    "KINDS",
-    "ONE_OF",
-    "Given",
-    "NotUnderstood",
-    "Translation",
-    "Trigger",
-    "TriggerContext",
-    "TriggerKind",
-    "Value",
-    "check_value",
-    "edited_trigger",
-    "names_a_trigger",
-    "new_trigger",
-    "written_value",
-]

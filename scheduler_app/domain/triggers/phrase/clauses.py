@@ -135,7 +135,12 @@ class ExceptedClause(Clause):
 
 
 @dataclass(frozen=True, slots=True)
-class RepeatClause(Clause):
+class RepeatingClause(Clause):
+    """A clause that always says that it happens again."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatClause(RepeatingClause):
     """Every `count` units; `doubtful` for "biweekly", which may mean twice in one."""
 
     count: int
@@ -144,7 +149,7 @@ class RepeatClause(Clause):
 
 
 @dataclass(frozen=True, slots=True)
-class OftenClause(Clause):
+class OftenClause(RepeatingClause):
     """Twice a day, once a week: a number of times in a unit."""
 
     times: int
@@ -152,7 +157,7 @@ class OftenClause(Clause):
 
 
 @dataclass(frozen=True, slots=True)
-class WeekdaysClause(ExceptedClause):
+class WeekdaysClause(ExceptedClause, RepeatingClause):
     """Days of the week that repeat; `step` 2 for "every other"; `business` where business days were named;
     `listed` for several single days without "every", which may mean the next ones alone."""
 
@@ -172,7 +177,7 @@ class WeekdayAndDayClause(Clause):
 
 
 @dataclass(frozen=True, slots=True)
-class NthClause(ExceptedClause):
+class NthClause(ExceptedClause, RepeatingClause):
     """The first Monday, the last business day: ordinals (negative from the end) and what they count.
 
     `joint` where several weekdays share an ordinal; `every` where "every" stands before it.
@@ -208,7 +213,7 @@ class WeeksClause(Clause):
 
 
 @dataclass(frozen=True, slots=True)
-class PeriodClause(ExceptedClause):
+class PeriodClause(ExceptedClause, RepeatingClause):
     """Of every month, of the quarter, of every other year."""
 
     unit: str
@@ -224,7 +229,7 @@ class MonthsClause(ExceptedClause):
 
 
 @dataclass(frozen=True, slots=True)
-class YearlyDatesClause(ExceptedClause):
+class YearlyDatesClause(ExceptedClause, RepeatingClause):
     """Days of the year that repeat; `every` where the phrase says so."""
 
     dates: tuple[Date, ...]
@@ -268,7 +273,7 @@ class PartOfDayClause(Clause):
 
 
 @dataclass(frozen=True, slots=True)
-class PastHourClause(Clause):
+class PastHourClause(RepeatingClause):
     """Minutes past the hour; `of_every_hour` where the clause itself says "every hour", `of_the_hour`
     where it says "the hour"."""
 
@@ -278,7 +283,7 @@ class PastHourClause(Clause):
 
 
 @dataclass(frozen=True, slots=True)
-class WindowClause(ExceptedClause):
+class WindowClause(ExceptedClause, RepeatingClause):
     """Between two times of day."""
 
     first: Time
@@ -286,7 +291,7 @@ class WindowClause(ExceptedClause):
 
 
 @dataclass(frozen=True, slots=True)
-class WorkingHoursClause(Clause):
+class WorkingHoursClause(RepeatingClause):
     """During business hours: the phrase does not say which."""
 
 

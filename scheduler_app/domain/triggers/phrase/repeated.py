@@ -33,6 +33,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     PastHourClause,
     PeriodClause,
     RepeatClause,
+    RepeatingClause,
     StartClause,
     Time,
     TimesClause,
@@ -193,18 +194,7 @@ _MIDNIGHT: Final = "The phrase names no time of day: it fires at 00:00; say for 
 def has_repetition(clauses: tuple[Clause, ...]) -> bool:
     """Whether something in a phrase says that it happens again."""
     return any(
-        isinstance(
-            clause,
-            RepeatClause
-            | OftenClause
-            | WeekdaysClause
-            | PeriodClause
-            | YearlyDatesClause
-            | PastHourClause
-            | WindowClause
-            | WorkingHoursClause
-            | NthClause,
-        )
+        isinstance(clause, RepeatingClause)
         or (isinstance(clause, MonthDaysClause) and (clause.every or len(clause.days) > 1))
         or (isinstance(clause, WeekdayAndDayClause) and clause.repeated)
         or (isinstance(clause, PartOfDayClause) and clause.daily)
