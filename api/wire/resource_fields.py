@@ -24,8 +24,8 @@ from scheduler_app.api.wire.field_types import (
     check_path,
     check_visible,
 )
-from scheduler_app.domain.resources import fields as types
-from scheduler_app.domain.resources.fields import FieldType, Null, ResourceField
+from scheduler_app.domain import resource_fields as types
+from scheduler_app.domain.resource_fields import FieldType, Null, ResourceField
 
 AnyField = Field[Any]
 #: What makes the fields of the objects that tables name.

@@ -31,7 +31,7 @@ from scheduler_app.domain.http_action import MAX_BODY_BYTES, BodyKind, HttpActio
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.masking import MASK, MASKED_BODY, masked, masked_url
 from scheduler_app.domain.recurrence import AnyRecurrence, Recurrence
-from scheduler_app.domain.resources.fields import ResourceField, default_at
+from scheduler_app.domain.resource_fields import ResourceField, default_at
 from scheduler_app.domain.resources.schedule import SCHEDULE
 from scheduler_app.domain.schedule import Pause, Schedule, ScheduleState
 from scheduler_app.domain.states import State

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable
 from textwrap import wrap
 
-from scheduler_app.domain.resources import fields as types
+from scheduler_app.domain import resource_fields as types
+from scheduler_app.domain.resource_fields import FieldType, Null, ResourceField
 from scheduler_app.domain.resources.destination import DESTINATION
-from scheduler_app.domain.resources.fields import FieldType, Null, ResourceField
 from scheduler_app.domain.resources.message import OWN, SHARED
 from scheduler_app.domain.resources.schedule import SCHEDULE
 from scheduler_app.domain.triggers import BY_NAME

@@ -5,10 +5,10 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any
 
+from scheduler_app.domain import resource_fields as types
 from scheduler_app.domain.ids import SEPARATOR
 from scheduler_app.domain.queues import is_queue
-from scheduler_app.domain.resources import fields as types
-from scheduler_app.domain.resources.fields import FieldType, Null, ResourceField, default_at
+from scheduler_app.domain.resource_fields import FieldType, Null, ResourceField, default_at
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.stored_fields import (
     MAX_WHOLE,

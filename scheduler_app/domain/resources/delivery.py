@@ -11,7 +11,7 @@ from scheduler_app.domain.http_action import (
 from scheduler_app.domain.lateness import LEAST_SECONDS, MAX_SECONDS
 from scheduler_app.domain.masking import HARMLESS, MASK
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, MAX_QUEUE
-from scheduler_app.domain.resources.fields import (
+from scheduler_app.domain.resource_fields import (
     Flag,
     Json,
     Moment,

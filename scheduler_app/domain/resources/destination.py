@@ -9,8 +9,7 @@ from scheduler_app.domain.destination import (
     MAX_RATE,
 )
 from scheduler_app.domain.http_action import MAX_HEADERS, METHODS
-from scheduler_app.domain.resources.delivery import METHOD, RETRY, SIGNING_SINCE, SUCCESS, TIMEOUT
-from scheduler_app.domain.resources.fields import (
+from scheduler_app.domain.resource_fields import (
     Flag,
     ListOf,
     Moment,
@@ -24,6 +23,7 @@ from scheduler_app.domain.resources.fields import (
     Whole,
     by_name,
 )
+from scheduler_app.domain.resources.delivery import METHOD, RETRY, SIGNING_SINCE, SUCCESS, TIMEOUT
 
 
 def _for_all(row: ResourceField) -> ResourceField:

@@ -8,6 +8,16 @@ from scheduler_app.domain.http_action import MAX_HEADERS
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.message import DEFAULT_MESSAGE_METHOD, MAX_EVENT_NAME, METADATA_PREFIX
 from scheduler_app.domain.queues import MAX_QUEUE
+from scheduler_app.domain.resource_fields import (
+    Json,
+    Moment,
+    Name,
+    Number,
+    Pairs,
+    ResourceField,
+    Text,
+    by_name,
+)
 from scheduler_app.domain.resources.delivery import (
     EXPIRY,
     NOTIFIED,
@@ -17,16 +27,6 @@ from scheduler_app.domain.resources.delivery import (
     SIGNING,
     SUCCESS,
     TIMEOUT,
-)
-from scheduler_app.domain.resources.fields import (
-    Json,
-    Moment,
-    Name,
-    Number,
-    Pairs,
-    ResourceField,
-    Text,
-    by_name,
 )
 from scheduler_app.domain.triggers.delay_seconds import MAX_DELAY_SECONDS
 

@@ -18,18 +18,7 @@ from scheduler_app.domain.lateness import (
 )
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.recurrence import OnHoliday
-from scheduler_app.domain.resources.delivery import (
-    EXPIRY,
-    NOTIFIED,
-    QUEUE,
-    REQUEST,
-    RETRY,
-    SIGNING,
-    SIGNING_SINCE,
-    SUCCESS,
-    TIMEOUT,
-)
-from scheduler_app.domain.resources.fields import (
+from scheduler_app.domain.resource_fields import (
     ListOf,
     Moment,
     Name,
@@ -41,6 +30,17 @@ from scheduler_app.domain.resources.fields import (
     Whole,
     Word,
     by_name,
+)
+from scheduler_app.domain.resources.delivery import (
+    EXPIRY,
+    NOTIFIED,
+    QUEUE,
+    REQUEST,
+    RETRY,
+    SIGNING,
+    SIGNING_SINCE,
+    SUCCESS,
+    TIMEOUT,
 )
 from scheduler_app.domain.schedule import (
     DEFAULT_QUEUE_LIMIT,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from scheduler_app.domain.blackout import KINDS, LEAST_DURATION, MAX_DURATION, POLICIES
-from scheduler_app.domain.resources.fields import (
+from scheduler_app.domain.resource_fields import (
     Flag,
     Moment,
     Name,

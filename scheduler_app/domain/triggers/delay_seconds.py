@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from scheduler_app.domain.resources.fields import Whole
+from scheduler_app.domain.resource_fields import Whole
 from scheduler_app.domain.triggers.translation import (
     Translation,
     TriggerContext,

@@ -9,7 +9,7 @@ from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.recurrence.rule_text import write_time
 from scheduler_app.domain.recurrence.timeline import DAY, ceil_second, floor_second, local_second, to_datetime
 from scheduler_app.domain.recurrence.zones import find_zone
-from scheduler_app.domain.resources.fields import Moment, Whole
+from scheduler_app.domain.resource_fields import Moment, Whole
 from scheduler_app.domain.triggers.translation import (
     Translation,
     TriggerContext,

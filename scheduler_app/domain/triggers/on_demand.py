@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from scheduler_app.domain.resources.fields import Flag
+from scheduler_app.domain.resource_fields import Flag
 from scheduler_app.domain.triggers.translation import Translation, TriggerContext, Value, trigger_field
 from scheduler_app.domain.triggers.trigger import TriggerKind
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.local_time import timezone_named
-from scheduler_app.domain.resources.fields import ResourceField
+from scheduler_app.domain.resource_fields import ResourceField
 from scheduler_app.domain.triggers.cron.kind import Cron
 from scheduler_app.domain.triggers.delay_seconds import DelaySeconds
 from scheduler_app.domain.triggers.every_seconds import EverySeconds

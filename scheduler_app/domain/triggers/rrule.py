@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.resources.fields import Text
+from scheduler_app.domain.resource_fields import Text
 from scheduler_app.domain.triggers.translation import (
     Translation,
     TriggerContext,

@@ -9,7 +9,7 @@ from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.local_time import instant_at, read_local
-from scheduler_app.domain.resources.fields import Moment
+from scheduler_app.domain.resource_fields import Moment
 from scheduler_app.domain.triggers.translation import (
     Translation,
     TriggerContext,

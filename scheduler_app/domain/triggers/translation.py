@@ -18,7 +18,7 @@ from scheduler_app.domain.recurrence import (
     Overlap,
     Recurrence,
 )
-from scheduler_app.domain.resources.fields import (
+from scheduler_app.domain.resource_fields import (
     FieldType,
     Flag,
     Moment,

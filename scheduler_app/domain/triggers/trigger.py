@@ -22,7 +22,7 @@ from scheduler_app.domain.recurrence import (
     Recurrence,
     zone_data_version,
 )
-from scheduler_app.domain.resources.fields import ResourceField
+from scheduler_app.domain.resource_fields import ResourceField
 from scheduler_app.domain.stored_fields import LATEST
 from scheduler_app.domain.triggers.translation import (
     NotUnderstood,

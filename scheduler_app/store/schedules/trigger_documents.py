@@ -15,7 +15,7 @@ from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import MAX_JITTER_SECONDS
 from scheduler_app.domain.recurrence import Gap, OnHoliday, Overlap
-from scheduler_app.domain.resources.fields import FieldType, Flag, Moment, ResourceField, Text, Whole, Word
+from scheduler_app.domain.resource_fields import FieldType, Flag, Moment, ResourceField, Text, Whole, Word
 from scheduler_app.domain.schedule import OwedRange
 from scheduler_app.domain.stored_fields import (
     Check,

@@ -11,7 +11,7 @@ from bson.codec_options import CodecOptions
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import zone_data_version
-from scheduler_app.domain.resources.fields import Moment, Whole
+from scheduler_app.domain.resource_fields import Moment, Whole
 from scheduler_app.domain.triggers import (
     FIELDS,
     KINDS,

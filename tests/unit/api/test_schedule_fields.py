@@ -19,7 +19,7 @@ from scheduler_app.api.wire.schedule_fields import EXPORTED, SHOWN
 from scheduler_app.client import ScheduleFields
 from scheduler_app.domain.http_action import RequestBody
 from scheduler_app.domain.masking import MASK
-from scheduler_app.domain.resources.fields import ResourceField
+from scheduler_app.domain.resource_fields import ResourceField
 from scheduler_app.domain.resources.schedule import SCHEDULE
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.schedule import Schedule

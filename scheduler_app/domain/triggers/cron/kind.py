@@ -5,7 +5,7 @@ surprises people about cron's own rules.
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
-from scheduler_app.domain.resources.fields import Text, Word
+from scheduler_app.domain.resource_fields import Text, Word
 from scheduler_app.domain.triggers.cron.expression import Expression, SecondsAt
 from scheduler_app.domain.triggers.translation import (
     Translation,

@@ -7,7 +7,7 @@ from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.resources.fields import Text
+from scheduler_app.domain.resource_fields import Text
 from scheduler_app.domain.triggers.run_at import at_local_time
 from scheduler_app.domain.triggers.translation import (
     NotUnderstood,
