@@ -202,6 +202,11 @@ class ResourceField:
         return self.at or self.draft_name
 
 
+def computed(name: str, type_: FieldType, meaning: str) -> ResourceField:
+    """A row that only answers have, and that what shows it works out."""
+    return ResourceField(name, type_, meaning, given=False, computed=True)
+
+
 def by_name(rows: Iterable[ResourceField]) -> Mapping[str, ResourceField]:
     """The rows of a table by their names in JSON."""
     return {row.name: row for row in rows}

@@ -8,7 +8,7 @@ import json
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Any, NamedTuple
 
 from scheduler_app.actions.celery_task.application import RemoteApplication, UnsendableTask
@@ -33,11 +33,6 @@ class TaskRequest(NamedTuple):
     action: CeleryTaskAction
     until: float
     """The monotonic time at which the attempt ends."""
-
-    @property
-    def may_have_been_sent(self) -> bool:
-        """Whether an attempt before this one may have sent the task."""
-        return bool(self.event.attempt or self.event.lost_leases)
 
 
 class TaskOutcome(NamedTuple):
@@ -68,16 +63,13 @@ def headers_for(asked: TaskRequest) -> Mapping[str, Any]:
 
 
 def _event_facts(event: Event) -> dict[str, object]:
+    run_time = event.run_time.astimezone(UTC).isoformat(timespec="milliseconds")
     return {
         "event_id": event.id,
         "schedule_id": event.schedule_id,
-        "run_time": _utc(event.run_time),
+        "run_time": run_time.replace("+00:00", "Z"),
         "attempt": event.attempt + 1,
     }
-
-
-def _utc(instant: datetime) -> str:
-    return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 #: Shorter texts are parts of ordinary words, and no secrets.
@@ -280,7 +272,9 @@ class BrokerThread(threading.Thread):
 
     def _send(self, asked: TaskRequest) -> TaskOutcome | None:
         """None when the task was sent, and is waited for."""
-        if asked.action.wait and asked.may_have_been_sent and (ended := self._results.of_earlier(asked)):
+        # An attempt before this one may have sent the task.
+        repeated = asked.event.attempt or asked.event.lost_leases
+        if asked.action.wait and repeated and (ended := self._results.of_earlier(asked)):
             return ended
         args, kwargs = arguments_for(asked)
         self._application.send(asked.event.id, asked.action, args, kwargs, headers_for(asked))

@@ -123,13 +123,6 @@ def failure_sentence(code: int, message: str, os_errno: int) -> str:
     return f"{prefix}: {message}" if prefix else message
 
 
-def timeout_sentence(connected: bool, timeout_seconds: float) -> str:
-    """The sentence for a timeout: it names the limit that was met."""
-    if connected:
-        return f"timed out after {timeout_seconds:g} s"
-    return f"timed out: no connection within {min(timeout_seconds, CONNECT_SECONDS):g} s"
-
-
 log = get_logger(__name__)
 
 MAX_BODY = 64 * 1024
@@ -310,8 +303,11 @@ class Transfer:
         if self._socket_error is not None and not self._opened:
             return f"no socket could be opened: {self._socket_error.strerror}", False
         if code == pycurl.E_OPERATION_TIMEDOUT:
-            connected = self.curl.getinfo(pycurl.REQUEST_SIZE) > 0  # it was sent: TLS is done, too
-            sentence = timeout_sentence(connected, self._request.timeout_seconds)
+            seconds = self._request.timeout_seconds
+            if self.curl.getinfo(pycurl.REQUEST_SIZE) > 0:  # it was sent: TLS is done, too
+                sentence = f"timed out after {seconds:g} s"
+            else:
+                sentence = f"timed out: no connection within {min(seconds, CONNECT_SECONDS):g} s"
         else:
             sentence = failure_sentence(code, message, self.curl.getinfo(pycurl.OS_ERRNO))
         if self._refusals:

@@ -22,6 +22,7 @@ from scheduler_app.domain.resource_fields import (
     Text,
     Whole,
     by_name,
+    computed,
 )
 from scheduler_app.domain.resources.delivery import METHOD, RETRY, SIGNING_SINCE, SUCCESS, TIMEOUT
 
@@ -65,12 +66,10 @@ REQUEST = (
         shown_meaning="Whether requests are signed (Standard Webhooks)",
     ),
     SIGNING_SINCE,
-    ResourceField(
+    computed(
         "signing_secret",
         Text(),
         "Only in the answer that generated it: a repeated request is answered with a mask",
-        given=False,
-        computed=True,
     ),
 )
 

@@ -30,6 +30,7 @@ from scheduler_app.domain.resource_fields import (
     Whole,
     Word,
     by_name,
+    computed,
 )
 from scheduler_app.domain.resources.delivery import (
     EXPIRY,
@@ -110,16 +111,8 @@ TIMEZONE = ResourceField(
 TRIGGER = (
     # Those of each trigger kind come from the registry of kinds: a new kind needs no row here.
     *FIELDS.values(),
-    ResourceField(
-        "recurrence",
-        Text(),
-        "The trigger as an RFC 5545 recurrence with its DTSTART made explicit",
-        given=False,
-        computed=True,
-    ),
-    ResourceField(
-        "dtstart", Moment(), "The instant from which the recurrence counts", given=False, computed=True
-    ),
+    computed("recurrence", Text(), "The trigger as an RFC 5545 recurrence with its DTSTART made explicit"),
+    computed("dtstart", Moment(), "The instant from which the recurrence counts"),
     TIMEZONE,
     ResourceField(
         "gap",
@@ -158,24 +151,10 @@ TRIGGER = (
         at="calendar.on_holiday",
         previewed=True,
     ),
-    ResourceField("description", Text(), "What the trigger says, in words", given=False, computed=True),
-    ResourceField(
-        "next_run_at", Moment(), "The next occurrence of an active schedule", given=False, computed=True
-    ),
-    ResourceField(
-        "next_run",
-        Object("next_run"),
-        "The next occurrence of an active schedule",
-        given=False,
-        computed=True,
-    ),
-    ResourceField(
-        "warnings",
-        ListOf(Text()),
-        "What may surprise the person who wrote the trigger",
-        given=False,
-        computed=True,
-    ),
+    computed("description", Text(), "What the trigger says, in words"),
+    computed("next_run_at", Moment(), "The next occurrence of an active schedule"),
+    computed("next_run", Object("next_run"), "The next occurrence of an active schedule"),
+    computed("warnings", ListOf(Text()), "What may surprise the person who wrote the trigger"),
 )
 
 ACTION = (
@@ -193,9 +172,7 @@ ACTION = (
     ),
 )
 
-SIGNING_OVERLAP = ResourceField(
-    "signing_overlap_until", Moment(), "Until when an older secret signs as well", given=False, computed=True
-)
+SIGNING_OVERLAP = computed("signing_overlap_until", Moment(), "Until when an older secret signs as well")
 
 #: What becomes of events that are late.
 LATENESS = (
@@ -294,12 +271,10 @@ JITTER = (
         sparse=True,
         aliases="jitter spread splay random_delay randomized_delay",
     ),
-    ResourceField(
+    computed(
         "next_due_at",
         Moment(),
         "When the callback of `next_run_at` falls due; only of a schedule with jitter",
-        given=False,
-        computed=True,
     ),
 )
 

@@ -198,7 +198,8 @@ def read_month_days(text: str) -> MonthDayField:
         elif upper == "L":
             numbers.add(-1)
         elif match := _BEFORE_LAST.fullmatch(item):
-            numbers.add(-1 - _days_before_last(match))
+            remedy = f"use L-1 to L-{_MOST_BEFORE_LAST}, or L for the last day"
+            numbers.add(-1 - _counted(match[1], _MOST_BEFORE_LAST, item, MONTH_DAYS, remedy))
         elif match := _NEAREST.fullmatch(item):
             nearest.add(read_number(match[1], MONTH_DAYS))
         elif upper.endswith("W") or upper.startswith("L"):
@@ -223,7 +224,9 @@ def read_weekdays(text: str) -> WeekdayField:
         if match := _LAST_OF.fullmatch(item):
             ranked.add((-1, _from_monday(read_number(match[1], WEEKDAYS))))
         elif match := _NTH_OF.fullmatch(item):
-            ranked.add((_rank(match), _from_monday(read_number(match[1], WEEKDAYS))))
+            remedy = f"use #1 to #{_MOST_OF_A_WEEKDAY}, or {match[1]}L for the last one of the month"
+            rank = _counted(match[2], _MOST_OF_A_WEEKDAY, item, WEEKDAYS, remedy)
+            ranked.add((rank, _from_monday(read_number(match[1], WEEKDAYS))))
         elif item.upper() == "L":
             raise cron_error(
                 "'L' in the weekdays does not say which one; write 6 for every Saturday, or 5L for the last "
@@ -243,20 +246,12 @@ def _from_monday(number: int) -> int:
     return (number - 1) % 7
 
 
-def _days_before_last(match: re.Match[str]) -> int:
-    number = int(match[1])
-    if not 1 <= number <= _MOST_BEFORE_LAST:
-        problem = f"is out of range; use L-1 to L-{_MOST_BEFORE_LAST}, or L for the last day"
-        raise _field_error(match[0], MONTH_DAYS.name, problem)
-    return number
-
-
-def _rank(match: re.Match[str]) -> int:
-    number = int(match[2]) if len(match[2]) == 1 else 0
-    if not 1 <= number <= _MOST_OF_A_WEEKDAY:
-        problem = f"use #1 to #{_MOST_OF_A_WEEKDAY}, or {match[1]}L for the last one of the month"
-        raise _field_error(match[0], WEEKDAYS.name, f"is out of range; {problem}")
-    return number
+def _counted(number: str, most: int, item: str, field: FieldSpec, remedy: str) -> int:
+    """What the letters L and # count."""
+    found = int(number) if len(number) <= _DIGITS else 0
+    if not 1 <= found <= most:
+        raise _field_error(item, field.name, f"is out of range; {remedy}")
+    return found
 
 
 #: Where the seconds stand in six fields: before the minutes (Quartz, Spring, cronsim) or last (croniter).
