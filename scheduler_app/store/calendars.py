@@ -36,6 +36,7 @@ from scheduler_app.domain.stored_fields import (
     whole,
 )
 from scheduler_app.store.decoded_cache import CorruptReports
+from scheduler_app.store.ended_revisions import EndedRevisions
 from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.paging import Page, PagedQuery, PageRequest
@@ -149,6 +150,7 @@ class Calendars:
         self._calendars = mongo.collection("calendars")
         self._majority = mongo.majority("calendars")
         self._schedules = mongo.majority("schedules")
+        self._ended = EndedRevisions(mongo)
         self._reports = CorruptReports(
             "calendar.corrupt", "A calendar cannot be read; its schedules are not looked at", "calendar"
         )
@@ -179,6 +181,7 @@ class Calendars:
         version, days_version = (
             there[each] + 1 if isinstance(there.get(each), int) else 1 for each in ("version", "days_version")
         )
+        self._ended.keep_calendar(named.id)
         made = replace(named, version=version, days_version=days_version, changed_at=named.updated_at)
         document = to_calendar_document(made) | {"changed_at": made.changed_at}
         same = {name: there.get(name) for name in _STAMP} | {"_id": made.id}
@@ -208,6 +211,7 @@ class Calendars:
             "moved": 0,
             "unchanged": 0,
         }
+        self._ended.keep_calendar(named.id)
         found = {"_id": named.id} | which
         return self._calendars.update_one(found, [{"$set": change | days}]).matched_count == 1
 

@@ -16,9 +16,12 @@ from scheduler_app.store.access_tokens import BY_KEY
 from scheduler_app.store.edits import BY_SCHEDULE
 from scheduler_app.store.faults import Unavailable, raising_store_faults
 from scheduler_app.store.idempotency import BY_OWNER, KEPT_SECONDS
+from scheduler_app.store.ledger import BY_HOUR, BY_NUMBER, OF_SCHEDULE, UNSETTLED
 from scheduler_app.store.mongo import Document, Mongo
 
 DAY_SECONDS = 86_400
+#: How long lines of the ledger are kept, whatever the retention of events is.
+LEDGER_DAYS = 400
 ROUTED = "routed_v1"
 HELD = "held_v1"
 PAUSED_UNTIL = "paused_until_v1"
@@ -289,6 +292,19 @@ SESSIONS = [IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY
 #: What was edited of one schedule; written by people's edits alone.
 EDITS = [IndexModel([("schedule_id", ASCENDING), ("at", DESCENDING), ("_id", DESCENDING)], name=BY_SCHEDULE)]
 
+#: Written when a revision ends, and read by the witness alone.
+ENDED_REVISIONS = [
+    IndexModel([("schedule_id", ASCENDING), ("revision", ASCENDING)], name=OF_SCHEDULE),
+]
+
+#: Unique, so that two witnesses never write the same line.
+LEDGER = [
+    IndexModel([("tenant", ASCENDING), ("number", ASCENDING)], name=BY_NUMBER, unique=True),
+    IndexModel([("tenant", ASCENDING), ("hour", ASCENDING), ("turn", ASCENDING)], name=BY_HOUR, unique=True),
+    # The lines that tell of events which had not ended, or are missing.
+    IndexModel([("hour", ASCENDING)], name=UNSETTLED, partialFilterExpression={"unsettled": True}),
+]
+
 OUTBOX = [IndexModel([("until", ASCENDING)], name="until_v1")]
 
 
@@ -310,6 +326,8 @@ _OF_COLLECTIONS = {
     "sessions": SESSIONS,
     "edits": EDITS,
     "causes": CAUSES,
+    "ended_revisions": ENDED_REVISIONS,
+    "ledger": LEDGER,
 }
 
 
@@ -342,6 +360,12 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
         ),
         partial(_ensure_ttl, mongo, "causes", "over_at", "retention_v1", retention_days * DAY_SECONDS),
         partial(_ensure_ttl, mongo, "edits", "at", "retention_v1", retention_days * DAY_SECONDS),
+        # The witness judges hours whose events are kept; a revision that has ended may have begun before.
+        *(
+            partial(_ensure_ttl, mongo, name, "ended_at", "retention_v1", (retention_days + 2) * DAY_SECONDS)
+            for name in ("ended_revisions", "ended_calendars")
+        ),
+        partial(_ensure_ttl, mongo, "ledger", "written_at", "retention_v1", LEDGER_DAYS * DAY_SECONDS),
         partial(_ensure_ttl, mongo, "idempotency", "created_at", "kept_v1", KEPT_SECONDS),
         partial(_ensure_ttl, mongo, "sessions", "expires_at", "expired_v1", 0),
         partial(_ensure_ttl, mongo, "nodes", "seen_at", "alive_v1", NODE_TTL_SECONDS),

@@ -25,6 +25,7 @@ from scheduler_app.store.events.overlaps import Overlaps
 from scheduler_app.store.forecasts import Forecasts
 from scheduler_app.store.idempotency import Idempotency
 from scheduler_app.store.indexes import ensure_indexes
+from scheduler_app.store.ledger import History, Ledger
 from scheduler_app.store.missed import MissedOccurrences
 from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.processes import Processes, shared_settings
@@ -57,6 +58,8 @@ class Store:
         self.messages = Messages(self.mongo, self.secret_box)
         self.cancellations = Cancellations(self.mongo)
         self.expirations = Expirations(self.mongo)
+        self.history = History(self.mongo)
+        self.ledger = Ledger(self.mongo)
         self.missed = MissedOccurrences(self.mongo)
         self.recoveries = Recoveries(self.mongo)
         self.event_lists = EventLists(self.mongo)

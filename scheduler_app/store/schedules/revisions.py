@@ -14,6 +14,7 @@ from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store.bulk_writes import or_unset, value_by_id, write_isolated
 from scheduler_app.store.calendars import Calendars, computed_with_other_days
 from scheduler_app.store.encryption import SecretBox
+from scheduler_app.store.ended_revisions import EndedRevisions
 from scheduler_app.store.indexes import PAUSED_UNTIL
 from scheduler_app.store.mongo import Document, Mongo, written_by_token
 from scheduler_app.store.schedules.cursors import WITHOUT_REQUEST, Cursors, unclaimed_active, without_request
@@ -43,6 +44,7 @@ class Remakes:
         self._schedules = mongo.collection("schedules")
         self._majority = mongo.majority("schedules")
         self._cursors = cursors
+        self._ended = EndedRevisions(mongo)
 
     def with_older_zone_data(self, version: str, now: datetime, *, limit: int) -> list[str]:
         """Ids of schedules whose future was computed with older zone data than `version`, but for those that
@@ -78,6 +80,8 @@ class Remakes:
     def cut(self, revised: Sequence[Schedule], token: str) -> set[str]:
         """Begins the new revisions (`Schedule.revise`) of schedules still held by `token`, each in one write
         with its cut, and releases them. Returns the ids of those that were still held."""
+
+        self._ended.keep([each.id for each in revised])
 
         def write(part: Sequence[Schedule]) -> set[str]:
             ids, rows = [each.id for each in part], [revision_document(each) for each in part]
@@ -156,6 +160,7 @@ class Pauses:
         self._calendars = calendars
         self._schedules = mongo.collection("schedules")
         self._secret_box = secret_box
+        self._ended = EndedRevisions(mongo)
 
     def over(self, now: datetime, *, limit: int) -> list[Schedule]:
         """Schedules whose pause has ended by `now`, the longest ago first, without what is sent. One that
@@ -180,6 +185,7 @@ class Pauses:
         another beat, or a person, may have changed some first, which are left alone."""
         if not resumed:
             return 0
+        self._ended.keep([each.id for each in resumed])
         return self._schedules.bulk_write(list(map(_resumption, resumed)), ordered=False).modified_count
 
     def set_aside(self, schedule: Schedule, reason: str, now: datetime) -> None:

@@ -21,6 +21,7 @@ from scheduler_app.store.bulk_writes import GroupCommit
 from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.decoded_cache import DecodedCache
 from scheduler_app.store.encryption import WIPE, SecretBox
+from scheduler_app.store.ended_revisions import EndedRevisions
 from scheduler_app.store.faults import REJECTED, only_duplicates
 from scheduler_app.store.indexes import BY_NEXT_RUN
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
@@ -160,6 +161,7 @@ class Schedules:
         self._linearizable = self._schedules.with_options(read_concern=ReadConcern("linearizable"))
         self._secret_box = secret_box
         self._last_runs = LastRuns(mongo)
+        self._ended = EndedRevisions(mongo)
         self._group_commit = GroupCommit(self._insert_each)
         options = self._majority.codec_options
         self._raw = self._majority.with_options(options.with_options(document_class=RawBSONDocument))
@@ -233,6 +235,7 @@ class Schedules:
         It clears `owner`: a beat that is expanding the schedule as it was is refused when it comes to
         advance it.
         """
+        self._ended.keep([schedule.id])
         document = to_schedule_document(schedule, self._secret_box)
         gone = absent_fields(schedule, document) | {"owner", "lease_until"}
         change: Document = {"$set": document, "$unset": dict.fromkeys(sorted(gone), "")}

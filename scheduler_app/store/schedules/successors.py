@@ -9,6 +9,7 @@ from pymongo import ReplaceOne
 from scheduler_app.domain.schedule import Predecessor, Schedule, ScheduleState
 from scheduler_app.domain.stored_fields import Corrupt, instant, items, optional, text, whole
 from scheduler_app.store.encryption import SecretBox
+from scheduler_app.store.ended_revisions import EndedRevisions
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 from scheduler_app.store.schedules.documents import READABLE, read_cut, to_schedule_document
 
@@ -20,6 +21,7 @@ class Successors:
         self._schedules = mongo.collection("schedules")
         self._majority = mongo.majority("schedules")
         self._secret_box = secret_box
+        self._ended = EndedRevisions(mongo)
 
     def predecessors(self, ids: Sequence[str]) -> dict[str, Predecessor]:
         """What the deleted schedules of these ids leave; nothing for one whose document cannot be read."""
@@ -40,6 +42,7 @@ class Successors:
         if not wanted:
             return []
         token = new_token()
+        self._ended.keep([made.id for made, _ in wanted])
         self._schedules.bulk_write(
             [
                 ReplaceOne(

@@ -1,0 +1,161 @@
+"""The ledger: what was owed in each hour and what became of it, one line after another, each with the hash of
+the line before. A line that was changed afterwards no longer has the hash that the next one names.
+
+An hour has several lines where events ended after the first was written: the last of them is true.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
+from typing import Final
+
+from scheduler_app.domain.instants import shown_instant
+
+HOUR: Final = timedelta(hours=1)
+#: How many ids of missing and of unexplained events a line names.
+MOST_NAMED: Final = 100
+#: The hash that the first line of a tenant names.
+BEGINNING: Final = "0" * 64
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeCounts:
+    """What was owed, and what became of it. `owed` is the sum of all the others but `unexplained` and
+    `unjudged`."""
+
+    owed: int = 0
+    """Occurrences that the rules name, and events that people and programs asked for."""
+    completed: int = 0
+    error: int = 0
+    cancelled: int = 0
+    expired: int = 0
+    skipped: int = 0
+    held: int = 0
+    """Not ended, and held by a kill switch."""
+    open: int = 0
+    """Not ended: they wait, run, or are tried again."""
+    missing: int = 0
+    """Owed, and there is no event."""
+    unexplained: int = 0
+    """Events that no rule and no request explains."""
+    unjudged: int = 0
+    """Schedules whose rule the witness cannot evaluate; their events count as owed."""
+
+    def __add__(self, other: "OutcomeCounts") -> "OutcomeCounts":
+        return OutcomeCounts(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+
+    def as_dict(self) -> dict[str, int]:
+        """By name, in the order of the lines."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+#: The names of the counts, as documents, answers and files have them.
+COUNTED: Final = tuple(each.name for each in fields(OutcomeCounts))
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What was found for one tenant and hour."""
+
+    counts: OutcomeCounts = OutcomeCounts()
+    missing: tuple[str, ...] = ()
+    """The first `MOST_NAMED` ids of events that should be there."""
+    unexplained: tuple[str, ...] = ()
+    unjudged: tuple[str, ...] = ()
+    """The first schedules whose rule the witness cannot evaluate."""
+
+    def __add__(self, other: "Account") -> "Account":
+        return Account(
+            self.counts + other.counts,
+            (*self.missing, *other.missing)[:MOST_NAMED],
+            (*self.unexplained, *other.unexplained)[:MOST_NAMED],
+            (*self.unjudged, *other.unjudged)[:MOST_NAMED],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerLine:
+    """One line of a tenant's ledger."""
+
+    tenant: str
+    number: int
+    """Its place in the tenant's ledger, from 1."""
+    hour: datetime
+    """The beginning of the hour that it tells of."""
+    turn: int
+    """Which line of that hour it is, from 1."""
+    written_at: datetime
+    account: Account
+    previous: str = BEGINNING
+    """The hash of the line before."""
+    hash: str = field(default="")
+
+    def sealed(self) -> "LedgerLine":
+        """This line with its hash."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return LedgerLine(**values | {"hash": self.digest()})
+
+    def digest(self) -> str:
+        """SHA-256 of the line and of the hash before it, as 64 hexadecimal digits."""
+        said = {
+            "tenant": self.tenant,
+            "number": self.number,
+            "hour": shown_instant(self.hour),
+            "turn": self.turn,
+            "written_at": shown_instant(self.written_at),
+            "counts": self.account.counts.as_dict(),
+            "missing": list(self.account.missing),
+            "unexplained": list(self.account.unexplained),
+            "unjudged": list(self.account.unjudged),
+            "previous": self.previous,
+        }
+        text = json.dumps(said, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """How far a tenant's ledger is as it was written."""
+
+    lines: int
+    """How many lines were read, in order, up to the end or to the first that is wrong."""
+    wrong: str | None = None
+    """What is wrong with the next line; None where nothing is."""
+
+
+def verify(lines: Iterable[LedgerLine], *, first: LedgerLine | None = None) -> Verification:
+    """Reads lines in their order; `first` is the one before them, where the retention removed some."""
+    previous, number, read = (first.hash, first.number, 0) if first else (None, None, 0)
+    for line in lines:
+        if line.digest() != line.hash:
+            return Verification(read, f"line {line.number} (of {shown_instant(line.hour)}) was changed")
+        if number is not None and line.number != number + 1:
+            return Verification(read, f"line {number + 1} is missing: {line.number} follows {number}")
+        if previous is not None and line.previous != previous:
+            return Verification(read, f"line {line.number} does not follow the line before it")
+        if previous is None and line.number == 1 and line.previous != BEGINNING:
+            return Verification(read, "line 1 names a line before it")
+        previous, number, read = line.hash, line.number, read + 1
+    return Verification(read)
+
+
+def by_hour(lines: Iterable[LedgerLine]) -> list[LedgerLine]:
+    """The last line of each hour, in the order of the hours."""
+    last: dict[datetime, LedgerLine] = {}
+    for line in lines:
+        known = last.get(line.hour)
+        if known is None or line.turn > known.turn:
+            last[line.hour] = line
+    return [last[hour] for hour in sorted(last)]
+
+
+def hour_of(instant: datetime) -> datetime:
+    """The beginning of the hour of UTC in which an instant lies."""
+    return instant.replace(minute=0, second=0, microsecond=0)
+
+
+def counts_from(values: Mapping[str, int]) -> OutcomeCounts:
+    """The counts of a stored line; a count that it has not is 0."""
+    return OutcomeCounts(**{name: values.get(name, 0) for name in COUNTED})

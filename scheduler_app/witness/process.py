@@ -1,0 +1,179 @@
+"""The witness at work: some minutes after each hour it writes what was owed in it, and looks again at hours
+with events that had not ended. It works at its own pace, and nothing else waits for it.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from threading import Event
+from typing import Final
+
+from scheduler_app.clock import clock, monotonic
+from scheduler_app.domain.ledger import BEGINNING, HOUR, Account, LedgerLine, hour_of
+from scheduler_app.store import STORE_FAULTS
+from scheduler_app.store.ledger import History, Ledger
+from scheduler_app.telemetry import get_logger
+from scheduler_app.witness.accounting import account_of
+
+log = get_logger(__name__)
+
+#: How long after its end an hour is judged: what was due at its end has had time to be expanded and sent.
+AFTER_SECONDS: Final = 600.0
+#: The share of its time that it works, at the most, while it reads pages.
+BUSY_SHARE: Final = 0.25
+#: Hours with events that had not ended are looked at again after so long, and no more of them in one turn.
+AGAIN_SECONDS: Final = 600.0
+MOST_AGAIN: Final = 3
+#: Of so many hours those are chosen that were looked at the longest ago.
+MOST_UNSETTLED: Final = 1_000
+#: After a start, hours are made up from the last line on, and no more than these.
+MOST_MADE_UP: Final = 48
+#: Hours that other witnesses write at the same moment are tried again.
+TRIES: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessTurn:
+    """What one turn did."""
+
+    lines: int
+    missing: int
+    unexplained: int
+
+
+class Witness:
+    """Writes the ledger. Any number may run: an hour's line is written once."""
+
+    def __init__(self, history: History, ledger: Ledger, *, look_back: timedelta) -> None:
+        """`look_back` is how long an hour with events that have not ended is looked at again."""
+        self._history = history
+        self._ledger = ledger
+        self._look_back = look_back
+        self._last: datetime | None = None
+        self._looked_at: dict[datetime, datetime] = {}
+
+    def turn(self, now: datetime, *, rest: Callable[[], None] = lambda: None) -> WitnessTurn:
+        """Writes the lines of the hours that are over, and later ones of older ones. Raises a STORE_FAULT."""
+        lines: list[LedgerLine] = []
+        for hour in self._hours_to_judge(now):
+            lines += self._write(hour, account_of(self._history, hour, rest=rest), now)
+            self._last = hour
+            self._looked_at[hour] = now
+        for hour in self._hours_to_judge_again(now):
+            lines += self._write(hour, account_of(self._history, hour, rest=rest), now)
+        return WitnessTurn(
+            len(lines),
+            sum(line.account.counts.missing for line in lines),
+            sum(line.account.counts.unexplained for line in lines),
+        )
+
+    def _hours_to_judge(self, now: datetime) -> list[datetime]:
+        newest = hour_of(now - timedelta(seconds=AFTER_SECONDS)) - HOUR
+        last = self._last or self._last_written()
+        if last is None:
+            return [newest]
+        found = []
+        hour = max(last + HOUR, newest - (MOST_MADE_UP - 1) * HOUR)
+        while hour <= newest:
+            found.append(hour)
+            hour += HOUR
+        return found
+
+    def _hours_to_judge_again(self, now: datetime) -> list[datetime]:
+        since = hour_of(now - self._look_back)
+        unsettled = {hour for _, hour in self._ledger.unsettled(since, limit=MOST_UNSETTLED)}
+        self._looked_at = {hour: at for hour, at in self._looked_at.items() if hour in unsettled}
+        before = now - timedelta(seconds=AGAIN_SECONDS)
+        due = [hour for hour in unsettled if self._looked_at.get(hour, before) <= before]
+        chosen = sorted(due, key=lambda hour: (self._looked_at.get(hour, since), hour))[:MOST_AGAIN]
+        self._looked_at |= dict.fromkeys(chosen, now)
+        return chosen
+
+    def _last_written(self) -> datetime | None:
+        known = (self._ledger.newest_hour(tenant) for tenant in self._ledger.tenants())
+        return max((hour for hour in known if hour is not None), default=None)
+
+    def _write(self, hour: datetime, accounts: Mapping[str, Account], now: datetime) -> list[LedgerLine]:
+        """Appends a line for each tenant whose account differs from its last one of that hour."""
+        written = []
+        for tenant, account in accounts.items():
+            if (line := self._append(tenant, hour, account, now)) is not None:
+                written.append(line)
+        return written
+
+    def _append(self, tenant: str, hour: datetime, account: Account, now: datetime) -> LedgerLine | None:
+        for _ in range(TRIES):
+            before = self._ledger.of_hour(tenant, hour)
+            if before is not None and before.account == account:
+                return None
+            if before is not None:
+                self._ledger.settle(tenant, hour, before.turn)
+            last = self._ledger.last(tenant)
+            line = LedgerLine(
+                tenant=tenant,
+                number=last.number + 1 if last else 1,
+                hour=hour,
+                turn=before.turn + 1 if before else 1,
+                written_at=now,
+                account=account,
+                previous=last.hash if last else BEGINNING,
+            ).sealed()
+            if self._ledger.append(line):
+                _report(line)
+                return line
+        log.error(
+            "witness.line_not_written",
+            message="Another witness wrote the ledger at the same time, again and again; run one of them",
+            tenant=tenant,
+            hour=hour.isoformat(),
+        )
+        return None
+
+
+def _report(line: LedgerLine) -> None:
+    counts = line.account.counts
+    for kind, number, ids in (
+        ("missing", counts.missing, line.account.missing),
+        ("unexplained", counts.unexplained, line.account.unexplained),
+    ):
+        if number:
+            log.error(
+                f"witness.{kind}",
+                message=f"The ledger has {kind} events; `scheduler ledger` shows them",
+                tenant=line.tenant,
+                hour=line.hour.isoformat(),
+                count=number,
+                event_ids=list(ids[:10]),
+            )
+
+
+def paced(share: float = BUSY_SHARE) -> Callable[[], None]:
+    """A `rest` that works for `share` of the time, and sleeps for the others."""
+    began = monotonic()
+
+    def rest() -> None:
+        nonlocal began
+        worked = monotonic() - began
+        time.sleep(min(worked * (1 / share - 1), 1.0))
+        began = monotonic()
+
+    return rest
+
+
+def run(witness: Witness, stopped: Event, *, every_seconds: float = 60.0, beat: Callable[[], None]) -> None:
+    """Works until `stopped` is set. `beat` is called after each turn that went well."""
+    while not stopped.is_set():
+        try:
+            done = witness.turn(clock.now(), rest=paced())
+        except STORE_FAULTS as error:
+            log.warning(
+                "witness.waits",
+                message="MongoDB does not answer; the witness tries again",
+                error=str(error)[:300],
+            )
+        else:
+            if done.lines:
+                log.info("witness.wrote", message="The ledger has new lines", lines=done.lines)
+            beat()
+        stopped.wait(every_seconds)
