@@ -24,6 +24,8 @@ from scheduler_app.telemetry import get_logger, metrics
 
 #: A page takes about a second. A page that takes longer waits for a server that does not answer.
 GRACE_SECONDS = 2.0
+#: While no tick ends for so long, beat leaves its partitions to others.
+STUCK_SECONDS = 15.0
 
 
 class GracefulShutdown:
@@ -193,6 +195,8 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         self._ticked_at = monotonic()
         serve_metrics_of(settings, self._trouble, metrics.Role.BEAT)
         self._heartbeat.start()
+        self._partition_share = assembly.partition_share
+        self._partition_share.start(self._is_stuck)
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Does every duty once; returns the seconds until the next tick, 0 when there is more to do.
@@ -212,12 +216,16 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
             return 0.0
         return max(0.0, min(ordinary, self._settings.prequeuer_ticker_interval_seconds - took))
 
+    def _is_stuck(self) -> bool:
+        return monotonic() - self._ticked_at > STUCK_SECONDS
+
     def _trouble(self) -> str | None:
         age = monotonic() - self._ticked_at
         return f"no tick has ended for {age:.0f} s" if age > TICK_SECONDS else None
 
     def close(self) -> None:
         if self._duties is not None:
+            self._partition_share.stop()
             self._heartbeat.stop()
         super().close()
 

@@ -42,6 +42,7 @@ from scheduler_app.usecases.duties.expansion import Expansion
 from scheduler_app.usecases.duties.housekeeping import Inspection, Recovery
 from scheduler_app.usecases.duties.notifications import Notifications
 from scheduler_app.usecases.duties.owed_expansion import OwedExpansion
+from scheduler_app.usecases.duties.partition_share import PartitionShare, lease_seconds
 from scheduler_app.usecases.duties.pauses import FailurePausing, Resumption
 from scheduler_app.usecases.duties.remaking import Recalendaring, Rezoning
 from scheduler_app.usecases.heartbeat import Presence
@@ -105,6 +106,7 @@ class Assembly(Services):
     guard: Guard
     forecasts: ForecastService
     backfill_duty: BackfillDuty
+    partition_share: PartitionShare
     expansion: Expansion
     owed_expansion: OwedExpansion
     dispatch: Dispatch
@@ -194,9 +196,22 @@ def assemble(
     Raises InvalidField for an unusable SECRETS_KEY, InvalidSetting for an unusable MONGO_URI.
     """
     store, publisher = Store(settings), CeleryPublisher(app)
-    expansion = Expansion(store, timeframe_seconds=settings.timeframe_seconds)
+    share = PartitionShare(
+        store,
+        lease_seconds=lease_seconds(
+            horizon_seconds=settings.horizon_seconds,
+            ticker_seconds=settings.prequeuer_ticker_interval_seconds,
+        ),
+    )
+    expansion = Expansion(store, timeframe_seconds=settings.timeframe_seconds, partitions=share.owned)
     limiter = app.broker.limiter(settings, seconds=limiter_seconds)
-    dispatch = Dispatch(store, publisher, horizon_seconds=settings.horizon_seconds, limiter=limiter)
+    dispatch = Dispatch(
+        store,
+        publisher,
+        horizon_seconds=settings.horizon_seconds,
+        limiter=limiter,
+        partitions=share.owned,
+    )
     faults = (*STORE_FAULTS, *publisher.unavailable)
     prompt = PromptDispatch(
         expansion,
@@ -286,10 +301,11 @@ def assemble(
         guard=guard_of(settings),
         forecasts=ForecastService(store),
         backfill_duty=BackfillDuty(store, ahead_seconds=settings.horizon_seconds),
+        partition_share=share,
         expansion=expansion,
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,
-        recovery=Recovery(store),
+        recovery=Recovery(store, partitions=share.owned),
         completion_timeouts=CompletionTimeouts(store, services.failure_pausing.judge),
         resumption=Resumption(store),
         kill_switch_notice=KillSwitchNotice(store),

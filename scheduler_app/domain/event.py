@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Literal, NamedTuple
 
 from scheduler_app.domain.action import UNKNOWN_ORIGIN
-from scheduler_app.domain.ids import compact, event_id, instant_of, manual_event_id, tenant_of
+from scheduler_app.domain.ids import compact, event_id, instant_of, manual_event_id, partition_of, tenant_of
 from scheduler_app.domain.message import Message, UnreadableMessage
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.states import FINAL, Kind, State
@@ -72,6 +72,11 @@ class Event(NamedTuple):
     def tenant(self) -> str:
         """Whose it is; its id says so."""
         return tenant_of(self.id)
+
+    @property
+    def partition(self) -> int:
+        """That of its schedule; a message has its own."""
+        return partition_of(self.schedule_id or self.id)
 
 
 def scheduled(

@@ -50,6 +50,15 @@ def tenant_of(whole_id: str) -> str:
     return tenant if separator else TENANT
 
 
+#: Shares of all schedules and messages, of which each beat reads its own.
+PARTITIONS = 256
+
+
+def partition_of(whole_id: str) -> int:
+    """The partition of the schedule or message with this id. It is stored, and so it never changes."""
+    return hashlib.blake2b(whole_id.encode(), digest_size=1).digest()[0]
+
+
 def name_of(whole_id: str) -> str:
     """What its tenant calls it."""
     _, separator, name = whole_id.partition(SEPARATOR)

@@ -12,6 +12,7 @@ from scheduler_app.domain.states import UNCLAIMED, Kind, State
 from scheduler_app.domain.stored_fields import EARLIEST
 from scheduler_app.store.events.documents import finish_events, source_states
 from scheduler_app.store.events.messages import WIPED
+from scheduler_app.store.indexes import BY_DUE
 from scheduler_app.store.mongo import Document, Mongo
 
 _ORIGIN: Document = {"$cond": [{"$eq": [{"$type": "$origin"}, "string"]}, "$origin", UNKNOWN_ORIGIN]}
@@ -80,7 +81,7 @@ class Backlogs:
                     }
                 },
             ],
-            hint="due_v2",
+            hint=BY_DUE,
         )
         return [
             LateEventCount(
@@ -165,4 +166,4 @@ def _late_events(which: BacklogFilter, tenant: str) -> Document:
 
 
 def _index(which: BacklogFilter) -> str:
-    return "due_v2" if which.schedule_id is None else "pending_v1"
+    return BY_DUE if which.schedule_id is None else "pending_v1"

@@ -11,6 +11,7 @@ from scheduler_app.domain.states import LIVING, Kind
 from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.documents import stored_origin
+from scheduler_app.store.indexes import BY_DUE
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.schedules.cursors import WITHOUT_REQUEST, without_request
 from scheduler_app.store.schedules.documents import READABLE, CorruptSchedule, read_schedule
@@ -102,7 +103,7 @@ class Forecasts:
                         }
                     },
                 ],
-                hint="due_v2",
+                hint=BY_DUE,
             )
         )
         found = [
@@ -120,7 +121,7 @@ class Forecasts:
         which = _due(since, until, tenant) | {"$nor": [_made_since(made_before)]}
         fields = {"due_at": 1, "origin": 1, "run_time": 1, "kind": 1, "attempt": 1}
         found = []
-        for row in self._events.find(which, fields, hint="due_v2").limit(limit):
+        for row in self._events.find(which, fields, hint=BY_DUE).limit(limit):
             planned = row.get("kind") == Kind.SCHEDULED and row.get("attempt") == 0
             run_time = row.get("run_time") if planned else None
             found.append(
@@ -140,7 +141,7 @@ class Forecasts:
         """Occurrences that fall due in the buckets and became events since then, `limit` at most."""
         which = _due(buckets.start, buckets.end, tenant) | _made_since(since)
         fields = {"schedule_id": 1, "run_time": 1, "due_at": 1, "origin": 1}
-        rows = self._events.find(which, fields, hint="due_v2").limit(limit)
+        rows = self._events.find(which, fields, hint=BY_DUE).limit(limit)
         return [
             RecentOccurrence(row["schedule_id"], row["run_time"], row["due_at"], stored_origin(row))
             for row in rows
@@ -150,7 +151,7 @@ class Forecasts:
     def count(self, tenant: str, since: datetime, until: datetime, *, most: int) -> int:
         """How many events fall due in that time; no more than `most` are counted."""
         which = _due(since, until, tenant)
-        return self._events.count_documents(which, hint="due_v2", limit=most)
+        return self._events.count_documents(which, hint=BY_DUE, limit=most)
 
 
 def _due(since: datetime, until: datetime, tenant: str) -> Document:

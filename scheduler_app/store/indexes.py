@@ -27,7 +27,8 @@ HELD = "held_v1"
 PAUSED_UNTIL = "paused_until_v1"
 OWED_NOTIFICATIONS = "notify_v1"
 NOTIFIES = "notifies_v1"
-BY_NEXT_RUN = "expand_v2"
+BY_DUE = "due_v3"
+BY_NEXT_RUN = "expand_v3"
 WAITING_OF_CAUSE = "cause_waiting_v1"
 DEAD_OF_CAUSE = "cause_dead_v1"
 CAUSE_LIVING = "living_v1"
@@ -36,9 +37,11 @@ CAUSE_DEAD = "dead_v1"
 EVENTS = [
     # `$exists` and not a list of states: a partial index on `state: {$in: …}` is not used by such queries.
     IndexModel(
-        # With the origin, so that the waiting events of one origin can be left out without being read.
-        [("state", ASCENDING), ("due_at", ASCENDING), ("origin", ASCENDING)],
-        name="due_v2",
+        # With the partition and the origin, so that the waiting events of other beats' partitions, and of one
+        # origin, are left out without being read. The partition stands behind the time: what is due is one
+        # range, in order, for a beat with one partition or with all, and for those who ask for all events.
+        [("state", ASCENDING), ("due_at", ASCENDING), ("partition", ASCENDING), ("origin", ASCENDING)],
+        name=BY_DUE,
         partialFilterExpression={"due_at": {"$exists": True}},
     ),
     # The living events of queues that schedules name, and no others: a write for those alone.
@@ -148,7 +151,7 @@ EVENTS = [
 SCHEDULES = [
     # With the id, so that a list in the order of next runs goes on after a row: many fire at one instant.
     IndexModel(
-        [("state", ASCENDING), ("next_run_at", ASCENDING), ("_id", ASCENDING)],
+        [("state", ASCENDING), ("next_run_at", ASCENDING), ("_id", ASCENDING), ("partition", ASCENDING)],
         name=BY_NEXT_RUN,
         partialFilterExpression={"next_run_at": {"$exists": True}},
     ),
@@ -261,7 +264,7 @@ CAUSES = [
 ]
 
 #: Each would be a write for each event. Older releases work with the indexes that replaced them.
-REPLACED = {"events": ("due_v1", "retention_v1"), "schedules": ("expand_v1",)}
+REPLACED = {"events": ("due_v1", "due_v2", "retention_v1"), "schedules": ("expand_v1", "expand_v2")}
 #: An older release counted attempts to sign in here, each address for a minute.
 UNUSED_COLLECTIONS = ("sign_in_attempts",)
 

@@ -15,7 +15,7 @@ from pymongo.errors import BulkWriteError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
-from scheduler_app.domain.ids import tenant_of
+from scheduler_app.domain.ids import partition_of, tenant_of
 from scheduler_app.domain.missed import Missed, MissedStep, missed_id
 from scheduler_app.domain.states import Kind, State
 from scheduler_app.store.events.documents import history_line, to_expired_event_document
@@ -151,6 +151,7 @@ def _document(step: MissedStep, record: Missed, now: datetime) -> Document:
         "_id": missed_id(step.schedule_id, record.first),
         "v": DOCUMENT_VERSION,
         "tenant": tenant_of(step.schedule_id),
+        "partition": partition_of(step.schedule_id),
         "schedule_id": step.schedule_id,
         "revision": step.revision,
         "kind": Kind.SCHEDULED.value,

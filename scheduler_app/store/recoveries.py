@@ -3,15 +3,17 @@ that the queries filter by is wrong. Without inspection nothing would ever happe
 would say so.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from scheduler_app.domain.ids import partition_of
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.queues import CALLBACKS, FRESH_FOR
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.states import LIVING, MAX_ISOLATED_LOSSES, SUSPECT_AFTER, State
 from scheduler_app.domain.stored_fields import EARLIEST, LATEST, Corrupt, whole
+from scheduler_app.store.bulk_writes import value_by_id, write_isolated
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.documents import (
     appended,
@@ -24,8 +26,9 @@ from scheduler_app.store.events.documents import (
 )
 from scheduler_app.store.events.events import tenants_with_events
 from scheduler_app.store.events.fields import owed_notification_document
-from scheduler_app.store.indexes import BY_NEXT_RUN
-from scheduler_app.store.mongo import Document, Mongo, lease_over
+from scheduler_app.store.indexes import BY_DUE, BY_NEXT_RUN
+from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease_over
+from scheduler_app.store.partition_owners import in_partitions
 from scheduler_app.store.schedules.cursors import WITHOUT_REQUEST, without_request
 from scheduler_app.store.schedules.documents import CorruptSchedule, read_schedule, set_aside_corrupt
 
@@ -44,10 +47,12 @@ class Recoveries:
         limit: int,
         sent_late: bool | None = None,
         queue: str = CALLBACKS,
+        partitions: Collection[int] | None = None,
     ) -> list[str]:
-        """Requeues events of a queue whose message must be lost: they are overdue since they were dispatched,
-        beyond a grace that doubles with each dispatch that led to no claim. `sent_late`: only those
-        that were, or were not, late when they were dispatched. Returns their ids."""
+        """Requeues events of a queue in these partitions (None: in any) whose message must be lost: they are
+        overdue since they were dispatched, beyond a grace that doubles with each dispatch that led to no
+        claim. `sent_late`: only those that were, or were not, late when they were dispatched. Returns their
+        ids."""
         # A message that led to an attempt, or to a lease, was not lost: a retry's grace begins again. A
         # redrive counts dispatches and leases from 0.
         attempts = {"$subtract": [_number("$attempt", 0), _number("$attempts_before", 0)]}
@@ -60,11 +65,15 @@ class Recoveries:
         is_date = {"$eq": [{"$type": "$dispatched_at"}, "date"]}
         dispatched_at = {"$cond": [{"$and": [is_date, is_past]}, "$dispatched_at", "$due_at"]}
         # No expression here may fail: what rejects a query would hold up all that the query is for.
-        lost: Document = {
-            "state": source_states("recover_message"),
-            "due_at": {"$gte": EARLIEST, "$lt": now - timedelta(seconds=grace_seconds)},
-            "$expr": {"$lt": [{"$max": ["$due_at", dispatched_at]}, {"$subtract": [now, grace_ms]}]},
-        } | in_queues((queue,))
+        lost: Document = (
+            {
+                "state": source_states("recover_message"),
+                "due_at": {"$gte": EARLIEST, "$lt": now - timedelta(seconds=grace_seconds)},
+                "$expr": {"$lt": [{"$max": ["$due_at", dispatched_at]}, {"$subtract": [now, grace_ms]}]},
+            }
+            | in_queues((queue,))
+            | in_partitions(partitions)
+        )
         if sent_late is not None:
             lost["$and"] = [{"$expr": {"$eq": [_was_sent_late(), sent_late]}}]
         found = [row["_id"] for row in self._events.find(lost, {"_id": 1}).sort("due_at", 1).limit(limit)]
@@ -86,17 +95,25 @@ class Recoveries:
             )
         return found
 
-    def any_lease_over(self) -> bool:
-        """Whether a lease looks over by mongod's clock; after a jump of that clock it may not be."""
-        return self._events.find_one(_dead(0.0), {"_id": 1}) is not None
+    def any_lease_over(self, partitions: Collection[int] | None = None) -> bool:
+        """Whether a lease in these partitions (None: in any) looks over by mongod's clock; after a jump of
+        that clock it may not be."""
+        return self._events.find_one(_dead(0.0) | in_partitions(partitions), {"_id": 1}) is not None
 
     def recover_workers(
-        self, now: datetime, *, delay_seconds: float, limit: int, jumped_ahead_seconds: float = 0.0
+        self,
+        now: datetime,
+        *,
+        delay_seconds: float,
+        limit: int,
+        jumped_ahead_seconds: float = 0.0,
+        partitions: Collection[int] | None = None,
     ) -> tuple[list[str], list[str]]:
-        """Ends leases that ran out. Returns the ids of the events that are tried again, and of those that
-        are set aside. `owner` stays, so that a worker that was only slow can still record; a lost lease is
-        no attempt. `jumped_ahead_seconds` is added to the leases after a jump of mongod's clock."""
-        dead = _dead(jumped_ahead_seconds)
+        """Ends leases in these partitions (None: in any) that ran out. Returns the ids of the events that are
+        tried again, and of those that are set aside. `owner` stays, so that a worker that was only slow can
+        still record; a lost lease is no attempt. `jumped_ahead_seconds` is added to the leases after a jump
+        of mongod's clock."""
+        dead = _dead(jumped_ahead_seconds) | in_partitions(partitions)
         # The event's own request was being made, and no other suspect event's: `isolated` holds the claim
         # that said so.
         alone = {"$and": [{"$gt": ["$isolated", None]}, {"$eq": ["$isolated", "$owner"]}]}
@@ -207,17 +224,17 @@ class Inspections:
         found = [
             row
             for which in (*no_dates, no_state)
-            for row in self._events.find(which, {"_id": 1}, hint="due_v2").limit(limit)
+            for row in self._events.find(which, {"_id": 1}, hint=BY_DUE).limit(limit)
         ]
         for row in found:
             set_event_aside(self._events, row["_id"], Corrupt("due_at or state"))
         return len(found)
 
     def array_fields(self) -> list[str]:
-        """Fields of which `due_v2` holds arrays, or once held one. Since then it reads more than it has to,
+        """Fields of which `BY_DUE` holds arrays, or once held one. Since then it reads more than it has to,
         until it is rebuilt."""
         find = {"find": "events", "filter": {"state": State.READY_QUEUE, "due_at": {"$exists": True}}}
-        asked = find | {"hint": "due_v2", "limit": 1}
+        asked = find | {"hint": BY_DUE, "limit": 1}
         plan = self._mongo.command("explain", asked, verbosity="queryPlanner")
         return sorted(_array_fields(plan["queryPlanner"]["winningPlan"]))
 
@@ -225,7 +242,7 @@ class Inspections:
         """Sets living events aside that have an array in one of these fields. Reads all that wait. Returns
         how many were found."""
         which = {"due_at": {"$exists": True}, "$or": [{field: {"$type": "array"}} for field in fields]}
-        found = list(self._events.find(which, {"_id": 1}, hint="due_v2").limit(limit))
+        found = list(self._events.find(which, {"_id": 1}, hint=BY_DUE).limit(limit))
         for row in found:
             set_event_aside(self._events, row["_id"], Corrupt(" or ".join(fields)))
         return len(found)
@@ -262,10 +279,24 @@ class Inspections:
 
     def schedules_after(self, schedule_id: Any, *, limit: int) -> tuple[list[Any], int]:
         """Reads the next schedules in the order of their ids, and sets those aside that cannot be read, or
-        that are active and wait for nothing. Returns the ids, and how many those were."""
+        that are active and wait for nothing. Gives a partition to those that an older release has made.
+        Returns the ids, and how many were set aside."""
         which = {} if schedule_id is None else {"_id": {"$gt": schedule_id}}
         rows = list(self._schedules.find(which, WITHOUT_REQUEST, hint="_id_").sort("_id", 1).limit(limit))
-        return [row["_id"] for row in rows], sum(map(self._inspect, rows))
+        found = sum(map(self._inspect, rows))
+        self._partition(
+            [row["_id"] for row in rows if "partition" not in row and isinstance(row["_id"], str)]
+        )
+        return [row["_id"] for row in rows], found
+
+    def _partition(self, ids: Sequence[str]) -> None:
+        def fill(part: Sequence[str]) -> None:
+            partition = value_by_id(part, list(map(partition_of, part)))
+            which: Document = {"_id": {"$in": list(part)}, "partition": {"$exists": False}}
+            self._schedules.update_many(which, [{"$set": {"partition": partition}}], hint=BY_ID)
+
+        if ids:  # one that MongoDB rejects stays in the partition of those that have none
+            write_isolated(ids, fill, lambda schedule_id, error: True)
 
     def _inspect(self, row: Document) -> bool:
         if row.get("state") in _SETTLED:

@@ -24,6 +24,7 @@ from scheduler_app.domain.states import UNCLAIMED
 from scheduler_app.domain.stored_fields import Corrupt, instant, number, one_of, optional, text, version
 from scheduler_app.store.decoded_cache import CorruptReports
 from scheduler_app.store.faults import only_duplicates
+from scheduler_app.store.indexes import BY_DUE
 from scheduler_app.store.mongo import BY_ID, Document, Documents, Mongo
 from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
 
@@ -39,7 +40,6 @@ SCHEDULES_COUNTED: Final = 1_000
 #: Tags that are looked at to find one that comes near.
 MOST_TAGS: Final = 500
 BY_TAG: Final = "list_tag_v1"
-DUE: Final = "due_v2"
 OF_DESTINATION: Final = "destination_v1"
 PENDING: Final = "pending_v1"
 
@@ -158,7 +158,7 @@ class KillSwitchDocuments:
             own_id = whole_id(target.tenant, target.name)
             which["origin"], hint = destination_key(own_id), OF_DESTINATION
         else:
-            which["tenant"], hint = target.tenant, DUE
+            which["tenant"], hint = target.tenant, BY_DUE
         count = self._events.count_documents(which, hint=hint, limit=MOST_COUNTED)
         return BoundedCount(count, more or count == MOST_COUNTED)
 

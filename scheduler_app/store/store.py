@@ -28,6 +28,7 @@ from scheduler_app.store.indexes import ensure_indexes
 from scheduler_app.store.ledger import History, Ledger
 from scheduler_app.store.missed import MissedOccurrences
 from scheduler_app.store.mongo import Mongo
+from scheduler_app.store.partition_owners import PartitionOwners
 from scheduler_app.store.processes import Processes, shared_settings
 from scheduler_app.store.recoveries import Inspections, Recoveries
 from scheduler_app.store.schedules.cursors import Cursors, OwedRanges
@@ -79,6 +80,7 @@ class Store:
         self.successors = Successors(self.mongo, self.secret_box)
         self.cursors = Cursors(self.mongo, self.secret_box, self.calendars)
         self.remakes = Remakes(self.mongo, self.cursors)
+        self.partition_owners = PartitionOwners(self.mongo)
         self.processes = Processes(self.mongo, shared_settings(settings))
         self.inspections = Inspections(self.mongo, self.secret_box)
         self.pauses = Pauses(self.mongo, self.secret_box, self.calendars)

@@ -62,12 +62,12 @@ class SharedStack(Stack):
                 self.wait_for_node(name, self.parts[name].pid)
 
     def empty(self) -> None:
-        """Removes all documents but those in which the running processes say that they live."""
+        """Removes all documents but those of running processes, and of the partitions that these own."""
         alive = [pid for process in self.running for pid in _pids(process)]
         with MongoClient[dict[str, Any]](self.environment["MONGO_URI"]) as client:
             database = client[self.environment["MONGO_DATABASE"]]
             collections = database.list_collection_names(filter={"type": "collection"})
-            for name in set(collections) - {"nodes", "system.views"}:
+            for name in set(collections) - {"nodes", "partitions", "system.views"}:
                 database[name].delete_many({})
             database["nodes"].delete_many({"pid": {"$nin": alive}})
 

@@ -52,6 +52,7 @@ NOT_KEPT: Final = {
     "cancel_requests": "stand while a worker holds the event: tests/integration/api/test_events.py",
     "nodes": "what a process says of itself and of its host: tests/integration/store/test_heartbeat.py",
     "outbox": "pages of messages that are just being published: tests/integration/usecases/test_dispatch.py",
+    "partitions": "who reads which of them at this moment: tests/integration/usecases/test_partitions.py",
 }
 
 

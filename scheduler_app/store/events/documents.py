@@ -94,13 +94,13 @@ class UpdateCount(NamedTuple):
 
 
 def update_or_set_aside(
-    events: Documents, which: Document, pipeline: list[Document], **options: Any
+    events: Documents, which: Document, change: Document | list[Document], **options: Any
 ) -> UpdateCount:
     """`update_many`; the events that make MongoDB reject it are set aside, and the others updated."""
 
     def update(ids: Sequence[Any] | None) -> UpdateCount:
         chosen = which if ids is None else which | {"_id": {"$in": list(ids)}}
-        result = events.update_many(chosen, pipeline, **options)
+        result = events.update_many(chosen, change, **options)
         return UpdateCount(result.matched_count, result.modified_count, at_once=True)
 
     try:
@@ -235,6 +235,7 @@ def to_event_document(event: Event, now: datetime, message: str) -> Document:
         "_id": event.id,
         "v": DOCUMENT_VERSION,
         "tenant": event.tenant,
+        "partition": event.partition,
         "schedule_id": event.schedule_id,
         "revision": event.revision,
         "kind": event.kind.value,

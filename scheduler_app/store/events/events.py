@@ -23,6 +23,7 @@ from scheduler_app.store.events.documents import (
 )
 from scheduler_app.store.events.fields import readable_event
 from scheduler_app.store.faults import only_duplicates
+from scheduler_app.store.indexes import BY_DUE
 from scheduler_app.store.mongo import Document, Documents, Mongo, new_token
 
 
@@ -194,7 +195,7 @@ class Events:
         # Not `$exists`, for which mongod would fetch each document.
         ever = {"$gt": datetime.fromtimestamp(0, UTC)}
         return {
-            state: self._events.count_documents({"state": state, "due_at": ever}, hint="due_v2")
+            state: self._events.count_documents({"state": state, "due_at": ever}, hint=BY_DUE)
             for state in sorted(LIVING)
         }
 

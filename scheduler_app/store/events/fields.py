@@ -10,7 +10,7 @@ from scheduler_app.domain.event import (
     CompletionReport,
     from_id,
 )
-from scheduler_app.domain.ids import is_backfill, is_message, schedule_of, tenant_of
+from scheduler_app.domain.ids import PARTITIONS, is_backfill, is_message, partition_of, schedule_of, tenant_of
 from scheduler_app.domain.missed import Missed
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.queues import CALLBACKS, is_queue
@@ -76,6 +76,10 @@ _STATES = tuple(state.value for state in State)
 
 def _revision(value: Any, name: str) -> int:
     return whole(value, name, least=1)
+
+
+def _partition(value: Any, name: str) -> int:
+    return whole(value, name, most=PARTITIONS - 1)
 
 
 def read_schedule_id(value: Any, name: str, event_id: str) -> str:
@@ -161,6 +165,7 @@ OPTIONAL: dict[str, Callable[[Any, str], Any]] = {
     "archived_at": instant,
     "hops": whole,
     "origin": text,
+    "partition": _partition,
     "routed": flag,
     "queue_by_destination": flag,
     "postponed_from": instant,
@@ -215,6 +220,7 @@ def replaced_fields(row: Mapping[str, Any], faults: Mapping[str, str]) -> dict[s
         "v": MESSAGE_VERSION if message else DOCUMENT_VERSION,
         "tenant": tenant_of(event_id),
         "schedule_id": None if message else schedule_of(event_id),
+        "partition": partition_of(event_id if message else schedule_of(event_id)),
         "revision": told.revision if told else 1,
         "kind": kind_told.value,
         "run_time": told.run_time if told else _time_for_missing(row),

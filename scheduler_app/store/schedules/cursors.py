@@ -5,7 +5,7 @@ Owed ranges are stored with their schedules and claimed oldest first. Their clai
 schedule's own expansion: neither waits for the other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from scheduler_app.store.delivery_fields import read_lateness
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.faults import REJECTED, STORE_FAULTS, of_one_document
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease, new_token, unclaimed, written_by_token
+from scheduler_app.store.partition_owners import in_partitions
 from scheduler_app.store.schedules.documents import (
     READABLE,
     CorruptSchedule,
@@ -62,11 +63,16 @@ class Cursors:
         self._secret_box = secret_box
 
     def ready_for_expansion(
-        self, before: datetime, *, limit: int, since: datetime | None = None
+        self,
+        before: datetime,
+        *,
+        limit: int,
+        since: datetime | None = None,
+        partitions: Collection[int] | None = None,
     ) -> list[ReadySchedule]:
-        """Active, unclaimed schedules whose next occurrence without an event is before
-        `before` (and not before `since`), the earliest first."""
-        which = _ready(before)
+        """Active, unclaimed schedules in `partitions` (None: in any) whose next occurrence without an event
+        is before `before` (and not before `since`), the earliest first."""
+        which = _ready(before) | in_partitions(partitions)
         if since is not None:
             which["next_run_at"]["$gte"] = since
         rows = self._schedules.find(which, {"next_run_at": 1}).sort("next_run_at", 1).limit(limit)

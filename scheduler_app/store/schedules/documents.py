@@ -11,7 +11,7 @@ from scheduler_app.actions.registry import KINDS, kind_of
 from scheduler_app.clock import clock
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.http_action import HttpAction
-from scheduler_app.domain.ids import tenant_of
+from scheduler_app.domain.ids import partition_of, tenant_of
 from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.resources.schedule import SCHEDULE
 from scheduler_app.domain.schedule import (
@@ -120,6 +120,7 @@ def _fields(schedule: Schedule) -> Document:
         "_id": schedule.id,
         "v": DESTINATION_VERSION if _needs_this_release(schedule) else DOCUMENT_VERSION,
         "tenant": schedule.tenant,
+        "partition": partition_of(schedule.id),
         "name": schedule.name,
         **trigger_document(schedule.trigger),
         "action": kind_of(schedule.action).to_document(schedule.action),

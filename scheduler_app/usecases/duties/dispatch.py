@@ -24,6 +24,7 @@ from scheduler_app.domain.event import Event
 from scheduler_app.domain.flow_control import FlowGrant, FlowRequest, Limiter, WaitReason
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
+from scheduler_app.domain.partitions import OwnedPartitions, all_partitions
 from scheduler_app.domain.queues import CALLBACKS, Lane, QueueLengths
 from scheduler_app.domain.schedule import OwedRange, Schedule
 from scheduler_app.parallel import Parallel
@@ -235,8 +236,10 @@ class Dispatch:
         *,
         horizon_seconds: float,
         limiter: Limiter | None = None,
+        partitions: OwnedPartitions = all_partitions,
     ) -> None:
-        """`limiter` says when destinations have room."""
+        """`limiter` says when destinations have room; `partitions`, which ones to dispatch page by page."""
+        self._partitions = partitions
         self._outbox = store.outbox
         self._lines = DestinationLimits(store, limiter)
         self._gate = KillSwitchGate(store)
@@ -275,7 +278,7 @@ class Dispatch:
             return DispatchResult(0, full=False)
         # "Full" counts candidates and not those won: another beat may have taken half of them, and both beats
         # would wait for their next tick.
-        waiting = partial(self._outbox.due, queue=queue)
+        waiting = partial(self._outbox.due, queue=queue, partitions=self._partitions())
         selection = select(waiting, now, now + self._horizon, room)
         dispatched = 0
         for number, page in enumerate(selection.pages(EVENTS_A_PAGE)):

@@ -4,7 +4,7 @@ An edit ends a revision and begins the next: the events of the old one after the
 the new one makes its own.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
@@ -15,6 +15,7 @@ from scheduler_app.domain import event
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import Event, jittered
 from scheduler_app.domain.missed import MissedRange, MissedStep, missed_step
+from scheduler_app.domain.partitions import OwnedPartitions, all_partitions
 from scheduler_app.domain.queues import FRESH_FOR
 from scheduler_app.domain.schedule import TICK, BeforeCut, OwedRange, Schedule, ScheduleState
 from scheduler_app.parallel import Parallel
@@ -165,8 +166,12 @@ class ExpandResult:
 class Expansion:
     """Turns occurrences of schedules into events, up to the timeframe ahead."""
 
-    def __init__(self, store: Store, *, timeframe_seconds: float) -> None:
+    def __init__(
+        self, store: Store, *, timeframe_seconds: float, partitions: OwnedPartitions = all_partitions
+    ) -> None:
+        """`partitions` says which ones to expand page by page."""
         self._store = store
+        self._partitions = partitions
         self._timeframe = timedelta(seconds=timeframe_seconds)
         self._parallel = Parallel(PARTS_AT_ONCE, worth=WORTH_PARTS, name="expand")
         self._schedules_a_page = SCHEDULES_A_PAGE
@@ -180,12 +185,13 @@ class Expansion:
         claims run out.
         """
         cursors, before = self._store.cursors, now + self._timeframe / 2
-        ready = cursors.ready_for_expansion(before, limit=self._schedules_a_page)
+        own = self._partitions()
+        ready = cursors.ready_for_expansion(before, limit=self._schedules_a_page, partitions=own)
         crowded = len(ready) == self._schedules_a_page
         until = now + self._timeframe
         if crowded and ready[0].next_run_at < now + NEXT_NEEDED / 2:
             until = min(until, now + NEXT_NEEDED)
-            ready = self._needed_next(ready, now)
+            ready = self._needed_next(ready, now, own)
 
         def claim(part: Sequence[str]) -> Claimed:
             return cursors.claim_for_expansion(part, before, lease_seconds=EXPAND_LEASE_SECONDS)
@@ -211,7 +217,9 @@ class Expansion:
 
         return self._fill_in_parts(written, claim, now, until)
 
-    def _needed_next(self, ready: Sequence[ReadySchedule], now: datetime) -> list[ReadySchedule]:
+    def _needed_next(
+        self, ready: Sequence[ReadySchedule], now: datetime, own: Collection[int] | None
+    ) -> list[ReadySchedule]:
         """Chooses from a full page the schedules whose next occurrences fall due within moments, and a share
         of those that are overdue: neither kind waits until all of the other is expanded."""
         soon, stale = now + NEXT_NEEDED / 2, now - FRESH_FOR
@@ -219,7 +227,7 @@ class Expansion:
         if not owing:
             return [each for each in ready if each.next_run_at < soon]
         limit = self._schedules_a_page
-        near = self._store.cursors.ready_for_expansion(soon, limit=limit, since=stale)
+        near = self._store.cursors.ready_for_expansion(soon, limit=limit, since=stale, partitions=own)
         share = min(len(owing), max(limit // OWING_SHARE, limit - len(near)))
         return near[: limit - share] + owing[:share]
 

@@ -10,8 +10,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from scheduler_app.clock import Clock, clock
+from scheduler_app.domain.partitions import OwnedPartitions, all_partitions
 from scheduler_app.domain.queues import CALLBACKS, QueueLengths
 from scheduler_app.store import Store
+from scheduler_app.store.indexes import BY_DUE
 from scheduler_app.telemetry import get_logger, metrics
 
 log = get_logger(__name__)
@@ -41,8 +43,12 @@ class RecoveryResult:
 class Recovery:
     """Repairs each state that a crash can leave an event in (see `STATE_DESCRIPTIONS` in `domain.states`)."""
 
-    def __init__(self, store: Store, clock: Clock = clock) -> None:
-        """`clock` tells by how much mongod's clock has jumped; leases are judged by that clock."""
+    def __init__(
+        self, store: Store, clock: Clock = clock, partitions: OwnedPartitions = all_partitions
+    ) -> None:
+        """`clock` tells by how much mongod's clock has jumped; leases are judged by that clock. `partitions`
+        says in which ones to look for what was lost."""
+        self._partitions = partitions
         self._store = store
         self._clock = clock
         self._recoveries = store.recoveries
@@ -50,7 +56,8 @@ class Recovery:
 
     def recover_workers(self, now: datetime) -> RecoveryResult:
         """Ends claims whose lease is over. Raises a STORE_FAULT."""
-        if not self._recoveries.any_lease_over():
+        own = self._partitions()
+        if not self._recoveries.any_lease_over(own):
             return RecoveryResult(0, 0, 0)
         # Leases may only look over: after a jump of mongod's clock, they end by as much later.
         again, spent = self._recoveries.recover_workers(
@@ -58,6 +65,7 @@ class Recovery:
             delay_seconds=RETRY_DELAY_SECONDS,
             limit=EVENTS_A_PAGE,
             jumped_ahead_seconds=self._store.jumped_ahead_seconds(self._clock),
+            partitions=own,
         )
         if again:
             metrics.recovered.labels("worker").inc(len(again))
@@ -107,6 +115,7 @@ class Recovery:
             limit=EVENTS_A_PAGE,
             sent_late=None if by_time and behind else behind,
             queue=name,
+            partitions=self._partitions(),
         )
         if lost:
             metrics.recovered.labels("message").inc(len(lost))
@@ -169,8 +178,8 @@ class Inspection:
             return 0
         log.error(
             "index.arrays",
-            message="An event has, or had, an array in a field of the index due_v2, which is slower until it"
-            " is rebuilt: stop the beats and workers, drop it, and start them again",
+            message=f"An event has, or had, an array in a field of the index {BY_DUE}, which is slower until"
+            " it is rebuilt: stop the beats and workers, drop it, and start them again",
             fields=fields,
         )
         return self._inspections.events_with_arrays(fields, limit=DOCUMENTS_A_PASS)

@@ -11,7 +11,7 @@ from scheduler_app.domain.event import Event
 from scheduler_app.domain.states import FINAL, LIVING, MAX_ISOLATED_LOSSES, State
 from scheduler_app.store import Store
 from scheduler_app.store.events.claims import Postponement
-from scheduler_app.store.events.documents import to_event
+from scheduler_app.store.events.documents import KEPT_LAST, to_event
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from tests.builders import event
 from tests.documents import event_document
@@ -485,6 +485,22 @@ def test_histories_keep_their_first_line_and_their_last_fifty(store: Store, now:
     assert len(status) == 51
     assert status[0]["message"] == "made"
     assert status[-1]["message"] == "back 59"
+
+
+def test_a_history_is_bounded_however_often_its_event_is_dispatched(store: Store, now: datetime) -> None:
+    store.events.insert([event(now)], now, "the first line")
+    for _ in range(2 * KEPT_LAST):
+        token, taken = take(store.outbox, now, limit=1, lease_seconds=60)
+        assert len(taken) == 1
+        store.outbox.put_back(token, now)
+    document = store.mongo.collection("events").find_one()
+    assert document is not None
+    assert len(document["status"]) == KEPT_LAST + 1
+    assert document["status"][0]["message"] == "the first line"
+    take(store.outbox, now, limit=1, lease_seconds=60)
+    document = store.mongo.collection("events").find_one()
+    assert document is not None
+    assert len(document["status"]) == KEPT_LAST + 2
 
 
 def test_an_answer_that_looks_like_a_field_path_is_kept_as_text(store: Store, now: datetime) -> None:

@@ -18,7 +18,7 @@ def test_an_index_that_was_replaced_is_dropped_once_its_successor_is_there(store
     for _ in range(2):  # the second time there is nothing to drop
         ensure_indexes(store.mongo, retention_days=30, message_retention_days=90)
         names = set(events.index_information())
-        assert "due_v2" in names
+        assert "due_v3" in names
         assert "retention_v2" in names
         assert not names & {"due_v1", "retention_v1"}
 

@@ -1,6 +1,5 @@
 """An inspection looks at what is wrong, and not at all that waits."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,6 +9,7 @@ from scheduler_app.store import Store
 from scheduler_app.store.mongo import Document
 from tests.builders import event, schedule
 from tests.documents import event_document
+from tests.examined import examined
 
 SOUND = 10_000
 #: Values that are no date of ours, of each BSON type that Python writes easily.
@@ -25,22 +25,6 @@ NO_DATES: dict[str, Any] = {
 }
 
 
-def examined(store: Store, run: Callable[[], int]) -> tuple[int, int, int]:
-    """What `run` returns, and the index entries and documents that MongoDB examined for its finds."""
-    db = store.mongo.db
-    db.command("profile", 2)
-    try:
-        found = run()
-    finally:
-        db.command("profile", 0)
-    rows: list[Document] = list(
-        db.system.profile.find({"op": "query", "ns": {"$not": {"$regex": "profile"}}})
-    )
-    db.drop_collection("system.profile")
-    assert rows
-    return found, sum(row["keysExamined"] for row in rows), sum(row["docsExamined"] for row in rows)
-
-
 def plant(store: Store, collection: str, sound: Document) -> None:
     rows = [{**sound, "_id": f"sound-{number}"} for number in range(SOUND)]
     store.mongo.db[collection].insert_many(rows)
@@ -52,9 +36,9 @@ def test_events_that_wait_for_a_date_cost_nothing(store: Store, now: datetime) -
     sound = event_document(store, made.id)
     assert sound is not None
     plant(store, "events", sound)
-    found, keys, documents = examined(store, lambda: store.inspections.misplaced_events(limit=100))
-    assert (found, documents) == (0, 0)
-    assert keys < 100
+    found, seen = examined(store, lambda: store.inspections.misplaced_events(limit=100))
+    assert (found, seen.documents) == (0, 0)
+    assert seen.keys < 100
 
 
 def test_active_schedules_that_have_a_next_date_cost_nothing(store: Store, now: datetime) -> None:
@@ -62,9 +46,9 @@ def test_active_schedules_that_have_a_next_date_cost_nothing(store: Store, now: 
     sound = store.mongo.db["schedules"].find_one({})
     assert sound is not None
     plant(store, "schedules", sound)
-    found, keys, documents = examined(store, lambda: store.inspections.misplaced_schedules(limit=100))
-    assert (found, documents) == (0, 0)
-    assert keys < 100
+    found, seen = examined(store, lambda: store.inspections.misplaced_schedules(limit=100))
+    assert (found, seen.documents) == (0, 0)
+    assert seen.keys < 100
 
 
 @pytest.mark.parametrize("kind", NO_DATES)

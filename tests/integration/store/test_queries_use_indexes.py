@@ -161,6 +161,9 @@ def test_every_verb_s_query_has_an_index(
     _use_inspections(store.inspections, now)
     _use_calendars(store, now)
     _use_missed(store, now)
+    seen = store.partition_owners.renew("b1", lease_seconds=60)
+    assert store.partition_owners.change(seen, "b1", [1], epochs=seen.epochs, lease_seconds=60)
+    store.partition_owners.leave("b1")
     store.processes.report("worker")
     assert store.processes.alive()
     store.processes.leave()
@@ -182,6 +185,8 @@ def test_every_verb_s_query_has_an_index(
 def _use_events(store: Any, now: datetime) -> None:
     due = now + 20 * SECOND
     assert store.outbox.due(due, limit=10, after=now, but={"http://a.test:80", "unknown"}) == []
+    assert store.outbox.due(due, limit=10, partitions=set(range(128)))
+    assert store.outbox.due(due, limit=10, partitions=set(range(200, 257)))
     put_off = [Deferral(each.id, due, each.due_at, "no room") for each in store.outbox.due(now, limit=1)]
     assert store.outbox.put_off(put_off, due, now) == 1
     assert store.outbox.move({"callbacks": [put_off[0].id]}, due) == 1
@@ -253,6 +258,8 @@ def _use_events(store: Any, now: datetime) -> None:
 def _use_cursors(cursors: Any, now: datetime) -> None:
     before = now + 60 * SECOND
     ready = [each.id for each in cursors.ready_for_expansion(before, limit=10)]
+    assert cursors.ready_for_expansion(before, limit=10, partitions=set(range(128)))
+    assert cursors.ready_for_expansion(before, limit=10, partitions=set(range(128, 257)))
     assert cursors.ready_for_expansion(before, limit=10, since=now)
     token, won = cursors.claim_for_expansion(ready, before, lease_seconds=600)
     cursors.claim_written([schedule(now, "s400"), schedule(now, "s0")], lease_seconds=600)

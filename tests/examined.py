@@ -1,0 +1,33 @@
+"""What MongoDB examines for the queries of a call."""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from scheduler_app.store import Store
+from scheduler_app.store.mongo import Document
+
+Answer = TypeVar("Answer")
+
+
+class Examined(NamedTuple):
+    """How many index entries and documents."""
+
+    keys: int
+    documents: int
+
+
+def examined(store: Store, run: Callable[[], Answer]) -> tuple[Answer, Examined]:
+    """What `run` returns, and what MongoDB examined for its finds."""
+    db = store.mongo.db
+    db.command("profile", 2)
+    try:
+        answer = run()
+    finally:
+        db.command("profile", 0)
+    finds = {"op": {"$in": ["query", "getmore"]}, "ns": {"$not": {"$regex": "profile"}}}
+    rows: list[Document] = list(db.system.profile.find(finds))
+    db.drop_collection("system.profile")
+    assert rows
+    return answer, Examined(
+        sum(row["keysExamined"] for row in rows), sum(row["docsExamined"] for row in rows)
+    )
