@@ -171,6 +171,12 @@ def duties(assembly: Assembly) -> list[Duty]:
             turn=1.0,
         ),
         Duty(
+            name="inspect_causes",
+            page=_single(assembly.cause_inspection.inspect),
+            while_failing="what is late, stalled or unserved is not shown as a failure",
+            period=10.0,
+        ),
+        Duty(
             name="inspect",
             page=_single(assembly.inspection.inspect),
             while_failing="corrupt documents that no other duty meets are not reported",

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scheduler_app.actions.http import Guard, guard_of, new_secret
@@ -23,19 +24,24 @@ from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.health.processes import check_fleet
+from scheduler_app.health.work import unserved
 from scheduler_app.store import STORE_FAULTS, Processes, SecretBox, Store
 from scheduler_app.store.access_tokens import Sessions
 from scheduler_app.store.edits import Edits
 from scheduler_app.store.events.figures import EventFigures, NewestEvents
 from scheduler_app.store.events.lists import EventLists
 from scheduler_app.store.idempotency import Idempotency
+from scheduler_app.usecases.cause_counts import CauseCounts
 from scheduler_app.usecases.deeds.calendars import CalendarService
 from scheduler_app.usecases.deeds.creation import Creation
 from scheduler_app.usecases.deeds.destinations import DestinationService
 from scheduler_app.usecases.deeds.events import CompletionService, CompletionTimeouts, EventService
+from scheduler_app.usecases.deeds.failures import FailureService
 from scheduler_app.usecases.deeds.messages import MessageQuota, MessageService
 from scheduler_app.usecases.deeds.schedules import ExpandUntil, OnEdit, ScheduleService, ignore_edit
 from scheduler_app.usecases.duties.backfills import BackfillDuty, BackfillService
+from scheduler_app.usecases.duties.cause_inspection import CauseInspection, Fault
 from scheduler_app.usecases.duties.causes import CauseTending
 from scheduler_app.usecases.duties.dispatch import Dispatch, PromptDispatch
 from scheduler_app.usecases.duties.expansion import Expansion
@@ -82,6 +88,7 @@ class Services:
     manager: ScheduleService
     schedules: ScheduleQuestions
     events: EventService
+    failures: FailureService
     completions: CompletionService
     messages: MessageService
     destinations: DestinationService
@@ -119,6 +126,7 @@ class Assembly(Services):
     recalendaring: Recalendaring
     inspection: Inspection
     cause_tending: CauseTending
+    cause_inspection: CauseInspection
     recent_figures: RecentFigures
     # What reads or keeps one thing, and needs no use case around it.
     edits: Edits
@@ -250,10 +258,12 @@ def assemble(
             manager=manager,
             schedules=ScheduleQuestions(store),
             events=EventService(store, effects.dispatch_urgently),
+            failures=FailureService(store),
             completions=CompletionService(
                 store,
                 effects.dispatch_urgently,
                 failure_pausing.judge if effects.judges_failures else _judges_no_failures,
+                CauseCounts(store.causes),
             ),
             messages=MessageService(
                 store,
@@ -306,7 +316,9 @@ def assemble(
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,
         recovery=Recovery(store, partitions=share.owned),
-        completion_timeouts=CompletionTimeouts(store, services.failure_pausing.judge),
+        completion_timeouts=CompletionTimeouts(
+            store, services.failure_pausing.judge, services.completions.cause_counts
+        ),
         resumption=Resumption(store),
         kill_switch_notice=KillSwitchNotice(store),
         held_events=HeldEvents(store),
@@ -314,6 +326,7 @@ def assemble(
         recalendaring=Recalendaring(store),
         inspection=Inspection(store),
         cause_tending=CauseTending(store),
+        cause_inspection=CauseInspection(store, partial(_faults, store), partial(_unserved, store)),
         recent_figures=RecentFigures(store),
         edits=store.edits,
         event_lists=store.event_lists,
@@ -353,6 +366,16 @@ def _attempter(settings: Settings) -> Callable[[Event, Schedule, datetime], Verd
             threading.Thread(target=executor.close, name="attempt-close", daemon=True).start()
 
     return attempt
+
+
+def _faults(store: Store) -> list[Fault]:
+    checks = check_fleet(store.processes.alive())
+    return [Fault(check.name, check.found) for check in checks if not check.ok]
+
+
+def _unserved(store: Store, queues: Sequence[str]) -> list[str]:
+    judged = unserved(store.processes.alive(), queues) if queues else {}
+    return [queue for queue in queues if judged[queue]]
 
 
 def _do_nothing(items: Sequence[Any], now: datetime) -> None:

@@ -33,7 +33,7 @@ def overview(_: Loaded) -> str:
     return render_template(
         "overview.html",
         checks=whole.checks,
-        wrong=whole.wrong,
+        status=whole.status,
         most=MOST_COUNTED,
         schedules=whole.schedules,
         dead=whole.dead,

@@ -6,7 +6,7 @@ The metrics are the counters of the API's processes, and gauges of the whole sys
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 
@@ -21,9 +21,9 @@ from scheduler_app.api.blueprint import accepting_anything
 from scheduler_app.api.json_types import View
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import Services, services, tenant
-from scheduler_app.clock import monotonic
 from scheduler_app.domain.http_action import METHODS
-from scheduler_app.health.ready import check_ready
+from scheduler_app.health.check import Check
+from scheduler_app.health.status import SystemState, look_at_system, reasons_by_kind
 from scheduler_app.health.work import system_figures
 from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.store.mongo import within
@@ -41,14 +41,21 @@ def register_health(app: Flask) -> None:
     @app.get("/readyz")
     def ready() -> tuple[Response, int]:
         """Says whether everything that a callback needs is there, and what is missing."""
-        checks = _checks(services())
-        fine = all(check["ok"] for check in checks.values())
-        return jsonify(status="ready" if fine else "not ready", checks=checks), 200 if fine else 503
+        assembly = services()
+        look = look_at_system(tenant(), assembly.store, assembly.publisher, assembly.now())
+        fine = all(check.ok for check in look.ready)
+        body = {
+            "status": "ready" if fine else "not ready",
+            "verdict": look.status.verdict.value,
+            "checks": _checks_shown(look.ready),
+        }
+        # One receiver that fails takes no API out of service: the machinery alone decides the status code.
+        return jsonify(body), 200 if fine else 503
 
 
-def _checks(assembly: Services) -> dict[str, View]:
-    checks = {}
-    for check in check_ready(assembly.store, assembly.publisher):
+def _checks_shown(ready: Sequence[Check]) -> dict[str, View]:
+    checks: dict[str, View] = {}
+    for check in ready:
         checks[check.name] = {"ok": check.ok, **check.facts}
         if check.remedy or not check.ok:
             word = "warning" if check.ok else "detail"
@@ -58,6 +65,8 @@ def _checks(assembly: Services) -> dict[str, View]:
 
 #: Prometheus drops a scrape that lasts too long; a gauge that takes longer than this is left out of it.
 ANSWER_SECONDS = 1.5
+#: What the gauge of the verdict counts up to.
+VERDICTS = list(SystemState)
 #: The label of requests to no route, and of methods that HTTP does not define.
 OTHER = "other"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -71,16 +80,19 @@ class Fleet(Collector):
         self._assembly = assembly
 
     def collect(self) -> Iterator[Metric]:
-        publisher, started = self._assembly.publisher, monotonic()
-        wait = publisher.ask_queue_length()
+        assembly = self._assembly
+        look = look_at_system(tenant(), assembly.store, assembly.publisher, assembly.now())
+        yield metrics.verdict.family(VERDICTS.index(look.status.verdict))
+        yield metrics.reasons.family(reasons_by_kind(look.status.reasons))
         read: list[Metric] = []
         # Collected before they are given on: what gives them on must not count for the time that MongoDB has.
         with suppress(*STORE_FAULTS), within(ANSWER_SECONDS):
             # What was read before a fault is kept.
-            read.extend(system_figures(tenant(), self._assembly.store))
+            read.extend(system_figures(tenant(), assembly.store))
         yield from read
-        with suppress(*publisher.unavailable):
-            yield metrics.queue_length.family(wait(started + ANSWER_SECONDS - monotonic()))
+        for check in look.ready:
+            if isinstance(length := check.facts.get("queue_length"), int):
+                yield metrics.queue_length.family(length)
 
 
 def _counted() -> CollectorRegistry:

@@ -24,7 +24,10 @@ from scheduler_app.client.results import (
     DestinationTest,
     EditResult,
     Event,
+    EventsOfFailure,
     Explanation,
+    Failure,
+    FailureTouched,
     Flow,
     Forecast,
     ForecastBucket,
@@ -44,6 +47,8 @@ from scheduler_app.client.results import (
     Schedule,
     Skipped,
     StatusLine,
+    SystemVerdict,
+    VerdictReason,
 )
 from scheduler_app.client.schedule_fields import TRIGGERS, ScheduleFields, TriggerFields
 from scheduler_app.client.scheduler import Scheduler
@@ -64,7 +69,10 @@ __all__ = [
     "DestinationTest",
     "EditResult",
     "Event",
+    "EventsOfFailure",
     "Explanation",
+    "Failure",
+    "FailureTouched",
     "Flow",
     "Forecast",
     "ForecastBucket",
@@ -90,7 +98,9 @@ __all__ = [
     "SchedulerError",
     "Skipped",
     "StatusLine",
+    "SystemVerdict",
     "TriggerFields",
+    "VerdictReason",
 ]
 
 

@@ -390,3 +390,75 @@ class BacklogExpired(Record):
 
     expired: int
     more: bool
+
+
+class FailureTouched(Record):
+    """What a failure touches: how many, and the first ones by name."""
+
+    count: int
+    exact: bool
+    names: tuple[str, ...] = ()
+
+
+class EventsOfFailure(Record):
+    """The events of a failure."""
+
+    failed: int
+    gave_up: int
+    waiting: int
+    dead_letters: int
+
+
+class Failure(Record):
+    """What fails, since when and for whom. `newest_events` are there where one is asked for by its id."""
+
+    id: str
+    kind: str
+    state: str
+    subject: str
+    message: str
+    since: datetime
+    last: datetime
+    events: EventsOfFailure
+    schedules: FailureTouched
+    tags: FailureTouched
+    destination: str | None = None
+    origin: str | None = None
+    failure: str | None = None
+    error: str | None = None
+    event_id: str | None = None
+    next_try_at: datetime | None = None
+    answering_since: datetime | None = None
+    over_at: datetime | None = None
+    resent: int = 0
+    resent_at: datetime | None = None
+    dismissed_at: datetime | None = None
+    dismissed_by: str | None = None
+    note: str | None = None
+    newest_events: tuple[Event, ...] = ()
+    expired: int = 0
+    more: bool = False
+
+
+class VerdictReason(Record):
+    """One thing that is wrong, and what to do."""
+
+    kind: str
+    subject: str
+    message: str
+    remedy: str
+    schedules: int
+    events: int
+    since: datetime | None = None
+    failure_id: str | None = None
+    destination: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+class SystemVerdict(Record):
+    """Whether all is `well`, needs `attention` or is `down`, and why."""
+
+    verdict: str
+    since: datetime | None = None
+    reasons: tuple[VerdictReason, ...] = ()
+    reasons_omitted: int = 0

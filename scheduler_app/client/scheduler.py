@@ -10,6 +10,7 @@ from requests.auth import AuthBase
 
 from scheduler_app.client.calls import Call
 from scheduler_app.client.errors import SchedulerError
+from scheduler_app.client.failures import FailureOperations
 from scheduler_app.client.methods import SyncClient
 from scheduler_app.client.operations import SchedulerOperations
 from scheduler_app.client.tries import Reply, Tries, no_address, refusal, unreachable
@@ -104,7 +105,7 @@ def _reply(answer: requests.Response) -> Reply:
     return Reply(answer.status_code, answer.reason, answer.headers, answer.content)
 
 
-class Scheduler(SchedulerOperations, SyncClient):
+class Scheduler(SchedulerOperations, FailureOperations, SyncClient):
     """Every method raises SchedulerError. What they return has attributes, and is also the API's JSON as a
     mapping: see `Record`.
 

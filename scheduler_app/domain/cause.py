@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final
@@ -24,6 +24,9 @@ MAX_NAMED: Final = 100
 MAX_COUNTED: Final = 5_000
 #: A cause is over after its receiver has answered for so long without such a failure.
 ANSWERING: Final = timedelta(minutes=5)
+#: Failed attempts are counted in parts of this length, of which the last ones are kept.
+TREND_PART: Final = timedelta(minutes=5)
+MAX_TREND: Final = 36
 MAX_FAILURE = 80
 MAX_ERROR = 300
 MAX_NOTE = 500
@@ -136,6 +139,8 @@ class Tally:
     key: CauseKey
     first: datetime
     last: datetime
+    attempts: int = 0
+    """Attempts that failed."""
     failed: int = 0
     """Events whose first attempt failed."""
     gave_up: int = 0
@@ -162,6 +167,7 @@ class Tally:
         is_dead: bool = False,
     ) -> None:
         """Counts a failed attempt. An event gave up where no other one follows; in error it is dead."""
+        self.attempts += 1
         self.failed += is_first
         self.gave_up += gave_up
         self.dead += is_dead
@@ -178,6 +184,7 @@ class Tally:
 
     def merge(self, other: "Tally") -> None:
         """Takes what was counted elsewhere."""
+        self.attempts += other.attempts
         self.failed += other.failed
         self.gave_up += other.gave_up
         self.dead += other.dead
@@ -217,6 +224,8 @@ class Cause:
     """The first schedules that still fail."""
     more_failing: bool = False
     """Whether more schedules have failed than `failing` holds."""
+    trend: tuple[tuple[datetime, int], ...] = ()
+    """Failed attempts by the beginnings of the last parts in which there were any."""
     error: str = ""
     """The last one, in words."""
     event_id: str = ""
@@ -272,6 +281,7 @@ class Cause:
             tenants=self.tenants.with_names(tally.tenants),
             failing=tuple(FailingSchedule(*each) for each in known.items()),
             more_failing=more,
+            trend=_trend(self.trend, tally),
             error=tally.error if newest else self.error,
             event_id=tally.event_id if newest else self.event_id,
             answering_since=None if succeeded is None or succeeded <= tally.last else succeeded,
@@ -280,7 +290,7 @@ class Cause:
 
     def observed(self, tally: Tally) -> "Cause":
         """What an inspection sees at its present look; itself where nothing but the time has changed."""
-        seen = replace(self.touched(tally), failed=tally.failed)
+        seen = replace(self.touched(tally), failed=tally.failed, failing=self.failing)
         return self if replace(seen, last=self.last) == self else seen
 
     def answered(self, at: datetime) -> "Cause":
@@ -331,6 +341,16 @@ class Cause:
         return replace(self, has_dead_letters=False)
 
 
+def _trend(known: tuple[tuple[datetime, int], ...], tally: Tally) -> tuple[tuple[datetime, int], ...]:
+    """A tally covers a second or so: it counts for the part in which it ends."""
+    if not tally.attempts:
+        return known
+    begin = tally.last - (tally.last - datetime.min.replace(tzinfo=UTC)) % TREND_PART
+    counts = dict(known)
+    counts[begin] = counts.get(begin, 0) + tally.attempts
+    return tuple(sorted(counts.items())[-MAX_TREND:])
+
+
 def opened(tally: Tally) -> Cause:
     """The cause that begins with these failures."""
     key = tally.key
@@ -341,6 +361,6 @@ def opened(tally: Tally) -> Cause:
 
 def found(key: CauseKey, since: datetime, now: datetime, message: str) -> Tally:
     """What an inspection has found, as failures that a cause can begin with or be touched by."""
-    tally = Tally(key, since, now, error=one_line(message)[:MAX_ERROR])
+    tally = Tally(key, min(since, now), now, error=one_line(message)[:MAX_ERROR])
     tally.tenants[key.tenant] = None
     return tally

@@ -185,6 +185,10 @@ class AwaitedEvent(NamedTuple):
     report: CompletionReport | None
     last_message: str
     """Of its history."""
+    receiver: str = UNKNOWN_ORIGIN
+    """The key of the receiver that it was made for."""
+    attempts_before: int = 0
+    """Attempts made before the last redrive."""
 
 
 def why_report_is_too_late(awaited: AwaitedEvent, how: Literal["completed", "failed"]) -> str | None:

@@ -273,6 +273,7 @@ def to_document(cause: Cause) -> Document:
         "tags": _touched_document(cause.tags),
         "tenants": _touched_document(cause.tenants),
         "failing": [{"id": each.schedule_id, "at": each.failed_at} for each in cause.failing],
+        "trend": [{"at": at, "count": count} for at, count in cause.trend],
         "error": cause.error,
         "event_id": cause.event_id,
         "writes": list(cause.writes),
@@ -323,6 +324,7 @@ def from_document(row: Mapping[str, Any]) -> Cause:
         tenants=_touched(get("tenants"), "tenants"),
         failing=tuple(_failing(each) for each in items(get("failing"), "failing")),
         more_failing=bool(optional(flag, get("more_failing"), "more_failing")),
+        trend=tuple(_part(each) for each in optional(items, get("trend"), "trend") or ()),
         error=text(get("error"), "error"),
         event_id=text(get("event_id"), "event_id"),
         answering_since=optional(instant, get("answering_since"), "answering_since"),
@@ -345,6 +347,11 @@ def _touched(value: Any, name: str) -> Touched:
         raise Corrupt(f"{name}.others is not what was written")
     others = frozenset(raw[at : at + _HASH_BYTES] for at in range(0, len(raw), _HASH_BYTES))
     return Touched(names, others)
+
+
+def _part(value: Any) -> tuple[datetime, int]:
+    row = fields(value, "trend")
+    return instant(row.get("at"), "trend.at"), whole(row.get("count"), "trend.count")
 
 
 def _failing(value: Any) -> FailingSchedule:

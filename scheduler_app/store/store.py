@@ -6,6 +6,7 @@ from scheduler_app.store.access_tokens import CalendarFeeds, Sessions
 from scheduler_app.store.backfills import Backfills
 from scheduler_app.store.backlogs import Backlogs
 from scheduler_app.store.calendars import Calendars
+from scheduler_app.store.cause_inspections import CauseInspections
 from scheduler_app.store.causes import Causes
 from scheduler_app.store.destinations import Destinations
 from scheduler_app.store.dry_run import DryRunMongo
@@ -73,6 +74,7 @@ class Store:
         self.owed_notifications = OwedNotifications(self.mongo)
         self.last_runs = LastRuns(self.mongo)
         self.causes = Causes(self.mongo)
+        self.cause_inspections = CauseInspections(self.mongo)
         self.cause_marks = CauseMarks(self.mongo)
         self.calendars = Calendars(self.mongo)
         self.schedules = Schedules(self.mongo, self.secret_box, self.calendars)

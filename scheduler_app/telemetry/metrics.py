@@ -275,6 +275,13 @@ unserved_queues = _define(
     "1 for a queue that events are in and no worker serves",
     "queue",
 )
+verdict = _define(
+    "gauge",
+    {API},
+    "scheduler_verdict",
+    "0 if all is well, 1 if work fails or is late, 2 if a part is down",
+)
+reasons = _define("gauge", {API}, "scheduler_reasons", "Reasons of the verdict, by kind; 100 at most", "kind")
 kill_switches = _define("gauge", {API}, "scheduler_kill_switches", "Kill switches that are on")
 dead_letters = _define(
     "gauge", {API}, "scheduler_dead_letters", "Events in error, which a redrive sends again; 10000 at most"

@@ -20,7 +20,7 @@ from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.store.schedules.last_runs import LastRuns, RunResult
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.telemetry.logs import UnexpectedErrors
-from scheduler_app.worker.cause_counts import CauseCounts
+from scheduler_app.usecases.cause_counts import CauseCounts
 
 log = get_logger(__name__)
 
@@ -316,7 +316,7 @@ class Reports(threading.Thread):
         )
         self.schedule_failures = FailedSchedules(judge_failures, self._unexpected)
         self.last_runs = LastRunQueue(store.last_runs, self._unexpected)
-        self.causes = CauseCounts(store.causes, self._unexpected)
+        self.causes = CauseCounts(store.causes)
         self.failures = FailureLog()
         self.origins = OriginCounts()
         self._ended = threading.Event()

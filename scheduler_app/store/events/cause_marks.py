@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from pymongo import UpdateMany
+from pymongo import ASCENDING, UpdateMany
 
 from scheduler_app.domain.action import UNKNOWN_ORIGIN
 from scheduler_app.domain.cause import CauseKey, failing_key
@@ -57,14 +57,26 @@ class CauseMarks:
             self._distinct({"state": State.ERROR.value, "cause": {"$gt": ""}}, DEAD_OF_CAUSE),
         )
 
+    def count(self, key: str, *, most: int) -> MarkCounts:
+        """Of one mark, as `counts`; also in a dry run."""
+        waiting, dead = _waiting(key), _dead(key)
+        first = self._events.find_one(
+            waiting, {"due_at": 1}, sort=[("due_at", ASCENDING)], hint=WAITING_OF_CAUSE
+        )
+        return MarkCounts(
+            self._events.count_documents(waiting, hint=WAITING_OF_CAUSE, limit=most),
+            self._events.count_documents(dead, hint=DEAD_OF_CAUSE, limit=most),
+            first["due_at"] if first and isinstance(first["due_at"], datetime) else None,
+        )
+
     def counts(self, keys: Sequence[str], *, most: int) -> dict[str, MarkCounts]:
         """Of each of these marks; no more than `most` of each are counted. Raises a STORE_FAULT."""
         looks = [
             look
             for key in keys
             for look in (
-                _look(key, {"cause": key, "due_at": {"$gt": EARLIEST}}, most, "waiting"),
-                _look(key, {"state": State.ERROR.value, "cause": key}, most, "dead"),
+                _look(key, _waiting(key), most, "waiting"),
+                _look(key, _dead(key), most, "dead"),
             )
         ]
         if not looks:
@@ -84,9 +96,8 @@ class CauseMarks:
 
     def marked(self, key: str, *, limit: int) -> list[FailedEvent]:
         """Some of the events that carry a mark."""
-        dead = self._events.find({"state": State.ERROR.value, "cause": key}, _FAILED, hint=DEAD_OF_CAUSE)
-        waiting = {"cause": key, "due_at": {"$gt": EARLIEST}}
-        waits = self._events.find(waiting, _FAILED, hint=WAITING_OF_CAUSE)
+        dead = self._events.find(_dead(key), _FAILED, hint=DEAD_OF_CAUSE)
+        waits = self._events.find(_waiting(key), _FAILED, hint=WAITING_OF_CAUSE)
         return _read([*waits.limit(limit), *dead.limit(limit)])
 
     def mark(self, events: Collection[FailedEvent]) -> None:
@@ -107,6 +118,14 @@ class CauseMarks:
     def _distinct(self, which: Document, hint: str) -> frozenset[str]:
         rows = self._events.aggregate([{"$match": which}, {"$group": {"_id": "$cause"}}], hint=hint)
         return frozenset(row["_id"] for row in rows if isinstance(row["_id"], str))
+
+
+def _waiting(key: str) -> Document:
+    return {"cause": key, "due_at": {"$gt": EARLIEST}}
+
+
+def _dead(key: str) -> Document:
+    return {"state": State.ERROR.value, "cause": key}
 
 
 def _look(key: str, which: Document, most: int, name: str) -> list[Document]:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from scheduler_app.domain.action import UNKNOWN_ORIGIN
+from scheduler_app.domain.cause import CauseKey
 from scheduler_app.domain.event import KEPT_TOKENS, AwaitedEvent, CompletionReport
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.states import State
@@ -32,7 +34,13 @@ from scheduler_app.store.events.fields import (
 )
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 
-_READ = dict.fromkeys(("schedule_id", "run_time", "state", "owner", "attempt", "completion", "status"), 1)
+_READ = dict.fromkeys(
+    (
+        *("schedule_id", "run_time", "state", "owner", "attempt", "completion", "status", "origin"),
+        "attempts_before",
+    ),
+    1,
+)
 
 
 class ExpectedCompletion(NamedTuple):
@@ -57,6 +65,8 @@ class CompletionOutcome(NamedTuple):
     message: str
     due_at: datetime | None = None
     """The next attempt; None when `state` is final."""
+    cause: CauseKey | None = None
+    """Why the attempt failed; None if it did not."""
     worker: str = ""
     """Who is named as the maker of an attempt that no worker has recorded."""
 
@@ -145,6 +155,10 @@ class Completions:
                 "attempts": appended("attempts", entry | claim),
             }
         removed = ["owner", "lease_until", "dispatcher", "completion.awaiting", *WHILE_CLAIMED]
+        if ended.cause is None:
+            removed.append("cause")
+        else:
+            put["cause"] = ended.cause.id
         if ended.due_at is None:
             put["archived_at"] = now
             when = Notifying.ON_SUCCESS if ended.state is State.COMPLETED else Notifying.ON_FAILURE
@@ -179,6 +193,8 @@ def _awaited(row: Mapping[str, Any]) -> AwaitedEvent:
         awaiting=kept.get("awaiting") is True,
         report=None if kept.get("told") is None else read_completion_report(kept["told"], "completion.told"),
         last_message=str(last.get("message", "")),
+        receiver=str(row.get("origin") or UNKNOWN_ORIGIN),
+        attempts_before=optional(whole, row.get("attempts_before"), "attempts_before") or 0,
     )
 
 

@@ -11,6 +11,7 @@ from scheduler_app.domain.action import UNKNOWN_ORIGIN
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.states import LIVING, Kind, State
 from scheduler_app.store.events.events import EventRecord, to_record
+from scheduler_app.store.indexes import DEAD_OF_CAUSE
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.paging import MAX_SECONDS, Page, PagedQuery, PageRequest, RowFilter, ascii_lower
 
@@ -33,6 +34,8 @@ class EventListFilter:
     """Part of the last attempt's error or of the history's last line, whatever the case of its letters."""
     tag: str | None = None
     """Of the schedule, as it is now."""
+    cause: str | None = None
+    """The mark of the cause of their last failure; only of dead letters."""
     early_withdrawals: bool = True
     """Whether events are included that were cancelled before they were due."""
 
@@ -118,6 +121,8 @@ class EventLists:
         if owners == []:
             return Page([], None)
         which, hint = _index(tenant, owners, states)
+        if narrowing.cause is not None:
+            which, hint = {"state": State.ERROR.value, "cause": narrowing.cause}, DEAD_OF_CAUSE
         if states is not None and "state" not in which:
             fits.append({"$in": ["$state", sorted(states)]})
         if owners is not None and "schedule_id" not in which:

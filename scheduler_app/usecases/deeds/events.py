@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Final, Literal
 
 from scheduler_app.clock import monotonic
+from scheduler_app.domain.cause import failing_key
 from scheduler_app.domain.errors import Conflict, NotAuthorized, NotFound
 from scheduler_app.domain.event import (
     AwaitedEvent,
@@ -32,6 +33,7 @@ from scheduler_app.store.paging import PageRequest, Position
 from scheduler_app.store.schedules.documents import CorruptSchedule
 from scheduler_app.store.schedules.last_runs import RunResult
 from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.usecases.cause_counts import CauseCounts
 
 #: A worker looks for such requests every second, and writes what it cancels some milliseconds later.
 ANSWER_SECONDS = 3.0
@@ -232,6 +234,7 @@ class CompletionService:
     store: Store
     dispatch: Callable[[Sequence[Event], datetime], None]
     judge_failures: Callable[[str, datetime], bool]
+    cause_counts: CauseCounts
 
     def complete(self, event_id: str, token: str, now: datetime) -> EventRecord:
         """Ends the event as completed. Raises Refused for a wrong token, Conflict where it is too late."""
@@ -269,16 +272,21 @@ class CompletionService:
         self, awaited: AwaitedEvent, how: Literal["completed", "failed"], reason: str, now: datetime
     ) -> bool:
         ended = _completed_end(awaited, now) if how == "completed" else _failed_end(awaited, how, reason, now)
-        return _settle_completion(self.store, awaited, ended, self.dispatch, self.judge_failures)
+        return _settle_completion(
+            self.store, awaited, ended, self.dispatch, self.judge_failures, self.cause_counts
+        )
 
 
 class CompletionTimeouts:
     """Ends what was not completed in time."""
 
-    def __init__(self, store: Store, judge_failures: Callable[[str, datetime], bool]) -> None:
+    def __init__(
+        self, store: Store, judge_failures: Callable[[str, datetime], bool], cause_counts: CauseCounts
+    ) -> None:
         """`judge_failures` pauses a schedule if its last events all failed."""
         self._store = store
         self._judge_failures = judge_failures
+        self._cause_counts = cause_counts
 
     def end_overdue(self, now: datetime) -> int:
         """Ends a page of attempts that were not completed in time; returns how many. Raises a STORE_FAULT."""
@@ -286,7 +294,9 @@ class CompletionTimeouts:
         for awaited in self._store.completions.overdue(now, limit=COMPLETIONS_A_PAGE):
             reason = f"it was not completed within {awaited.seconds:g} s"
             failed = _failed_end(awaited, "timed_out", reason, now)
-            ended += _settle_completion(self._store, awaited, failed, _leave_to_beat, self._judge_failures)
+            ended += _settle_completion(
+                self._store, awaited, failed, _leave_to_beat, self._judge_failures, self._cause_counts
+            )
         if ended:
             log.warning(
                 "completions.timed_out",
@@ -302,6 +312,7 @@ def _settle_completion(
     ended: CompletionOutcome,
     dispatch: Callable[[Sequence[Event], datetime], None],
     judge_failures: Callable[[str, datetime], bool],
+    cause_counts: CauseCounts,
 ) -> bool:
     """Writes what was said of an event, and what follows from it for its schedule; False where the event has
     moved meanwhile."""
@@ -312,6 +323,17 @@ def _settle_completion(
     store.last_runs.write(
         [RunResult(awaited.schedule_id, awaited.run_time, ended.state, awaited.event_id, now)]
     )
+    if ended.cause is not None:
+        cause_counts.count(
+            ended.cause,
+            awaited.event_id,
+            awaited.schedule_id,
+            now,
+            ended.message,
+            is_first=_attempt_number(awaited) == awaited.attempts_before + 1,
+            state=ended.state,
+        )
+        cause_counts.write_now_and_then()
     if ended.due_at is None:
         woken = store.overlaps.wake_next(awaited.schedule_id, now)
         if woken is not None:
@@ -330,14 +352,19 @@ def _failed_end(
     awaited: AwaitedEvent, how: Literal["failed", "timed_out"], reason: str, now: datetime
 ) -> CompletionOutcome:
     number = _attempt_number(awaited)
+    cause = failing_key(awaited.event_id, awaited.receiver, None, _FAILURES[how])
     said = f"its receiver says: {reason}" if how == "failed" and reason else reason or "its receiver says so"
     report = CompletionReport(how, number, now)
     if awaited.retry_in is None:
         message = f"Attempt {number} failed, and it was the last one: {said}"
-        return CompletionOutcome(report, State.ERROR, message, worker=RECEIVER)
+        return CompletionOutcome(report, State.ERROR, message, None, cause, RECEIVER)
     due_at = whole_milliseconds(now + awaited.retry_in)
     message = f"Attempt {number} failed: {said}; the next follows at {shown_instant(due_at)}"
-    return CompletionOutcome(report, State.RETRYING, message, due_at, RECEIVER)
+    return CompletionOutcome(report, State.RETRYING, message, due_at, cause, RECEIVER)
+
+
+#: What events have in common whose receivers say so, or say nothing.
+_FAILURES: Final = {"failed": "reported as failed by its receiver", "timed_out": "not completed in time"}
 
 
 def _attempt_number(awaited: AwaitedEvent) -> int:

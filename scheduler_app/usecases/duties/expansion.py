@@ -27,6 +27,7 @@ from scheduler_app.store.missed import MoveCursor
 from scheduler_app.store.schedules.cursors import CursorAdvance, ReadySchedule
 from scheduler_app.store.schedules.documents import CorruptSchedule, report_set_aside
 from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.usecases.duties.cause_inspection import note_missed
 
 log = get_logger(__name__)
 
@@ -73,6 +74,8 @@ def settle_missed(store: Store, step: MissedStep, move: MoveCursor, now: datetim
             first=step.record.first.isoformat(),
             last=step.record.last.isoformat(),
         )
+    if count := len(step.expired) + (fresh if step.record is not None else 0):
+        note_missed(store, step.schedule_id, count, now)
     return True
 
 

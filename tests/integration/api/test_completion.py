@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.usecases.cause_counts import CauseCounts
 from scheduler_app.usecases.deeds.events import CompletionTimeouts
 from scheduler_app.usecases.duties.housekeeping import Recovery
 from tests import canaries
@@ -133,16 +134,23 @@ def overdue(bench: Bench, event_id: str) -> None:
     bench.store.mongo.collection("events").update_one(which, {"$set": {"due_at": past}})
 
 
+def timeouts_of(bench: Bench) -> CompletionTimeouts:
+    return CompletionTimeouts(bench.store, judge_nothing, CauseCounts(bench.store.causes))
+
+
 def test_what_is_not_completed_in_time_has_failed(
     client: FlaskClient, bench: Bench, journal: Journal
 ) -> None:
     event_id, token = awaited(bench, journal, completion_timeout_seconds=120.0)
-    timeouts = CompletionTimeouts(bench.store, judge_nothing)
+    timeouts = timeouts_of(bench)
     assert timeouts.end_overdue(clock.now()) == 0
     assert bench.state(event_id) == "running"
     assert timeouts.end_overdue(clock.now() + 121 * SECOND) == 1
     assert bench.state(event_id) == "retrying"
     assert "Attempt 1 failed: it was not completed within 120 s; the next" in last_line(bench, event_id)
+    [cause] = bench.store.causes.living()
+    assert (cause.key.failure, cause.failed, cause.schedules.names) == ("not completed in time", 1, ("s1",))
+    assert bench.document(event_id)["cause"] == cause.key.id
     # Told after the timeout.
     status, problem = tell(client, event_id, "complete", token)
     assert status == 409
@@ -155,7 +163,7 @@ def test_the_last_attempt_that_is_not_completed_in_time_is_an_error(
 ) -> None:
     event_id, token = awaited(bench, journal, max_retries=0)
     overdue(bench, event_id)
-    assert CompletionTimeouts(bench.store, judge_nothing).end_overdue(clock.now()) == 1
+    assert timeouts_of(bench).end_overdue(clock.now()) == 1
     assert bench.state(event_id) == "error"
     assert bench.document(event_id)["notify"]["when"] == "on_failure"
     status, problem = tell(client, event_id, "complete", token)
@@ -330,7 +338,7 @@ def test_a_bent_record_of_completion_is_set_aside_alone(bench: Bench, journal: J
     documents.update_one({"_id": bent}, {"$set": {"completion.tokens": 5}})
     overdue(bench, bent)
     overdue(bench, sound)
-    assert CompletionTimeouts(bench.store, judge_nothing).end_overdue(clock.now()) == 1
+    assert timeouts_of(bench).end_overdue(clock.now()) == 1
     assert bench.state(bent) == "error"
     assert bench.state(sound) == "retrying"
 

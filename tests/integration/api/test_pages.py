@@ -18,6 +18,7 @@ from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
+from scheduler_app.usecases.duties.causes import CauseTending
 from scheduler_app.usecases.questions import calendar_view
 from tests.builders import event
 from tests.integration.api.page_forms import fields_of, form_token
@@ -562,25 +563,19 @@ def to_do(client: FlaskClient) -> str:
     return re.sub(r"<[^>]*>", "", shown[1]) if shown else ""
 
 
-def test_recent_dead_letters_failing_receivers_and_dead_schedules_take_away_the_well(
+def test_dead_letters_failing_receivers_and_dead_schedules_take_away_the_well(
     client: FlaskClient, create: Create, store: Store
 ) -> None:
-    def said(name: str) -> bool:
-        return name in to_do(client)
-
     one, another = create()["id"], create()["id"]
-    names = ("dead letters", "failing receivers", "schedules in error")
+    tending = CauseTending(store)
     fail(store, one, clock.now() - timedelta(days=3), 503)
-    assert not any(map(said, names)), "what failed days ago is on its own page"
+    tending.tend_page(clock.now())
+    assert "fails (status 503) since" in to_do(client)
+    assert "1 schedule; 1 event failed for good" in to_do(client)
     fail(store, one, clock.now() - timedelta(minutes=3), 404)
-    assert "1 event failed for good, of one cause" in to_do(client)
-    waiting = event(clock.now() - timedelta(minutes=1), another)
-    store.events.insert([waiting], clock.now(), "made")
-    rows = store.mongo.collection("events")
-    rows.update_one({"_id": waiting.id}, {"$set": {"state": "retrying", "attempt": 1}})
-    assert not said("failing receivers"), "one failed attempt is no news"
-    rows.update_one({"_id": waiting.id}, {"$set": {"attempt": 2}})
-    assert "1 event of 1 schedule failed 2 times or more" in to_do(client)
+    fail(store, another, clock.now() - timedelta(minutes=2), 404)
+    tending.tend_page(clock.now())
+    assert "2 schedules; 2 events failed for good" in to_do(client)
     store.mongo.collection("schedules").update_one(
         {"_id": one}, {"$set": {"state": "error", "reason": "why"}}
     )

@@ -8,18 +8,17 @@ from typing import Any
 import pytest
 from pymongo.errors import AutoReconnect
 
-from scheduler_app.clock import clock, monotonic
+from scheduler_app.clock import clock
 from scheduler_app.domain.cause import ANSWERING, MAX_NAMED, Cause, CauseState, Tally, failing_key
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store import causes as cause_store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.store.schedules.last_runs import RunResult
-from scheduler_app.telemetry import metrics
-from scheduler_app.telemetry.logs import UnexpectedErrors
+from scheduler_app.usecases import cause_counts
+from scheduler_app.usecases.cause_counts import CauseCounts
 from scheduler_app.usecases.duties.causes import CauseTending
-from scheduler_app.worker import Pipeline, cause_counts
-from scheduler_app.worker.cause_counts import CauseCounts
+from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import event, message, schedule
 from tests.documents import event_document
@@ -41,8 +40,7 @@ class World:
         self.worker = self.new_worker()
 
     def new_worker(self) -> CauseCounts:
-        unexpected = UnexpectedErrors(metrics.worker_failures, "x", "x", monotonic=monotonic)
-        return CauseCounts(self.store.causes, unexpected)
+        return CauseCounts(self.store.causes)
 
     def ended(
         self,

@@ -9,6 +9,8 @@ from scheduler_app.domain.cause import (
     ANSWERING,
     MAX_COUNTED,
     MAX_NAMED,
+    MAX_TREND,
+    TREND_PART,
     Cause,
     CauseKey,
     CauseKind,
@@ -99,6 +101,15 @@ def test_touching_counts_and_keeps_the_first_time_and_the_last_words() -> None:
     assert after.schedules.names == ("s1", "s2")
     assert after.tags.names == ("team:a",)
     assert {each.schedule_id: each.failed_at for each in after.failing} == {"s1": NOON, "s2": NOON + SECOND}
+
+
+def test_attempts_are_counted_in_parts_of_five_minutes_and_the_last_ones_are_kept() -> None:
+    made = cause("s1").touched(tally("s1", "s2", at=NOON + SECOND))
+    assert made.trend == ((NOON, 3),)
+    for number in range(2 * MAX_TREND):
+        made = made.touched(tally("s1", at=NOON + number * TREND_PART))
+    assert len(made.trend) == MAX_TREND
+    assert made.trend[-1] == (NOON + (2 * MAX_TREND - 1) * TREND_PART, 1)
 
 
 def test_a_cause_is_over_when_its_last_schedules_have_succeeded_or_are_gone() -> None:

@@ -1,21 +1,22 @@
-"""Counts a worker's failures by their causes in memory, and writes them at most once a second.
+"""Counts a process's failures by their causes in memory, and writes them at most once a second.
 
 While nothing fails, nothing is written, and nothing is read for an event: one small question every few
 seconds says that no cause is open.
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.cause import Tally
-from scheduler_app.domain.states import State
+from scheduler_app.domain.cause import CauseKey, Tally
+from scheduler_app.domain.states import FINAL, State
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.store.causes import Causes
 from scheduler_app.store.events.outcomes import OutcomeRecord
-from scheduler_app.telemetry import get_logger
+from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.telemetry.logs import UnexpectedErrors
 
 log = get_logger(__name__)
@@ -27,6 +28,8 @@ MAX_TALLIES = 10_000
 #: How often it is asked which receivers fail, in seconds: while none is known to, and while some are.
 LOOK_SECONDS = 5.0
 LOOK_SECONDS_WHILE_FAILING = 1.0
+#: A cause is written at most once in this time by a process.
+WRITE_SECONDS = 1.0
 #: Of more receivers the answer is long, and is asked for as rarely as if there were none.
 MANY = 1_000
 
@@ -34,15 +37,21 @@ MANY = 1_000
 class CauseCounts:
     """Threads share it."""
 
-    def __init__(self, store: Causes, unexpected: UnexpectedErrors) -> None:
+    def __init__(self, store: Causes) -> None:
         self._store = store
-        self._unexpected = unexpected
+        self._unexpected = UnexpectedErrors(
+            metrics.worker_failures,
+            "causes.failed",
+            "Failures could not be counted for their causes; beats find them by their events",
+            monotonic=monotonic,
+        )
         self._tallies: dict[str, Tally] = {}
         self._dropped = 0
         #: The causes of each failing receiver that has not succeeded since its last failure.
         self._unanswered: dict[str, list[str]] = {}
         self._succeeded: dict[str, datetime] = {}
         self._look_at = float("-inf")
+        self._write_at = float("-inf")
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -60,26 +69,50 @@ class CauseCounts:
 
     def _count(self, record: OutcomeRecord) -> None:
         key, event = record.cause, record.event
-        if key is None:
-            return
-        before = event.attempts_before if event else 0
+        if key is not None:
+            self.count(
+                *(key, record.event_id, event.schedule_id if event else "", record.ended_at),
+                str(record.attempt.get("error") or key.failure),
+                tags=record.tags,
+                is_first=record.attempt.get("number") == (event.attempts_before if event else 0) + 1,
+                state=record.state,
+            )
+
+    def count(
+        self,
+        key: CauseKey,
+        event_id: str,
+        schedule_id: str,
+        at: datetime,
+        error: str,
+        *,
+        is_first: bool,
+        state: State,
+        tags: Collection[str] = (),
+    ) -> None:
+        """Takes one failed attempt, after which the event is in `state`."""
         with self._lock:
             tally = self._tallies.get(key.id)
             if tally is None:
                 if len(self._tallies) >= MAX_TALLIES:
                     self._dropped += 1
                     return
-                tally = self._tallies[key.id] = Tally(key, record.ended_at, record.ended_at)
+                tally = self._tallies[key.id] = Tally(key, at, at)
             tally.add(
-                record.event_id,
-                event.schedule_id if event else "",
-                record.ended_at,
-                str(record.attempt.get("error") or key.failure),
-                tags=record.tags,
-                is_first=record.attempt.get("number") == before + 1,
-                gave_up=record.due_at is None,
-                is_dead=record.state is State.ERROR,
+                *(event_id, schedule_id, at, error),
+                tags=tags,
+                is_first=is_first,
+                gave_up=state in FINAL,
+                is_dead=state is State.ERROR,
             )
+
+    def write_now_and_then(self) -> None:
+        """For processes without a thread that writes: what was counted within a second of the last write is
+        written with the next failure. It raises nothing."""
+        if monotonic() >= self._write_at:
+            self._write_at = monotonic() + WRITE_SECONDS
+            with suppress(*STORE_FAULTS):
+                self.write()
 
     def write(self) -> None:
         """Writes what was counted, and which receivers have succeeded again. Raises a STORE_FAULT; nothing is

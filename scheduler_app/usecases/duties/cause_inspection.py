@@ -1,0 +1,194 @@
+"""Inspect what does not happen: events that are late, queues that nobody serves, schedules without a future,
+processes that are missing. Each is a cause while it lasts.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from scheduler_app.domain.cause import Cause, CauseKey, CauseKind, Tally, found
+from scheduler_app.domain.ids import TENANT, name_of, tenant_of
+from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.lateness import DEFAULT_LATE_AFTER_SECONDS
+from scheduler_app.domain.recurrence import InvalidRecurrence
+from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.stored_fields import EARLIEST
+from scheduler_app.store import Store
+from scheduler_app.store.cause_inspections import OverdueEvents
+from scheduler_app.telemetry import get_logger
+
+log = get_logger(__name__)
+
+#: Events younger than that are late by no schedule.
+LEAST_LATE_SECONDS: Final = 1.0
+#: A schedule without an occurrence for so long is stalled.
+NO_FUTURE: Final = timedelta(days=400)
+#: How often it is looked for.
+STALLED_PERIOD: Final = timedelta(minutes=1)
+LOOKED_AT: Final = 2_000
+SCHEDULES_A_LOOK: Final = 1_000
+MISSED_A_LOOK: Final = 1_000
+
+
+class Fault(NamedTuple):
+    """A part of the machinery that does not work, and what was found."""
+
+    part: str
+    found: str
+
+
+class CauseInspection:
+    """Any number of beats may do it at once: they see the same, and write what has changed."""
+
+    def __init__(
+        self,
+        store: Store,
+        faults: Callable[[], Sequence[Fault]],
+        unserved: Callable[[Sequence[str]], Collection[str]],
+    ) -> None:
+        """`faults`: what of the machinery does not work; `unserved`: those of these queues that no worker
+        serves. Both may raise a STORE_FAULT."""
+        self._store = store
+        self._faults = faults
+        self._unserved = unserved
+        self._stalled_at = EARLIEST
+        self._parts: frozenset[str] = frozenset()
+
+    def inspect(self, now: datetime) -> None:
+        """Looks once. Raises a STORE_FAULT."""
+        living = self._living()
+        self._see(CauseKind.LATE, self._late(now), living, now)
+        self._see(CauseKind.UNSERVED, self._without_worker(now), living, now)
+        if now >= self._stalled_at + STALLED_PERIOD:
+            self._see(CauseKind.STALLED, self._stalled(now), living, now)
+            self._stalled_at = now
+        self._see(CauseKind.MACHINERY, self._lasting_faults(now), living, now)
+        self._end_missed(living[CauseKind.MISSED], now)
+
+    def _living(self) -> dict[CauseKind, list[Cause]]:
+        kinds: dict[CauseKind, list[Cause]] = {kind: [] for kind in CauseKind}
+        for kind in CauseKind:
+            if kind is not CauseKind.FAILING:
+                kinds[kind] = self._store.causes.living(kind=kind)
+        return kinds
+
+    def _see(
+        self, kind: CauseKind, seen: Sequence[Tally], living: dict[CauseKind, list[Cause]], now: datetime
+    ) -> None:
+        """Opens and touches what is seen, and ends what is not any more."""
+        keys = {tally.key.id for tally in seen}
+        self._store.causes.touch(seen, observed=True)
+        over = [cause.over(now) for cause in living[kind] if cause.key.id not in keys]
+        for cause in self._store.causes.write(over):
+            log.info("cause.over", message="A cause is over", cause_id=cause.id, kind=kind.value)
+
+    def _late(self, now: datetime) -> list[Tally]:
+        overdue = self._store.cause_inspections.overdue(
+            now - timedelta(seconds=LEAST_LATE_SECONDS), limit=LOOKED_AT
+        )
+        own = self._store.cause_inspections.late_after({each.schedule_id for each in overdue} - {""})
+        late = [
+            each
+            for each in overdue
+            if (now - each.oldest).total_seconds() > own.get(each.schedule_id, DEFAULT_LATE_AFTER_SECONDS)
+        ]
+        return _tallies(CauseKind.LATE, late, now, "due and not attempted")
+
+    def _lasting_faults(self, now: datetime) -> list[Tally]:
+        """Those that were there at the last look, too: processes start one after the other."""
+        faults, before = list(self._faults()), self._parts
+        self._parts = frozenset(fault.part for fault in faults)
+        return [
+            found(CauseKey(TENANT, CauseKind.MACHINERY, fault.part), now, now, fault.found)
+            for fault in faults
+            if fault.part in before
+        ]
+
+    def _without_worker(self, now: datetime) -> list[Tally]:
+        tallies: list[Tally] = []
+        for queue in self._unserved(self._store.outbox.named_queues()):
+            waiting = self._store.cause_inspections.queued(queue, limit=LOOKED_AT)
+            words = f"in the queue {queue}, which no worker serves"
+            tallies += _tallies(CauseKind.UNSERVED, waiting, now, words, subject=queue)
+        return tallies
+
+    def _stalled(self, now: datetime) -> list[Tally]:
+        inspections = self._store.cause_inspections
+        tallies = [
+            _stalled_tally(
+                schedule_id, f"is active, and its next occurrence is only at {shown_instant(at)}", now
+            )
+            for schedule_id, at in inspections.far_ahead(now + NO_FUTURE, limit=SCHEDULES_A_LOOK)
+        ]
+        for schedule_id in inspections.finished_with_calendar(limit=SCHEDULES_A_LOOK):
+            if self._is_swallowed(schedule_id, now):
+                said = "would run again, and its calendar closes every day on which it would"
+                tallies.append(_stalled_tally(schedule_id, said, now))
+        return tallies
+
+    def _is_swallowed(self, schedule_id: str, now: datetime) -> bool:
+        schedule = self._store.schedules.get(schedule_id)
+        if not isinstance(schedule, Schedule) or schedule.state is not ScheduleState.FINISHED:
+            return False
+        try:
+            return bool(
+                schedule.trigger.recurrence(schedule.created_at).between(now, now + NO_FUTURE, limit=1)
+            )
+        except InvalidRecurrence:
+            return False
+
+    def _end_missed(self, living: Sequence[Cause], now: datetime) -> None:
+        """What a schedule missed is over when a later run of it has succeeded, or it is gone."""
+        looked_at = living[:MISSED_A_LOOK]
+        succeeded = self._store.last_runs.succeeded({cause.key.subject for cause in looked_at})
+        over = [
+            cause.over(now)
+            for cause in looked_at
+            if cause.key.subject in succeeded
+            and ((at := succeeded[cause.key.subject]) is None or at > cause.last)
+        ]
+        self._store.causes.write(over)
+
+
+def _tallies(
+    kind: CauseKind,
+    waiting: Iterable[OverdueEvents],
+    now: datetime,
+    words: str,
+    *,
+    subject: str | None = None,
+) -> list[Tally]:
+    """A tally for each tenant, and each receiver where there is no other subject."""
+    groups: defaultdict[CauseKey, list[OverdueEvents]] = defaultdict(list)
+    for each in waiting:
+        groups[CauseKey(each.tenant, kind, subject or each.receiver)].append(each)
+    tallies = []
+    for key, rows in groups.items():
+        count = sum(each.number for each in rows)
+        tally = found(key, min(each.oldest for each in rows), now, f"{_events(count)} {words}")
+        tally.failed = count
+        tally.schedules = {each.schedule_id: now for each in rows if each.schedule_id}
+        tallies.append(tally)
+    return tallies
+
+
+def _stalled_tally(schedule_id: str, said: str, now: datetime) -> Tally:
+    key = CauseKey(tenant_of(schedule_id), CauseKind.STALLED, schedule_id)
+    tally = found(key, now, now, f"{name_of(schedule_id)} {said}")
+    tally.schedules[schedule_id] = now
+    return tally
+
+
+def _events(count: int) -> str:
+    return "1 event" if count == 1 else f"{count} events"
+
+
+def note_missed(store: Store, schedule_id: str, count: int, at: datetime) -> None:
+    """Occurrences of a schedule have expired before an attempt was made. Raises a STORE_FAULT."""
+    key = CauseKey(tenant_of(schedule_id), CauseKind.MISSED, schedule_id)
+    words = "occurrence has" if count == 1 else "occurrences have"
+    tally = found(key, at, at, f"{count} {words} expired before an attempt was made")
+    tally.failed = count
+    tally.schedules[schedule_id] = at
+    store.causes.touch([tally])

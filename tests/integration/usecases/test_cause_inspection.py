@@ -1,0 +1,149 @@
+"""What does not happen is a cause while it lasts: late events, unserved queues, schedules without a future,
+occurrences that were missed, processes that are away."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from scheduler_app.domain.calendars import Calendar, NamedCalendar
+from scheduler_app.domain.cause import Cause, CauseKind
+from scheduler_app.domain.lateness import CatchUp, Lateness
+from scheduler_app.domain.states import State
+from scheduler_app.store import Store
+from scheduler_app.store.causes import from_document
+from scheduler_app.store.events.outcomes import OutcomeRecord
+from scheduler_app.usecases.duties.cause_inspection import NO_FUTURE, STALLED_PERIOD, CauseInspection, Fault
+from scheduler_app.usecases.duties.expansion import Expansion
+from tests.builders import event, message, schedule
+
+SECOND = timedelta(seconds=1)
+RECEIVER = "http://127.0.0.1:9"
+
+
+class Look:
+    """An inspection, what it is told of processes, and the causes that it has written."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.faults: list[Fault] = []
+        self.served: set[str] = set()
+        self.inspection = CauseInspection(store, lambda: self.faults, self.unserved)
+
+    def unserved(self, queues: Sequence[str]) -> list[str]:
+        return [each for each in queues if each not in self.served]
+
+    def causes(self, kind: CauseKind, *, living: bool = True) -> list[Cause]:
+        rows = self.store.mongo.collection("causes").find({"kind": kind.value}).sort("since", 1)
+        return [cause for row in rows if (cause := from_document(row)).is_living is living]
+
+    def at(self, now: datetime, kind: CauseKind) -> list[Cause]:
+        self.inspection.inspect(now)
+        return self.causes(kind)
+
+
+@pytest.fixture
+def look(store: Store) -> Look:
+    return Look(store)
+
+
+def test_what_is_due_and_not_attempted_is_late_by_its_own_measure(
+    store: Store, look: Look, now: datetime
+) -> None:
+    store.schedules.insert(schedule(now, "s1"))
+    patient = Lateness(late_after_seconds=300)
+    store.schedules.insert(replace(schedule(now, "s2"), lateness=patient))
+    hasty = Lateness(late_after_seconds=5)
+    store.schedules.insert(replace(schedule(now, "s3"), lateness=hasty))
+    waiting = [
+        event(now, "s1", origin=RECEIVER),
+        event(now, "s2", origin="http://b.test:80"),
+        event(now + 50 * SECOND, "s3", origin="http://c.test:80"),
+        message(now, "m1", url=f"{RECEIVER}/"),
+    ]
+    store.events.insert(waiting[:3], now, "made")
+    store.messages.insert(waiting[3], now)
+    assert {each.key.subject for each in look.at(now + 58 * SECOND, CauseKind.LATE)} == {"http://c.test:80"}
+    late = {each.key.subject: each for each in look.at(now + 70 * SECOND, CauseKind.LATE)}
+    assert set(late) == {RECEIVER, "http://c.test:80"}
+    assert (late[RECEIVER].failed, late[RECEIVER].since) == (2, now)
+    assert late[RECEIVER].schedules.names == ("s1",)
+    assert late[RECEIVER].error == "2 events due and not attempted"
+    # Nothing but the time has passed: nothing is written.
+    before = late[RECEIVER].writes
+    assert look.at(now + 80 * SECOND, CauseKind.LATE)[0].writes == before
+    # A worker takes them.
+    ids = [each.id for each in waiting]
+    store.claims.claim(ids, until=now + 90 * SECOND, now=now + 90 * SECOND, lease_seconds=60, worker="w")
+    assert look.at(now + 91 * SECOND, CauseKind.LATE) == []
+    assert len(look.causes(CauseKind.LATE, living=False)) == 2
+
+
+def test_a_queue_that_no_worker_serves_is_told_while_events_wait_in_it(
+    store: Store, look: Look, now: datetime
+) -> None:
+    store.schedules.insert(schedule(now, "s1", queue="eu"))
+    store.events.insert([event(now + 60 * SECOND, "s1", queue="eu")], now, "made")
+    [cause] = look.at(now, CauseKind.UNSERVED)
+    assert (cause.key.subject, cause.failed, cause.schedules.names) == ("eu", 1, ("s1",))
+    assert cause.error == "1 event in the queue eu, which no worker serves"
+    look.served = {"eu"}
+    assert look.at(now + SECOND, CauseKind.UNSERVED) == []
+
+
+def test_a_schedule_that_its_calendar_swallows_is_stalled_and_one_of_an_instant_is_not(
+    store: Store, look: Look, now: datetime
+) -> None:
+    six_days = Calendar.of(weekend=tuple(range(6)))
+    store.calendars.insert(NamedCalendar("default", "c1", six_days, now, now))
+    use = {"calendar": "c1", "on_holiday": "skip"}
+    named = NamedCalendar("default", "c1", six_days, now, now)
+    mondays = schedule(now, "s1", rrule="FREQ=WEEKLY;BYDAY=MO", named_calendar=named, **use)
+    assert mondays.state == "finished"
+    store.schedules.insert(mondays)
+    over = schedule(
+        now, "s2", rrule="DTSTART:20200106T000000Z\nRRULE:FREQ=WEEKLY;COUNT=1", named_calendar=named, **use
+    )
+    store.schedules.insert(over)
+    far = now + NO_FUTURE + timedelta(days=1)
+    store.schedules.insert(schedule(now, "s3", rrule=f"DTSTART:{far:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=WEEKLY"))
+    store.schedules.insert(schedule(now, "s4", run_at=far))
+    store.schedules.insert(schedule(now, "s5", rrule="FREQ=YEARLY"))
+    stalled = {each.key.subject: each for each in look.at(now, CauseKind.STALLED)}
+    assert set(stalled) == {"s1", "s3"}
+    assert "its calendar closes every day" in stalled["s1"].error
+    store.schedules.delete("s1", now)
+    # It is looked for once a minute.
+    assert len(look.at(now + SECOND, CauseKind.STALLED)) == 2
+    assert [each.key.subject for each in look.at(now + STALLED_PERIOD, CauseKind.STALLED)] == ["s3"]
+
+
+def test_what_expired_before_an_attempt_is_missed_until_a_run_succeeds(
+    store: Store, look: Look, now: datetime
+) -> None:
+    none = Lateness(catch_up=CatchUp.NONE, late_after_seconds=60)
+    store.schedules.insert(replace(schedule(now, "s1", rrule="FREQ=HOURLY"), lateness=none))
+    later = now + timedelta(hours=5, minutes=30)
+    Expansion(store, timeframe_seconds=60).expand_page(later)
+    [cause] = look.at(later, CauseKind.MISSED)
+    assert (cause.key.subject, cause.failed) == ("s1", 6)
+    assert cause.error == "6 occurrences have expired before an attempt was made"
+    at = later + SECOND
+    made = event(at, "s1")
+    store.events.insert([made], at, "made")
+    token, _ = store.claims.claim([made.id], until=at, now=at, lease_seconds=60, worker="w")
+    store.outcomes.record(
+        [OutcomeRecord(made.id, token, State.COMPLETED, "said", None, {"number": 1, "started_at": at}, at)]
+    )
+    assert look.at(later + 2 * SECOND, CauseKind.MISSED) == []
+
+
+def test_a_part_that_is_missing_at_two_looks_is_machinery(store: Store, look: Look, now: datetime) -> None:
+    look.faults = [Fault("worker", "no worker has reported")]
+    assert look.at(now, CauseKind.MACHINERY) == []
+    [cause] = look.at(now + 10 * SECOND, CauseKind.MACHINERY)
+    assert (cause.key.subject, cause.error) == ("worker", "no worker has reported")
+    look.faults = []
+    assert look.at(now + 20 * SECOND, CauseKind.MACHINERY) == []
+    assert len(look.causes(CauseKind.MACHINERY, living=False)) == 1
