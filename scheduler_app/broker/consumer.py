@@ -1,11 +1,13 @@
 """The consumer of a worker: it looks at a task's message before Celery does, whichever broker it came by."""
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from celery.worker.consumer import Consumer
 from kombu.exceptions import ContentDisallowed
 
+from scheduler_app.broker.held_messages import held_messages
 from scheduler_app.broker.malformed import (
     HEAD_LENGTH,
     Malformed,
@@ -17,6 +19,7 @@ from scheduler_app.broker.malformed import (
 )
 from scheduler_app.broker.task import DELIVER, QUEUE
 from scheduler_app.broker_faults import broker_faults
+from scheduler_app.clock import clock
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -35,11 +38,13 @@ class TolerantConsumer(Consumer):  # type: ignore[misc]
     def create_task_handler(self, *args: Any, **kwargs: Any) -> Callable[[Any], None]:
         handle = super().create_task_handler(*args, **kwargs)
         faults = broker_faults(self.connection)
+        held_messages.forget()
 
         def on_task_received(message: Any) -> None:
             try:
                 self._check(message)
                 handle(message)
+                self._note_held(message)
             except Malformed as error:
                 self._drop(message, error)
             except faults:
@@ -74,6 +79,12 @@ class TolerantConsumer(Consumer):  # type: ignore[misc]
         if headers["task"] == DELIVER:
             check_eta(headers.get("eta"))
             check_deliver(args, kwargs)
+
+    @staticmethod
+    def _note_held(message: Any) -> None:
+        if message.headers["task"] == DELIVER and not message.acknowledged:
+            eta = message.headers.get("eta")
+            held_messages.take(message, datetime.fromisoformat(eta) if eta else clock.now())
 
     def _drop(self, message: Any, error: Malformed) -> None:
         body = message.body if isinstance(message.body, bytes | str) else b""

@@ -90,6 +90,8 @@ class ProcessRecord:
     """Whether a worker takes messages."""
     queues: tuple[str, ...] = (CALLBACKS,)
     """The queues that a worker serves; older releases, which report none, serve this one."""
+    behind_since: datetime | None = None
+    """Since when the oldest message is due whose events a worker has not claimed; None if it keeps up."""
     events: int = 0
     """Events that a worker holds."""
     events_limit: int | None = None
@@ -206,6 +208,7 @@ _CHECKS: dict[str, Callable[[Any, str], object]] = {
     "clock_jump_seconds": _any_number,
     "consuming": flag,
     "queues": _texts,
+    "behind_since": instant,
     "events": whole,
     "events_limit": whole,
     "origins": _origins,

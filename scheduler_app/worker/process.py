@@ -20,7 +20,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from scheduler_app.broker import inspection, task
-from scheduler_app.clock import monotonic
+from scheduler_app.broker.held_messages import held_messages
+from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.health.startup import serve_metrics_of
 from scheduler_app.telemetry import get_logger, metrics
@@ -207,6 +208,7 @@ class WorkerProcess:
         return {
             "consuming": self._consuming,
             "queues": list(self.pipeline.queues),
+            "behind_since": held_messages.behind_since(clock.now()),
             **held_events_report(self.pipeline),
         }
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from scheduler_app.clock import Clock, clock
+from scheduler_app.clock import Clock, clock, monotonic
 from scheduler_app.domain.partitions import OwnedPartitions, all_partitions
 from scheduler_app.domain.queues import CALLBACKS, QueueLengths
 from scheduler_app.store import Store
@@ -22,6 +22,10 @@ EVENTS_A_PAGE = 1_000
 PAGES_AT_ONCE = 10
 RETRY_DELAY_SECONDS = 2.0
 GRACE_SECONDS = 10.0
+#: A worker that is behind holds up the recovery of lost messages no longer than this.
+MOST_GRACE_SECONDS = 120.0
+#: Workers report every few seconds.
+ASK_WORKERS_SECONDS = 2.0
 #: With more messages than this in a lane of the queue, its overdue events wait in a backlog and are not lost.
 NEARLY_EMPTY = 10
 IDS_IN_A_LINE = 10
@@ -40,6 +44,28 @@ class RecoveryResult:
         return self.workers + self.messages + self.set_aside
 
 
+class WorkersBehind:
+    """Knows how far behind the workers of a queue are: what they hold is late, and not lost."""
+
+    def __init__(self, store: Store) -> None:
+        self._processes = store.processes
+        self._asked_at = float("-inf")
+        self._since: dict[str, datetime] = {}
+
+    def grace_seconds(self, queue: str, now: datetime) -> float:
+        """For how long an event of the queue may be overdue before its message counts as lost. Raises a
+        STORE_FAULT."""
+        if monotonic() - self._asked_at >= ASK_WORKERS_SECONDS:
+            self._since = {}
+            for worker in self._processes.alive():
+                if worker.role == "worker" and worker.behind_since is not None:
+                    for each in worker.queues:
+                        self._since[each] = min(worker.behind_since, self._since.get(each, now))
+            self._asked_at = monotonic()
+        behind = (now - self._since.get(queue, now)).total_seconds()
+        return min(MOST_GRACE_SECONDS, max(GRACE_SECONDS, behind + GRACE_SECONDS))
+
+
 class Recovery:
     """Repairs each state that a crash can leave an event in (see `STATE_DESCRIPTIONS` in `domain.states`)."""
 
@@ -49,6 +75,7 @@ class Recovery:
         """`clock` tells by how much mongod's clock has jumped; leases are judged by that clock. `partitions`
         says in which ones to look for what was lost."""
         self._partitions = partitions
+        self._behind = WorkersBehind(store)
         self._store = store
         self._clock = clock
         self._recoveries = store.recoveries
@@ -105,13 +132,14 @@ class Recovery:
         self, now: datetime, *, queue: QueueLengths, name: str = CALLBACKS
     ) -> RecoveryResult:
         """Requeues overdue events of the queue of that name whose message must be lost: hardly any message
-        waits in the lane that it was sent by; `queue` is its lengths. Raises a STORE_FAULT."""
+        waits in the lane that it was sent by, and no worker is so far behind that it may hold it; `queue` is
+        its lengths. Raises a STORE_FAULT."""
         by_time, behind = queue.urgent + queue.fresh <= NEARLY_EMPTY, queue.late <= NEARLY_EMPTY
         if not by_time and not behind:
             return RecoveryResult(0, 0, 0)
         lost = self._recoveries.recover_messages(
             now,
-            grace_seconds=GRACE_SECONDS,
+            grace_seconds=self._behind.grace_seconds(name, now),
             limit=EVENTS_A_PAGE,
             sent_late=None if by_time and behind else behind,
             queue=name,

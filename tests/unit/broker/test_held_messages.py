@@ -1,0 +1,51 @@
+"""How far behind a worker is, by the messages whose events it has not claimed."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from scheduler_app.broker.held_messages import HeldMessages
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+
+
+@dataclass
+class Message:
+    acknowledged: bool = False
+
+
+def test_a_worker_that_holds_nothing_keeps_up() -> None:
+    assert HeldMessages().behind_since(NOW) is None
+
+
+def test_what_is_due_later_or_this_moment_is_no_backlog() -> None:
+    held = HeldMessages()
+    held.take(Message(), NOW + 5 * SECOND)
+    held.take(Message(), NOW - SECOND)
+    assert held.behind_since(NOW) is None
+
+
+def test_a_worker_is_behind_since_its_oldest_message_was_due_in_whatever_order_they_came() -> None:
+    held = HeldMessages()
+    messages = [Message(), Message(), Message()]
+    for message, seconds in zip(messages, (5, 9, 7), strict=True):
+        held.take(message, NOW - seconds * SECOND)
+    assert held.behind_since(NOW) == NOW - 9 * SECOND
+    messages[1].acknowledged = True
+    assert held.behind_since(NOW) == NOW - 7 * SECOND
+
+
+def test_what_a_lost_connection_brought_is_forgotten() -> None:
+    held = HeldMessages()
+    held.take(Message(), NOW - 9 * SECOND)
+    held.forget()
+    assert held.behind_since(NOW) is None
+
+
+def test_acknowledged_messages_do_not_pile_up() -> None:
+    held = HeldMessages()
+    for _ in range(1_000):
+        message = Message()
+        held.take(message, NOW)
+        message.acknowledged = True
+    assert len(held._held) <= 1
