@@ -27,7 +27,7 @@ from scheduler_app.domain.errors import Conflict, InvalidField, QuotaExceeded
 from scheduler_app.domain.http_action import METHODS
 from scheduler_app.domain.ids import WholeId, message_event_id, message_id_of
 from scheduler_app.domain.message import Timing
-from scheduler_app.domain.resources.message import SHARED
+from scheduler_app.domain.resources.message import OWN, SHARED
 from scheduler_app.domain.states import State
 from scheduler_app.domain.triggers import BY_NAME, FIELDS, TriggerContext, new_trigger
 from scheduler_app.store.events.messages import MessageRecord
@@ -56,10 +56,10 @@ def timing_of(text: str, timezone: str, now: datetime) -> Timing:
 
 _FIELDS = NewMessage().fields
 _TEXTS = ("id", "event_name", "destination", "path", "method")
-#: The fields for retries of a message, and for the destinations that are told how it ended.
+#: The other fields that are one value, such as those for retries.
 SETTINGS: dict[str, Any] = {
     row.name: _FIELDS[row.name]
-    for row in SHARED
+    for row in (*OWN, *SHARED)
     if isinstance(_FIELDS[row.name], forms.ONE_LINE)
     and row.name not in (*_TEXTS, "callback_url", "body", "body_base64")
 }

@@ -1,6 +1,7 @@
 """A message as it is asked for and as answers show it, and the filters of their list."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from marshmallow import ValidationError, post_load, validate, validates, validates_schema
@@ -36,7 +37,7 @@ from scheduler_app.store.events.messages import MessageRecord
 BODY_FIELDS = ("payload", "body", "body_base64")
 #: What usually differs between the messages of a bulk, which have all the rest in common. `_own_parts` puts
 #: them into the draft of a message; all others go into its draft of a schedule.
-OF_ONE = ("id", "event_name", "metadata", "scheduled_at", "delay_seconds", *BODY_FIELDS)
+OF_ONE = tuple(dict.fromkeys((*(row.name for row in (*OWN, *TIMING)), *BODY_FIELDS)))
 
 
 class TimingInput(InputSchema):
@@ -107,12 +108,9 @@ class NewMessage(TimingInput, CallbackInput):
 
 def _own_parts(data: Loaded) -> Loaded:
     """Takes the fields in OF_ONE out of `data`; returns those of a MessageDraft. Raises ValidationError."""
-    own: Loaded = {name: data.pop(name) for name in ("id", "event_name", "metadata") if name in data}
-    own["timing"] = Timing(data.pop("scheduled_at", None), data.pop("delay_seconds", None))
-    for name in BODY_FIELDS:
-        if name in data:
-            own["body"] = _read_body(name, data.pop(name))
-    return own
+    timing = Timing(**{row.name: data.pop(row.name) for row in TIMING if row.name in data})
+    own = {name: data.pop(name) for name in OF_ONE if name in data}
+    return {"timing": timing, **draft_values(MESSAGE_FIELDS, own, _READERS)}
 
 
 def _read_body(name: str, value: Any) -> Any:
@@ -122,6 +120,9 @@ def _read_body(name: str, value: Any) -> Any:
         return read_body(kind, value)
     except ValidationError as error:
         raise ValidationError(error.normalized_messages()[kind], name) from None
+
+
+_READERS = {name: partial(_read_body, name) for name in BODY_FIELDS}
 
 
 class MessageList(ListOfResults):
@@ -186,20 +187,16 @@ class MessageFilter(Paging):
     state = States()
 
 
-_OWN_OUTPUT = output_fields(OWN)
-
-
 class MessageOutput(OutputSchema):
     """A message with its history."""
 
     class Meta(OutputSchema.Meta):
-        include = output_fields(SHARED)
+        include = output_fields((*OWN, *SHARED))
 
     id = fields.String("The message's id", required=True)
     event_id = fields.String(
         "The id of its event, which its callbacks carry as Idempotency-Key", required=True
     )
-    event_name = _OWN_OUTPUT["event_name"]
     state = fields.String(
         "The state it is in, as every event",
         required=True,
@@ -207,8 +204,6 @@ class MessageOutput(OutputSchema):
     )
     scheduled_at = Instant("The instant of its delivery", required=True)
     due_at = Instant("When the next attempt is due; finished messages have none")
-    payload = _OWN_OUTPUT["payload"]
-    metadata = _OWN_OUTPUT["metadata"]
     attempt = fields.Integer("Attempts made so far")
     status = fields.List(StatusLine, "Its history, the oldest line first")
     attempts = fields.List(AttemptLine, "Its attempts, the oldest first")

@@ -61,11 +61,11 @@ def destination_fields() -> str:
 
 def message_fields() -> str:
     """The text of `scheduler_app/client/message_fields.py`."""
-    given = [row for row in SHARED if row.name not in MESSAGE_PARAMETERS]
-    about = "How a message is delivered: the fields that it has as a schedule has them."
+    given = [row for row in (*OWN, *SHARED) if row.name not in MESSAGE_PARAMETERS]
+    about = "What a message delivers, and how; None is as if a field were not given."
     return _module(
         "a message",
-        _typed_dict("MessageFields", "TypedDict", about, given, edits=False),
+        _typed_dict("MessageFields", "TypedDict", about, given, all_nullable=True),
         _record("MessageValues", "What an answer says about what a message delivers", (*OWN, *SHARED)),
     )
 
@@ -92,11 +92,11 @@ def _record(name: str, about: str, rows: Iterable[ResourceField]) -> str:
 
 
 def _typed_dict(
-    name: str, base: str, about: str, rows: Iterable[ResourceField], *, edits: bool = True
+    name: str, base: str, about: str, rows: Iterable[ResourceField], *, all_nullable: bool = False
 ) -> str:
     lines = [f"class {name}({base}, total=False):", f'    """{about}"""\n']
     for row in rows:
-        is_nullable = row.null is Null.ALWAYS or (edits and row.null is Null.IN_EDITS)
+        is_nullable = all_nullable or row.null is not Null.NEVER
         lines += _annotated(row.name, _given_type(row.type) + (" | None" if is_nullable else ""), row.meaning)
     return "\n".join(lines)
 

@@ -3,7 +3,7 @@ types: a new field needs no code here.
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import IO, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -69,6 +69,9 @@ def _option(name: str, kind: Any, meaning: str) -> Decorator:
         # Each use of the option adds one value, so its name is the singular: `tags` is --tag.
         option = option.removesuffix("s")
         return click.option(option, name, multiple=True, help=f"{help_text} May be repeated.")
+    if get_origin(kind) is Mapping:
+        # The same: `headers` is --header.
+        return _pairs_option(option.removesuffix("s"), name, help_text)
     flags = (_SHORT_OPTIONS[name], option) if name in _SHORT_OPTIONS else (option,)
     if name in _DURATION_FIELDS:
         help_text = f"{help_text} Such as 90s, 10m, 1h30m, 2d."
@@ -76,7 +79,7 @@ def _option(name: str, kind: Any, meaning: str) -> Decorator:
     return click.option(*flags, name, type=kind if kind in (int, float) else str, help=help_text)
 
 
-def pairs_option(option: str, name: str) -> Decorator:
+def _pairs_option(option: str, name: str, help_text: str) -> Decorator:
     """Adds an option that may be repeated. The command gets its pairs, None without any."""
 
     def read(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> Json | None:
@@ -88,12 +91,8 @@ def pairs_option(option: str, name: str) -> Decorator:
             pairs[key.strip()] = value.strip()
         return pairs or None
 
-    return click.option(
-        option, name, multiple=True, metavar="NAME: VALUE", callback=read, help="May be repeated."
-    )
-
-
-header_option = pairs_option("--header", "headers")
+    help_text = f"{help_text} May be repeated."
+    return click.option(option, name, multiple=True, metavar="NAME: VALUE", callback=read, help=help_text)
 
 
 def json_value(text: str, option: str) -> Any:

@@ -10,46 +10,60 @@ from scheduler_app.client.record import Record
 
 
 class MessageFields(TypedDict, total=False):
-    """How a message is delivered: the fields that it has as a schedule has them."""
+    """What a message delivers, and how; None is as if a field were not given."""
 
-    path: Annotated[str, "The path and query below the destination's URL, such as `/orders?kind=new`"]
+    id: Annotated[
+        str | None,
+        "An id of your own: 1 to 128 letters, digits, hyphens and underscores. The same content under an id "
+        "that is known is answered as the first time and delivered once; generated unless given",
+    ]
+    event_name: Annotated[str | None, "The subject, which the callback carries as X-Scheduler-Event-Name"]
+    payload: Annotated[object | None, "The body as a JSON value, instead of `body`"]
+    metadata: Annotated[
+        Mapping[str, str] | None,
+        "Names and values, each of which the callback carries as a header X-Scheduler-Metadata-<name>; "
+        "answers mask the values",
+    ]
+    path: Annotated[str | None, "The path and query below the destination's URL, such as `/orders?kind=new`"]
     method: Annotated[
-        Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"],
+        Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] | None,
         "The HTTP method, in capital letters; the destination's, or POST, unless given",
     ]
     headers: Annotated[
-        Mapping[str, str],
+        Mapping[str, str] | None,
         "Header names and values, up to 50. Answers mask the values of all but harmless names; a mask that "
         "is sent back leaves the value as it is while the URL's scheme, host and port stay the same",
     ]
     queue: Annotated[
-        str,
+        str | None,
         "Which workers deliver it: those started with `-Q` and this name, of up to 64 letters, digits and "
         "hyphens",
     ]
-    max_retries: Annotated[int, "How many attempts may follow the first one, 0 to 50"]
+    max_retries: Annotated[int | None, "How many attempts may follow the first one, 0 to 50"]
     retry_backoff_seconds: Annotated[
-        float,
+        float | None,
         "The delay before the first retry. Each later one doubles it, and each delay is drawn from its upper"
         " half",
     ]
-    retry_backoff_max_seconds: Annotated[float, "The longest delay before a retry"]
+    retry_backoff_max_seconds: Annotated[float | None, "The longest delay before a retry"]
     retry_codes: Annotated[
-        Sequence[int | str], 'The statuses after which an attempt is retried: numbers, `"5xx"`, `"500-504"`'
+        Sequence[int | str] | None,
+        'The statuses after which an attempt is retried: numbers, `"5xx"`, `"500-504"`',
     ]
-    timeout_seconds: Annotated[float, "How long the whole answer may take, up to 300 seconds"]
+    timeout_seconds: Annotated[float | None, "How long the whole answer may take, up to 300 seconds"]
     success_codes: Annotated[
-        Sequence[int | str], "The statuses that complete an event, given as `retry_codes` are"
+        Sequence[int | str] | None, "The statuses that complete an event, given as `retry_codes` are"
     ]
     on_success: Annotated[
-        str, "The name of a destination that is told when the message was delivered, by another message"
+        str | None,
+        "The name of a destination that is told when the message was delivered, by another message",
     ]
-    on_failure: Annotated[str, "The same for a message that ended in error"]
+    on_failure: Annotated[str | None, "The same for a message that ended in error"]
     expire_after_seconds: Annotated[
         float | None, "How long after it was due an event is given up, its retries included; null for never"
     ]
     signing: Annotated[
-        bool,
+        bool | None,
         "Whether callbacks are signed (Standard Webhooks). The answer that generates a secret is the only "
         "one that shows it",
     ]

@@ -23,11 +23,7 @@ class MessageOperations:
         *,
         destination: str | None = None,
         at: datetime | timedelta | None = None,
-        id: str | None = None,
-        event_name: str | None = None,
-        payload: object = None,
         body: str | bytes | None = None,
-        metadata: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
         **fields: Unpack[MessageFields],
     ) -> Call[Message]:
@@ -37,12 +33,8 @@ class MessageOperations:
         known `id` with the same content returns that message, and raises SchedulerError with the status 409
         for other content. Raises ValueError for a datetime without an offset.
         """
-        own = {"callback_url": callback_url, "destination": destination, "payload": payload}
-        own |= {"id": id, "event_name": event_name, "metadata": metadata}
-        if isinstance(body, bytes):
-            own["body_base64"] = b64encode(body).decode()
-        else:
-            own["body"] = body
+        sent = {"body_base64": b64encode(body).decode()} if isinstance(body, bytes) else {"body": body}
+        own = {"callback_url": callback_url, "destination": destination, **sent}
         given = calls.without_none({**own, **fields}) | _timing(at)
         return calls.post("/api/v1/messages", Message.of, given, key=idempotency_key)
 

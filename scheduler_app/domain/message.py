@@ -1,8 +1,8 @@
 """A message: a one-off delivery without a schedule. One document holds it from its creation to its record."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scheduler_app.domain.deliverable import DEFAULT_TIMEOUT_SECONDS, Signing
 from scheduler_app.domain.errors import InvalidField
@@ -53,14 +53,24 @@ AT_ONCE = Timing()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class OwnParts:
+    """The fields that a request gives for this message alone, and the message keeps as they are, under the
+    same names in both: `MessageDraft` inherits them, too."""
+
+    event_name: str | None = None
+    timing: Timing = AT_ONCE
+    """As it was asked for when it was made; rescheduling moves the event alone."""
+
+    def own_parts(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(OwnParts)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message(OwnParts):
     """What a message delivers, and how. Its id, its times and its history are its event's."""
 
     action: HttpAction
     """The request. Metadata are among its headers, and so are kept, shown and removed as headers are."""
-    event_name: str | None = None
-    timing: Timing = AT_ONCE
-    """As it was asked for when it was made; rescheduling moves the event alone."""
     retry: RetryPolicy = DEFAULT_RETRY
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     success: Codes = SUCCESS_CODES
@@ -94,19 +104,14 @@ class Message:
         wiped = self.wiped or other.wiped
         return self._content(wiped=wiped) == other._content(wiped=wiped)
 
-    def _content(self, *, wiped: bool) -> tuple[object, ...]:
+    def _content(self, *, wiped: bool) -> tuple["Message", bool]:
+        """The message without what differs between requests for the same, and whether it is signed."""
         action = self.action
         if wiped:
             url = split_query(action.url)[0]
             action = HttpAction(url=url, method=action.method, destination=action.destination)
         signed = wiped or self.signing is not None
-        return (
-            *(action, self.event_name, self.timing, self.retry, self.timeout_seconds, self.success),
-            *(self.on_success, self.on_failure),
-            signed,
-            self.lateness,
-            self.queue,
-        )
+        return replace(self, action=action, signing=None, hops=0, wiped=False), signed
 
 
 class UnreadableMessage(NamedTuple):

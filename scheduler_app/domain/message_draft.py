@@ -6,19 +6,17 @@ from scheduler_app.domain.errors import InvalidField, masked_value
 from scheduler_app.domain.http_action import MAX_HEADERS, BodyKind, RequestBody
 from scheduler_app.domain.lateness import DEFAULT_LATENESS
 from scheduler_app.domain.masking import MASK, MASKED_BODY
-from scheduler_app.domain.message import AT_ONCE, DEFAULT_MESSAGE_METHOD, METADATA_PREFIX, Message, Timing
+from scheduler_app.domain.message import DEFAULT_MESSAGE_METHOD, METADATA_PREFIX, Message, OwnParts
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessageDraft:
+class MessageDraft(OwnParts):
     """A message as a person or program asks for it. Each value is valid by itself."""
 
     id: str | None = None
     """As its owner chose it; None: it is to be made."""
-    event_name: str | None = None
     metadata: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    timing: Timing = AT_ONCE
     draft: ScheduleDraft = field(default_factory=ScheduleDraft)
     """The request and how it is delivered, as for a schedule; its other fields are not used. Drafts of one
     request may share it."""
@@ -63,7 +61,7 @@ class MessageDraft:
                 )
         if body is not action.body or self.metadata:
             action = replace(action, headers=headers, body=body)
-        return replace(common, action=action, event_name=self.event_name, timing=self.timing)
+        return replace(common, action=action, **self.own_parts())
 
 
 def _wire_name(field: str) -> str:

@@ -8,7 +8,7 @@ import click
 
 from scheduler_app.cli.click_extensions import CommandGroup
 from scheduler_app.cli.client_options import with_client, with_client_and_json
-from scheduler_app.cli.field_options import field_options, given_fields, header_option, json_value
+from scheduler_app.cli.field_options import field_options, given_fields, json_value
 from scheduler_app.cli.listing import shows_answer, shows_list
 from scheduler_app.cli.output import say, show_answer, table
 from scheduler_app.client import Destination, DestinationFields, Scheduler, SchedulerError
@@ -42,7 +42,6 @@ def get_destination(scheduler: Scheduler, name: str) -> Destination:
 @destinations.command("set")
 @click.argument("name")
 @click.argument("receiver", required=False)
-@header_option
 @click.option(
     "--auth",
     metavar="JSON",
@@ -50,7 +49,7 @@ def get_destination(scheduler: Scheduler, name: str) -> Destination:
     " other users cannot see them.",
 )
 @click.option("--breaker", metavar="JSON", help='Such as {"failures": 5, "open_seconds": 30}.')
-@field_options(DestinationFields, without=("url", "headers", "auth", "breaker", "paused"))
+@field_options(DestinationFields, without=("url", "auth", "breaker", "paused"))
 @shows_answer(beside="RECEIVER")
 def set_destination(
     scheduler: Scheduler,

@@ -7,13 +7,7 @@ from typing import Any
 import click
 
 from scheduler_app.cli.click_extensions import CommandGroup, options
-from scheduler_app.cli.field_options import (
-    field_options,
-    given_fields,
-    header_option,
-    json_value,
-    pairs_option,
-)
+from scheduler_app.cli.field_options import field_options, given_fields, json_value
 from scheduler_app.cli.listing import shows_answer, shows_list
 from scheduler_app.cli.options import duration
 from scheduler_app.cli.output import colored, table
@@ -47,13 +41,9 @@ time_options = options(
 @click.argument("callback_url", required=False)
 @click.option("--destination", help="The name of a destination, instead of CALLBACK_URL.")
 @time_options
-@click.option("--id", help="An id of your own; the same message under it is delivered once.")
-@click.option("--event-name", help="The subject.")
 @click.option("--data", metavar="JSON", help="A body of JSON.")
 @click.option("--body", help="A body of text.")
-@pairs_option("--metadata", "metadata")
-@header_option
-@field_options(MessageFields, without=("headers",))
+@field_options(MessageFields, without=("payload",))
 @shows_answer()
 def schedule_message(
     scheduler: Scheduler,

@@ -16,7 +16,6 @@ from scheduler_app.cli.field_options import (
     field_options,
     flag,
     given_fields,
-    header_option,
     json_value,
     read_fields,
 )
@@ -38,10 +37,9 @@ _data_option = click.option("--data", "json_body", metavar="JSON", help="A body 
 @click.option("--name", help="[default: the URL without its query, the destination's or the program's name]")
 @click.option("--command", help="A command to run, instead of a URL to call; without a trigger, on demand.")
 @click.option("--shell", is_flag=True, help="The command is a line for /bin/sh.")
-@header_option
 @_data_option
 @_file_option("A JSON object with the fields of a schedule, or of a task; options come before it.")
-@field_options(ScheduleFields, without=("callback_url", "name", "headers", "json", "sealed", "action"))
+@field_options(ScheduleFields, without=("callback_url", "name", "json", "sealed", "action"))
 @shows_answer()
 def create_schedule(
     scheduler: Scheduler,

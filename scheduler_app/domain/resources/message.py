@@ -69,10 +69,10 @@ EVENT_NAME = ResourceField(
     "The subject, which the callback carries as X-Scheduler-Event-Name",
     example="orders.reminder",
     shown_meaning="Its subject; absent if it has none",
+    sparse=True,
 )
 
-#: What is a message's own, and usually differs between the messages of a bulk. `api/wire/message.py` takes
-#: each by its name: a row alone adds none.
+#: What is a message's own, and usually differs between the messages of a bulk.
 OWN = (
     ResourceField(
         "id",

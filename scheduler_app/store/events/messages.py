@@ -22,8 +22,9 @@ from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.message import Message, Timing, UnreadableMessage
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.domain.resources.message import MESSAGE
 from scheduler_app.domain.states import Kind, State
-from scheduler_app.domain.stored_fields import Corrupt, Newer, fields, instant, number, optional, text, whole
+from scheduler_app.domain.stored_fields import Corrupt, Newer, fields, instant, number, optional, whole
 from scheduler_app.store.bulk_writes import GroupCommit
 from scheduler_app.store.delivery_fields import (
     delivery_document,
@@ -57,14 +58,17 @@ from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.indexes import OWED_NOTIFICATIONS
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.paging import Page, PagedQuery, PageRequest, RowFilter
+from scheduler_app.store.row_codec import RowCodec
 from scheduler_app.telemetry import get_logger
 
+_ROWS = [row for row in MESSAGE if row.sparse and row.path == row.key]
+#: The fields that documents hold as their rows say.
+_BY_ROWS = RowCodec(Message, _ROWS)
 #: The fields that hold what a message delivers. A claim reads these, and those in CLAIMED.
 CONTENT = {
     "action": 1,
     "sealed": 1,
     "signing": 1,
-    "event_name": 1,
     "asked": 1,
     "retry": 1,
     "timeout_seconds": 1,
@@ -73,6 +77,7 @@ CONTENT = {
     "wiped": 1,
     "notifies": 1,
     "queue_by_destination": 1,
+    **dict.fromkeys((row.key for row in _ROWS), 1),
 }
 #: What a cancellation sets: nothing secret is left. `$$REMOVE` takes a field away.
 WIPED: Document = {
@@ -89,7 +94,6 @@ def to_message_document(event: Event, now: datetime, line_message: str, secret_b
     if not isinstance(message, Message):
         raise ValueError(f"{event.id} has no content to store")
     document = to_event_document(event, now, line_message) | {
-        "event_name": message.event_name,
         "asked": {
             "scheduled_at": message.timing.scheduled_at,
             "delay_seconds": message.timing.delay_seconds,
@@ -97,6 +101,7 @@ def to_message_document(event: Event, now: datetime, line_message: str, secret_b
         **delivery_document(message.retry, message.timeout_seconds, message.success),
         "lateness": lateness_document(message.lateness),
         "notifies": notifies_document(message.on_success, message.on_failure),
+        **_BY_ROWS.document(message),
         **sealed_content(message, secret_box),
     }
     if message.queue == CALLBACKS != event.queue:
@@ -135,7 +140,6 @@ def _message(stored: Mapping[str, Any], secret_box: SecretBox) -> Message:
     retry, timeout_seconds, success = read_delivery(row)
     return Message(
         action=action,
-        event_name=optional(text, row.get("event_name"), "event_name"),
         timing=_timing(row.get("asked")),
         retry=retry,
         timeout_seconds=timeout_seconds,
@@ -146,6 +150,7 @@ def _message(stored: Mapping[str, Any], secret_box: SecretBox) -> Message:
         lateness=read_lateness(row.get("lateness")),
         wiped=row.get("wiped") is True,
         **read_notifies(row.get("notifies")),
+        **_BY_ROWS.read(row),
     )
 
 

@@ -38,6 +38,15 @@ def test_values_have_the_types_that_the_api_takes() -> None:
     }
 
 
+def test_names_and_values_are_given_one_by_one() -> None:
+    assert run("--header", "X-Team: billing", "--header", "X-At:10:30") == {
+        "headers": {"X-Team": "billing", "X-At": "10:30"}
+    }
+    done = CliRunner().invoke(command, ["--header", "letmein"])
+    assert done.exit_code == 2
+    assert "is not NAME: VALUE" in done.output
+
+
 def test_a_field_that_may_only_be_true_is_a_flag() -> None:
     assert run("--on-demand") == {"on_demand": True}
     assert CliRunner().invoke(command, ["--no-on-demand"]).exit_code == 2
