@@ -166,7 +166,6 @@ MESSAGES: dict[str, tuple[Any, ...]] = {
     "action.body": (*NO_OBJECT, {}, {"kind": "body", "data": "text"}, {"kind": "song", "data": b"x"}),
     "action.destination": (5, NAN, ["x"], {"x": 1}, True, "acme:d"),
     "event_name": (5, NAN, ["x"], {"x": 1}, True),
-    "note": (5, NAN, ["x"], {"x": 1}, True),
     "asked": (*NO_OBJECT, None, MISSING),
     "asked.scheduled_at": ("soon", 5, NAN, ["x"], {"x": 1}, HUGE_DATE, TINY_DATE, True),
     "asked.delay_seconds": ("soon", NAN, [1], {"x": 1}, -1, True),

@@ -18,7 +18,6 @@ class MessageFields(TypedDict, total=False):
         "that is known is answered as the first time and delivered once; generated unless given",
     ]
     event_name: Annotated[str | None, "The subject, which the callback carries as X-Scheduler-Event-Name"]
-    note: Annotated[str | None, "What it is for, in words for people: nobody is sent it"]
     payload: Annotated[object | None, "The body as a JSON value, instead of `body`"]
     metadata: Annotated[
         Mapping[str, str] | None,
@@ -75,8 +74,6 @@ class MessageValues(Record):
 
     #: The subject, which the callback carries as X-Scheduler-Event-Name
     event_name: str | None = None
-    #: What it is for, in words for people: nobody is sent it
-    note: str | None = None
     #: The body as a JSON value, instead of `body`
     payload: object | None = None
     #: Names and values, each of which the callback carries as a header X-Scheduler-Metadata-<name>;

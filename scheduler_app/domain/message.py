@@ -58,8 +58,6 @@ class OwnParts:
     same names in both: `MessageDraft` inherits them, too."""
 
     event_name: str | None = None
-    note: str | None = None
-    """In words for people: nobody is sent it."""
     timing: Timing = AT_ONCE
     """As it was asked for when it was made; rescheduling moves the event alone."""
 

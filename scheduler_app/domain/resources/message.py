@@ -84,12 +84,6 @@ OWN = (
     ),
     EVENT_NAME,
     ResourceField(
-        "note",
-        Text(1, MAX_EVENT_NAME, visible=True),
-        "What it is for, in words for people: nobody is sent it",
-        sparse=True,
-    ),
-    ResourceField(
         "payload",
         Json(),
         "The body as a JSON value, instead of `body`",

@@ -38,15 +38,6 @@ def test_a_message_is_known_by_its_id(scheduler: Scheduler, tag: str) -> None:
     assert conflict.value.status == 409
 
 
-def test_a_message_keeps_its_note(scheduler: Scheduler, tag: str) -> None:
-    made = scheduler.messages.schedule(URL, at=LATER, id=tag, note="for the audit")
-    assert scheduler.messages.get(tag).note == made.note == "for the audit"
-    with pytest.raises(SchedulerError) as conflict:
-        scheduler.messages.schedule(URL, at=LATER, id=tag, note="for nobody")
-    assert conflict.value.status == 409
-    assert scheduler.messages.schedule(URL, at=LATER).note is None
-
-
 def test_a_body_is_text_or_bytes_and_a_time_a_delay(scheduler: Scheduler) -> None:
     text = scheduler.messages.schedule(URL, at=timedelta(hours=1), body="text")
     assert "body" in text
