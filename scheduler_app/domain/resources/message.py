@@ -53,13 +53,17 @@ TIMING = (
         Moment(),
         "The instant of delivery, with an offset; one that has passed means at once",
         example="2030-01-05T12:00:00Z",
+        at="asked.scheduled_at",
         shown=False,
+        sparse=True,
     ),
     ResourceField(
         "delay_seconds",
         Number(0, MAX_DELAY_SECONDS),
         "The delay from now, in seconds, instead of `scheduled_at`",
+        at="asked.delay_seconds",
         shown=False,
+        sparse=True,
     ),
 )
 

@@ -22,9 +22,9 @@ from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.message import Message, Timing, UnreadableMessage
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.queues import CALLBACKS
-from scheduler_app.domain.resources.message import MESSAGE
+from scheduler_app.domain.resources.message import MESSAGE, TIMING
 from scheduler_app.domain.states import Kind, State
-from scheduler_app.domain.stored_fields import Corrupt, Newer, fields, instant, number, optional, whole
+from scheduler_app.domain.stored_fields import Corrupt, Newer, fields, whole
 from scheduler_app.store.bulk_writes import GroupCommit
 from scheduler_app.store.delivery_fields import (
     delivery_document,
@@ -64,6 +64,7 @@ from scheduler_app.telemetry import get_logger
 _ROWS = [row for row in MESSAGE if row.sparse and row.path == row.key]
 #: The fields that documents hold as their rows say.
 _BY_ROWS = RowCodec(Message, _ROWS)
+_TIMING = RowCodec(Timing, TIMING)
 #: The fields that hold what a message delivers. A claim reads these, and those in CLAIMED.
 CONTENT = {
     "action": 1,
@@ -94,10 +95,7 @@ def to_message_document(event: Event, now: datetime, line_message: str, secret_b
     if not isinstance(message, Message):
         raise ValueError(f"{event.id} has no content to store")
     document = to_event_document(event, now, line_message) | {
-        "asked": {
-            "scheduled_at": message.timing.scheduled_at,
-            "delay_seconds": message.timing.delay_seconds,
-        },
+        "asked": _TIMING.document(message.timing),
         **delivery_document(message.retry, message.timeout_seconds, message.success),
         "lateness": lateness_document(message.lateness),
         "notifies": notifies_document(message.on_success, message.on_failure),
@@ -140,7 +138,7 @@ def _message(stored: Mapping[str, Any], secret_box: SecretBox) -> Message:
     retry, timeout_seconds, success = read_delivery(row)
     return Message(
         action=action,
-        timing=_timing(row.get("asked")),
+        timing=Timing(**_TIMING.read(fields(row.get("asked"), "asked"))),
         retry=retry,
         timeout_seconds=timeout_seconds,
         success=success,
@@ -151,14 +149,6 @@ def _message(stored: Mapping[str, Any], secret_box: SecretBox) -> Message:
         wiped=row.get("wiped") is True,
         **read_notifies(row.get("notifies")),
         **_BY_ROWS.read(row),
-    )
-
-
-def _timing(value: Any) -> Timing:
-    asked = fields(value, "asked")
-    return Timing(
-        scheduled_at=optional(instant, asked.get("scheduled_at"), "asked.scheduled_at"),
-        delay_seconds=optional(number, asked.get("delay_seconds"), "asked.delay_seconds"),
     )
 
 
