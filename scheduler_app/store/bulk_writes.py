@@ -12,7 +12,12 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from scheduler_app.store.faults import REJECTED, of_one_document
+import bson
+from bson.raw_bson import RawBSONDocument
+from pymongo.errors import BulkWriteError
+
+from scheduler_app.store.faults import REJECTED, of_one_document, only_duplicates
+from scheduler_app.store.mongo import Document, Documents
 from scheduler_app.telemetry import get_logger
 
 
@@ -91,6 +96,37 @@ class _Call(Generic[Item, Result]):
         self.error: BaseException | None = None
         self.ended = False
         self.woken = threading.Event()
+
+
+def insert_new(collection: Documents, documents: Sequence[Document | RawBSONDocument]) -> set[int]:
+    """Inserts documents; returns the positions of those whose id some document has already. Raises
+    BulkWriteError when MongoDB rejects any of them for another reason; the others are stored then."""
+    try:
+        collection.insert_many(documents, ordered=False)
+    except BulkWriteError as error:
+        if not only_duplicates(error):
+            raise
+        return {failure["index"] for failure in error.details["writeErrors"]}
+    return set()
+
+
+class GroupInsert:
+    """Inserts the documents of many threads by group commit."""
+
+    def __init__(self, collection: Documents) -> None:
+        self._collection = collection
+        self._group_commit = GroupCommit(self._insert)
+
+    def insert(self, document: Document) -> bool:
+        """Returns False when there is one of that id."""
+        # Encoded here: a document that cannot be encoded is this caller's error, and not that of all callers
+        # in the group.
+        encoded = bson.encode(document, False, self._collection.codec_options)
+        return self._group_commit.do(RawBSONDocument(encoded))
+
+    def _insert(self, documents: Sequence[RawBSONDocument]) -> list[bool]:
+        refused = insert_new(self._collection, documents)
+        return [position not in refused for position in range(len(documents))]
 
 
 log = get_logger(__name__)

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Final, TypeVar
 
-from pymongo.errors import BulkWriteError
-
 from scheduler_app.domain.calendars import (
     MAX_DATES,
     WEEKDAYS,
@@ -35,9 +33,9 @@ from scheduler_app.domain.stored_fields import (
     version,
     whole,
 )
+from scheduler_app.store.bulk_writes import insert_new
 from scheduler_app.store.decoded_cache import CorruptReports
 from scheduler_app.store.ended_revisions import EndedRevisions
-from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.paging import Page, PagedQuery, PageRequest
 
@@ -166,13 +164,8 @@ class Calendars:
     def insert(self, named: NamedCalendar) -> NamedCalendar | None:
         """The calendar as it is stored now; None when there is one of that name. In the place of a deleted
         one it goes on with that one's versions, so that whoever observed the old days is looked at."""
-        try:
-            self._calendars.insert_many([to_calendar_document(named)])
-        except BulkWriteError as error:
-            if not only_duplicates(error):
-                raise
-            return self._succeed(named)
-        return named
+        exists = insert_new(self._calendars, [to_calendar_document(named)])
+        return self._succeed(named) if exists else named
 
     def _succeed(self, named: NamedCalendar) -> NamedCalendar | None:
         there = self._calendars.find_one(_deleted(named.id), dict.fromkeys(_STAMP, 1))

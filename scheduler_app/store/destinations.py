@@ -12,7 +12,6 @@ from typing import Any, cast
 
 from bson.raw_bson import RawBSONDocument
 from pymongo import ReplaceOne
-from pymongo.errors import BulkWriteError
 
 from scheduler_app.actions.http.kind import HttpKind
 from scheduler_app.domain.destination import (
@@ -42,6 +41,7 @@ from scheduler_app.domain.stored_fields import (
     version,
     whole,
 )
+from scheduler_app.store.bulk_writes import insert_new
 from scheduler_app.store.decoded_cache import DecodedCache
 from scheduler_app.store.delivery_fields import read_signing, signing_document
 from scheduler_app.store.encryption import (
@@ -51,7 +51,6 @@ from scheduler_app.store.encryption import (
     open_document,
     seal_document,
 )
-from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.indexes import NOTIFIES
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 from scheduler_app.store.paging import Page, PagedQuery, PageRequest
@@ -169,13 +168,7 @@ class Destinations:
 
     def insert(self, destination: Destination) -> bool:
         """Returns False when there is one of that name."""
-        try:
-            self._destinations.insert_many([to_destination_document(destination, self._secret_box)])
-        except BulkWriteError as error:
-            if not only_duplicates(error):
-                raise
-            return False
-        return True
+        return not insert_new(self._destinations, [to_destination_document(destination, self._secret_box)])
 
     def update(self, destination: Destination, *, version: int) -> bool:
         """Writes a change made of the destination as it stood at `version`. Returns False when another change

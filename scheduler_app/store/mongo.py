@@ -28,9 +28,7 @@ from pymongo.write_concern import WriteConcern
 from scheduler_app.clock import monotonic
 from scheduler_app.config import InvalidSetting
 from scheduler_app.store.faults import (
-    STORE_FAULTS,
     Unavailable,
-    only_duplicates,
     raise_classified,
     raising_store_faults,
 )
@@ -269,12 +267,10 @@ def written_by_token(write: Callable[[], Written]) -> Written | None:
 
 __all__ = [
     "BY_ID",
-    "STORE_FAULTS",
     "Document",
     "Mongo",
     "PyMongoError",
     "new_token",
-    "only_duplicates",
     "written_by_token",
 ]
 

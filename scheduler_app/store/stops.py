@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any, Final, cast
 
 from pymongo import ReplaceOne
-from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.blackout import (
     MAX_BLACKOUTS,
@@ -22,8 +21,8 @@ from scheduler_app.domain.kill_switch import KillSwitch, KillSwitches, Scope, Ta
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.states import UNCLAIMED
 from scheduler_app.domain.stored_fields import Corrupt, instant, number, one_of, optional, text, version
+from scheduler_app.store.bulk_writes import insert_new
 from scheduler_app.store.decoded_cache import CorruptReports
-from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.indexes import BY_DUE
 from scheduler_app.store.mongo import BY_ID, Document, Documents, Mongo
 from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
@@ -80,14 +79,8 @@ class KillSwitchDocuments:
             "tenant": switch.target.tenant,
             "since": switch.since,
         }
-        try:
-            given = {"note": switch.note, "by": switch.by}
-            self._switches.insert_many([row | {name: text for name, text in given.items() if text}])
-        except BulkWriteError as error:
-            if not only_duplicates(error):
-                raise
-            return False
-        return True
+        given = {"note": switch.note, "by": switch.by}
+        return not insert_new(self._switches, [row | {name: text for name, text in given.items() if text}])
 
     def note(self, target: Target, note: str) -> None:
         """Sets what is said of one that is on."""
@@ -240,11 +233,7 @@ class BlackoutDocuments:
     def put(self, blackout: Blackout) -> bool:
         """Stores it under its id; whether there was none."""
         row = _document(blackout)
-        try:
-            self._blackouts.insert_many([row])
-        except BulkWriteError as error:
-            if not only_duplicates(error):
-                raise
+        if insert_new(self._blackouts, [row]):
             self._blackouts.bulk_write([ReplaceOne({"_id": row["_id"]}, row)])
             return False
         return not self._delete_older(blackout.id)

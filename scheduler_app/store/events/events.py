@@ -4,13 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypedDict
 
-from pymongo.errors import BulkWriteError
-
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.states import LIVING, Kind, State
 from scheduler_app.domain.stored_fields import EARLIEST, LATEST
-from scheduler_app.store.bulk_writes import value_by_id
+from scheduler_app.store.bulk_writes import insert_new, value_by_id
 from scheduler_app.store.events.documents import (
     CLAIMED,
     appended,
@@ -22,7 +20,6 @@ from scheduler_app.store.events.documents import (
     update_by_token,
 )
 from scheduler_app.store.events.fields import readable_event
-from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.indexes import BY_DUE
 from scheduler_app.store.mongo import Document, Documents, Mongo, new_token
 
@@ -116,12 +113,7 @@ class Events:
         if not events:
             return 0
         documents = [to_event_document(event, now, message) for event in events]
-        try:
-            return len(self._events.insert_many(documents, ordered=False).inserted_ids)
-        except BulkWriteError as error:
-            if not only_duplicates(error):
-                raise
-            return int(error.details["nInserted"])
+        return len(documents) - len(insert_new(self._events, documents))
 
     def redrive(
         self,

@@ -10,10 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-import bson
-from bson.raw_bson import RawBSONDocument
 from pymongo import UpdateOne
-from pymongo.errors import BulkWriteError
 
 from scheduler_app.actions.registry import kind_of
 from scheduler_app.domain.event import Event
@@ -25,7 +22,7 @@ from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.resources.message import MESSAGE, TIMING
 from scheduler_app.domain.states import Kind, State
 from scheduler_app.domain.stored_fields import Corrupt, Newer, fields, whole
-from scheduler_app.store.bulk_writes import GroupCommit
+from scheduler_app.store.bulk_writes import GroupInsert, insert_new
 from scheduler_app.store.delivery_fields import (
     delivery_document,
     lateness_document,
@@ -54,7 +51,6 @@ from scheduler_app.store.events.documents import (
 )
 from scheduler_app.store.events.events import EventRecord, to_record
 from scheduler_app.store.events.fields import MESSAGE_VERSION, read_owed_notification
-from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.indexes import OWED_NOTIFICATIONS
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.paging import Page, PagedQuery, PageRequest, RowFilter
@@ -169,40 +165,23 @@ class Messages:
         self._events = mongo.collection("events")
         self._majority = mongo.majority("events")
         self._secret_box = secret_box
-        self._group_commit = GroupCommit(self._insert_each)
+        self._group_insert = GroupInsert(self._events)
 
     def insert(self, event: Event, now: datetime) -> MessageRecord | None:
         """Stores a new message; None when there is one of that id."""
-        # Encoded here: a document that cannot be encoded is this caller's error, and not that of all callers
-        # in the group.
         document = to_message_document(event, now, CREATED, self._secret_box)
-        raw = RawBSONDocument(bson.encode(document, False, self._events.codec_options))
-        return _new_record(event, document) if self._group_commit.do(raw) else None
+        return _new_record(event, document) if self._group_insert.insert(document) else None
 
     def insert_many(self, events: Sequence[Event], now: datetime) -> list[MessageRecord | None]:
         """Stores new messages; for each its record, or None when there is one of that id."""
         if not events:
             return []
         documents = [to_message_document(each, now, CREATED, self._secret_box) for each in events]
-        refused = self._insert(documents)
+        refused = insert_new(self._events, documents)
         return [
             None if position in refused else _new_record(event, document)
             for position, (event, document) in enumerate(zip(events, documents, strict=True))
         ]
-
-    def _insert_each(self, documents: Sequence[RawBSONDocument]) -> list[bool]:
-        refused = self._insert(documents)
-        return [position not in refused for position in range(len(documents))]
-
-    def _insert(self, documents: Sequence[Document | RawBSONDocument]) -> set[int]:
-        """Returns the positions of those whose id some document has."""
-        try:
-            self._events.insert_many(documents, ordered=False)
-        except BulkWriteError as error:
-            if not only_duplicates(error):
-                raise
-            return {failure["index"] for failure in error.details["writeErrors"]}
-        return set()
 
     def get(self, event_id: str) -> MessageRecord | None:
         """The message whose event has that id."""

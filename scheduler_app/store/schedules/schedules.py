@@ -8,21 +8,19 @@ from functools import partial
 from itertools import repeat
 from typing import Literal, NamedTuple, cast
 
-import bson
 from bson import ObjectId
 from bson.raw_bson import RawBSONDocument
-from pymongo.errors import BulkWriteError
 from pymongo.read_concern import ReadConcern
 
 from scheduler_app.domain.schedule import OwedRange, Schedule, ScheduleState
 from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import MAX_WHOLE, Corrupt, whole
-from scheduler_app.store.bulk_writes import GroupCommit
+from scheduler_app.store.bulk_writes import GroupInsert, insert_new
 from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.decoded_cache import DecodedCache
 from scheduler_app.store.encryption import WIPE, SecretBox
 from scheduler_app.store.ended_revisions import EndedRevisions
-from scheduler_app.store.faults import REJECTED, only_duplicates
+from scheduler_app.store.faults import REJECTED
 from scheduler_app.store.indexes import BY_NEXT_RUN
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 from scheduler_app.store.paging import (
@@ -162,7 +160,7 @@ class Schedules:
         self._secret_box = secret_box
         self._last_runs = LastRuns(mongo)
         self._ended = EndedRevisions(mongo)
-        self._group_commit = GroupCommit(self._insert_each)
+        self._group_insert = GroupInsert(self._schedules)
         options = self._majority.codec_options
         self._raw = self._majority.with_options(options.with_options(document_class=RawBSONDocument))
         self._readings = DecodedCache(partial(read_schedule, secret_box=secret_box), options)
@@ -177,12 +175,7 @@ class Schedules:
     def insert(self, schedule: Schedule, *, request_seed: str | None = None) -> bool:
         """False when some document has the id, a deleted schedule's included. `request_seed` tells which
         request made the schedule (see `made_by`)."""
-        document = self._new_document(schedule, request_seed)
-        # Encoded here: a document that cannot be encoded is this caller's error, and not that of all
-        # callers in the group.
-        return self._group_commit.do(
-            RawBSONDocument(bson.encode(document, False, self._schedules.codec_options))
-        )
+        return self._group_insert.insert(self._new_document(schedule, request_seed))
 
     def insert_many(
         self, schedules: Sequence[Schedule], *, request_seeds: Sequence[str] | None = None
@@ -190,20 +183,8 @@ class Schedules:
         """Inserts in bulk; returns the positions of those whose id some document has."""
         if not schedules:
             return set()
-        return self._insert(list(map(self._new_document, schedules, request_seeds or repeat(None))))
-
-    def _insert_each(self, documents: Sequence[RawBSONDocument]) -> list[bool]:
-        refused = self._insert(documents)
-        return [position not in refused for position in range(len(documents))]
-
-    def _insert(self, documents: Sequence[Document | RawBSONDocument]) -> set[int]:
-        try:
-            self._schedules.insert_many(documents, ordered=False)
-        except BulkWriteError as error:
-            if not only_duplicates(error):
-                raise
-            return {failure["index"] for failure in error.details["writeErrors"]}
-        return set()
+        documents = list(map(self._new_document, schedules, request_seeds or repeat(None)))
+        return insert_new(self._schedules, documents)
 
     def _new_document(self, schedule: Schedule, request_seed: str | None) -> Document:
         document = to_schedule_document(schedule, self._secret_box)
