@@ -21,7 +21,6 @@ from scheduler_app.domain.ids import WholeId, name_of, tenant_of, whole_id
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.stored_fields import (
     Corrupt,
-    Newer,
     fields,
     flag,
     instant,
@@ -35,6 +34,7 @@ from scheduler_app.domain.stored_fields import (
 )
 from scheduler_app.store.bulk_writes import insert_new
 from scheduler_app.store.decoded_cache import CorruptReports
+from scheduler_app.store.encryption import why_unreadable
 from scheduler_app.store.ended_revisions import EndedRevisions
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.paging import Page, PagedQuery, PageRequest
@@ -365,9 +365,7 @@ def _with_calendar(use: CalendarUse, found: NamedCalendar | CorruptCalendar | No
 def _read_calendar(row: Document) -> NamedCalendar | CorruptCalendar:
     try:
         return from_calendar_document(row)
-    except (Corrupt, Newer) as error:
-        reason = str(error)
     except Exception as error:  # a document edited by hand may cause any error
-        reason = f"{type(error).__name__}: {error}"
+        reason = why_unreadable(error)[0]
     name = row.get("name")
     return CorruptCalendar(name if isinstance(name, str) else str(row["_id"]), reason[:300])

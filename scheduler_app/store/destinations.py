@@ -30,7 +30,6 @@ from scheduler_app.domain.resources.destination import DESTINATION
 from scheduler_app.domain.states import UNCLAIMED, Kind, State
 from scheduler_app.domain.stored_fields import (
     Corrupt,
-    Newer,
     fields,
     flag,
     number,
@@ -47,9 +46,9 @@ from scheduler_app.store.delivery_fields import read_signing, signing_document
 from scheduler_app.store.encryption import (
     SEALED_VERSION,
     SecretBox,
-    UnreadableSecret,
     open_document,
     seal_document,
+    why_unreadable,
 )
 from scheduler_app.store.indexes import NOTIFIES
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
@@ -98,12 +97,8 @@ def read_destination(row: Document, secret_box: SecretBox) -> Destination | Corr
     """Returns the destination that a document makes, or why it makes none."""
     try:
         return from_destination_document(row, secret_box)
-    except (Newer, UnreadableSecret) as error:
-        return CorruptDestination(str(row["_id"]), str(error), readable_elsewhere=True)
-    except Corrupt as error:
-        return CorruptDestination(str(row["_id"]), str(error))
     except Exception as error:  # a document edited by hand may cause any error
-        return CorruptDestination(str(row["_id"]), f"{type(error).__name__}: {error}"[:300])
+        return CorruptDestination(str(row["_id"]), *why_unreadable(error))
 
 
 def from_destination_document(row: Mapping[str, Any], secret_box: SecretBox) -> Destination:

@@ -29,6 +29,14 @@ class UnreadableSecret(SchedulerError):
     """A stored secret was encrypted with a key that SECRETS_KEY no longer holds."""
 
 
+def why_unreadable(error: Exception) -> tuple[str, bool]:
+    """Why a document could not be read, of the error that its reading raised; and whether nothing is wrong
+    with it: a newer release wrote it, or this process lacks the key to its secrets."""
+    readable_elsewhere = isinstance(error, Newer | UnreadableSecret)
+    said = readable_elsewhere or isinstance(error, Corrupt)
+    return str(error) if said else f"{type(error).__name__}: {error}"[:300], readable_elsewhere
+
+
 class SecretBox:
     """Encrypts with the newest key, decrypts with any of them."""
 

@@ -21,7 +21,7 @@ from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.resources.message import MESSAGE, TIMING
 from scheduler_app.domain.states import Kind, State
-from scheduler_app.domain.stored_fields import Corrupt, Newer, fields, whole
+from scheduler_app.domain.stored_fields import Corrupt, fields, whole
 from scheduler_app.store.bulk_writes import GroupInsert, insert_new
 from scheduler_app.store.delivery_fields import (
     delivery_document,
@@ -36,10 +36,10 @@ from scheduler_app.store.delivery_fields import (
 from scheduler_app.store.encryption import (
     ACTION_WITHOUT_SECRETS,
     SecretBox,
-    UnreadableSecret,
     action_kind,
     open_document,
     seal_document,
+    why_unreadable,
 )
 from scheduler_app.store.events.documents import (
     appended,
@@ -116,12 +116,8 @@ def read_message(row: Mapping[str, Any], secret_box: SecretBox) -> Message | Unr
     """What a stored message delivers, or why that cannot be read."""
     try:
         return _message(row, secret_box)
-    except (Newer, UnreadableSecret) as error:
-        return UnreadableMessage(str(error), readable_elsewhere=True)
-    except Corrupt as error:
-        return UnreadableMessage(str(error))
     except Exception as error:  # a document edited by hand may cause any error
-        return UnreadableMessage(f"{type(error).__name__}: {error}"[:300])
+        return UnreadableMessage(*why_unreadable(error))
 
 
 def _message(stored: Mapping[str, Any], secret_box: SecretBox) -> Message:

@@ -22,7 +22,6 @@ from scheduler_app.domain.schedule import (
 )
 from scheduler_app.domain.stored_fields import (
     Corrupt,
-    Newer,
     fields,
     flag,
     instant,
@@ -48,10 +47,10 @@ from scheduler_app.store.delivery_fields import (
 from scheduler_app.store.encryption import (
     DESTINATION_VERSION,
     SecretBox,
-    UnreadableSecret,
     action_kind,
     open_document,
     seal_document,
+    why_unreadable,
 )
 from scheduler_app.store.mongo import Document, Documents
 from scheduler_app.store.row_codec import RowCodec
@@ -292,12 +291,8 @@ def read_schedule(row: Document, secret_box: SecretBox) -> Schedule | CorruptSch
     """The schedule that a document makes, or why it makes none."""
     try:
         return from_schedule_document(row, secret_box)
-    except (Newer, UnreadableSecret) as error:
-        return CorruptSchedule(row["_id"], str(error), readable_elsewhere=True)
-    except Corrupt as error:
-        return CorruptSchedule(row["_id"], str(error))
     except Exception as error:  # a document edited by hand may cause any error
-        return CorruptSchedule(row["_id"], f"{type(error).__name__}: {error}")
+        return CorruptSchedule(row["_id"], *why_unreadable(error))
 
 
 def read_whole_schedule(row: Document, secret_box: SecretBox) -> Schedule | CorruptSchedule:
