@@ -3,9 +3,15 @@
 from datetime import UTC, datetime, timedelta
 
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.recurrence import Overlap
 from scheduler_app.domain.recurrence.timeline import FIRST_SECOND, LAST_SECOND, local_second, to_datetime
-from scheduler_app.domain.recurrence.zones import UnknownZone, WallClockReading, Zone, better_zone, find_zone
+from scheduler_app.domain.recurrence.zones import (
+    Overlap,
+    UnknownZone,
+    WallClockReading,
+    Zone,
+    better_zone,
+    find_zone,
+)
 
 
 def timezone_named(name: str) -> Zone:

@@ -12,9 +12,9 @@ changes, cuts the first period before BYSETPOS (its issue 1398) and misnumbers t
 
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.recurrence.occurrence import Never, Occurrence, Once
-from scheduler_app.domain.recurrence.recurrence import Gap, Overlap, Recurrence
+from scheduler_app.domain.recurrence.recurrence import Gap, Recurrence
 from scheduler_app.domain.recurrence.rules.recurrence_set import ClosedDays, Observance, OnHoliday
 from scheduler_app.domain.recurrence.why.reason import Reason, RecurrenceVerdict
-from scheduler_app.domain.recurrence.zones import zone_data_version
+from scheduler_app.domain.recurrence.zones import Overlap, zone_data_version
 
 AnyRecurrence = Recurrence | Once | Never

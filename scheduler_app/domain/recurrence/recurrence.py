@@ -37,8 +37,6 @@ from scheduler_app.domain.recurrence.zones import zone_data_version
 
 #: What becomes of a local time that a clock change leaves out: later by the length of the gap, or dropped.
 Gap = Literal["shift", "skip"]
-#: Which one of a local time that a clock change repeats.
-Overlap = Literal["first", "last"]
 
 
 _VERSION: Final = 1

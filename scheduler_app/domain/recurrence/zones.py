@@ -20,7 +20,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module, resources
 from io import BytesIO
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 from scheduler_app.domain.recurrence.timeline import (
@@ -34,6 +34,9 @@ from scheduler_app.domain.recurrence.timeline import (
     is_leap,
     month_spans,
 )
+
+#: Which one of a local time that a clock change repeats.
+Overlap = Literal["first", "last"]
 
 _NAME: Final = r"(?:[A-Za-z]+|<[A-Za-z0-9+-]+>)"
 _CLOCK: Final = r"[+-]?\d{1,3}(?::\d\d(?::\d\d)?)?"
