@@ -15,7 +15,7 @@ import hashlib
 import ipaddress
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice, zip_longest
 from threading import Lock
 from typing import NamedTuple
@@ -24,13 +24,14 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from flask import Flask, Response, current_app, g, request
 from werkzeug.http import parse_list_header
+from werkzeug.wrappers import Response as AnyResponse
 
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.clock import monotonic
 from scheduler_app.config import Settings, is_loopback
-from scheduler_app.config.api_keys import KeyRole, matching
+from scheduler_app.config.api_keys import ApiKey, KeyRole, matching
 from scheduler_app.telemetry import get_logger
-from scheduler_app.webserver.api_paths import PREFIX
+from scheduler_app.webserver.limits import PREFIX
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 #: Proxies that a request may have passed, one behind the other.
@@ -265,37 +266,44 @@ READ_ONLY_POSTS = frozenset(("previews.preview_rule", "pages.preview_when", "pag
 OPEN_PATHS = ("/health", "/healthz", "/readyz", "/docs/", "/swagger-ui", "/swagger/", "/favicon.ico", "/echo")
 
 
-def register_auth(app: Flask, settings: Settings) -> None:
-    """Checks every request before its route, those to unknown paths included."""
+def register_auth(app: Flask, settings: Settings, page_access: Callable[[], AnyResponse | None]) -> None:
+    """Checks every request before its route, those to unknown paths included. `page_access` judges those of
+    the pages, which have a session in the place of a key."""
     keys = settings.keys
 
     @app.before_request
-    def check() -> None:
-        if request.path.startswith(OPEN_PATHS) or request.blueprint == PAGES:
-            return
-        if not keys:
-            _require_local_name()
-            g.owner = "open"
-            return
-        if request.path == FEED_PATH and request.method in ("GET", "HEAD") and "token" in request.args:
-            return
-        if (token := _given_completion_token()) is not None:
-            g.owner = hashlib.sha256(token.encode()).hexdigest()
-            return
-        given = _given_key()
-        key = None if given is None else matching(given, keys)
-        if key is None:
-            if given is not None:
-                refuse_beyond_limit("api.key_refused")
-            raise HttpProblem(
-                401,
-                "an API key is needed: send Authorization: Bearer <key>, or X-API-Key: <key>",
-                headers={"WWW-Authenticate": "Bearer"},
-            )
-        # Identifies the caller, for what belongs to one key; the key itself is stored nowhere.
-        g.owner, g.key_name = key.digest, key.name
-        if key.role is KeyRole.READ and request.method not in SAFE_METHODS:
-            refuse_reader()
+    def check() -> AnyResponse | None:
+        if request.blueprint == PAGES:
+            return page_access()
+        if not request.path.startswith(OPEN_PATHS):
+            _check_key(keys)
+        return None
+
+
+def _check_key(keys: Sequence[ApiKey]) -> None:
+    if not keys:
+        _require_local_name()
+        g.owner = "open"
+        return
+    if request.path == FEED_PATH and request.method in ("GET", "HEAD") and "token" in request.args:
+        return
+    if (token := _given_completion_token()) is not None:
+        g.owner = hashlib.sha256(token.encode()).hexdigest()
+        return
+    given = _given_key()
+    key = None if given is None else matching(given, keys)
+    if key is None:
+        if given is not None:
+            refuse_beyond_limit("api.key_refused")
+        raise HttpProblem(
+            401,
+            "an API key is needed: send Authorization: Bearer <key>, or X-API-Key: <key>",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+    # Identifies the caller, for what belongs to one key; the key itself is stored nowhere.
+    g.owner, g.key_name = key.digest, key.name
+    if key.role is KeyRole.READ and request.method not in SAFE_METHODS:
+        refuse_reader()
 
 
 def _given_completion_token() -> str | None:

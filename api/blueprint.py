@@ -29,7 +29,7 @@ from scheduler_app.api.auth import SAFE_METHODS
 from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.problems import MAX_POINTER, HttpProblem, problem_of
 from scheduler_app.api.wire.input_schema import WriteQuery
-from scheduler_app.domain.text import visible
+from scheduler_app.domain.masking import visible
 
 _SLIPS = "JSON has names in double quotes, no comma before a closing bracket, and no comments"
 

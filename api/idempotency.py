@@ -17,7 +17,7 @@ from scheduler_app.domain.masking import MASK
 from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.store.idempotency import Answered, Begun, KeyReused
 from scheduler_app.telemetry import get_logger
-from scheduler_app.webserver.api_paths import aliased
+from scheduler_app.webserver.limits import aliased
 
 log = get_logger(__name__)
 

@@ -27,7 +27,7 @@ from scheduler_app.domain.triggers import NotUnderstood
 from scheduler_app.domain.triggers.translation import ShownReading, shown_readings
 from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.telemetry import get_logger
-from scheduler_app.webserver.api_paths import PREFIX
+from scheduler_app.webserver.limits import PREFIX
 
 
 def refused_readings(error: NotUnderstood) -> View:

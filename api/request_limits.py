@@ -24,8 +24,7 @@ from scheduler_app.api.auth import PAGES, SAFE_METHODS
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import real_services
 from scheduler_app.store.mongo import answers_within
-from scheduler_app.webserver.api_paths import PREFIX
-from scheduler_app.webserver.limits import MAX_BODY_BYTES, max_body_bytes
+from scheduler_app.webserver.limits import MAX_BODY_BYTES, PREFIX, max_body_bytes
 
 
 def register_size_limits(app: Flask) -> None:

@@ -15,7 +15,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from flask import Flask, Response, request
 from werkzeug.http import http_date
 
-from scheduler_app.webserver.api_paths import aliased, canonical
+from scheduler_app.webserver.limits import aliased, canonical
 
 _IS_ALIASED = "scheduler.api_is_aliased"
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from scheduler_app.assembly import Assembly
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.queues import CALLBACKS, QueueLengths
+from scheduler_app.domain.action import CALLBACKS, QueueLengths
 from scheduler_app.store import REJECTED, STORE_FAULTS, Store
 from scheduler_app.store.waiting_work import Work
 from scheduler_app.usecases.deeds.events import COMPLETIONS_A_PAGE

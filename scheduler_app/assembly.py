@@ -17,12 +17,11 @@ from scheduler_app.broker.app import Application
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
-from scheduler_app.domain.action import Action
+from scheduler_app.domain.action import CALLBACKS, Action
 from scheduler_app.domain.calendar_feed import new_token
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.masking import MASK
-from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.health.processes import check_fleet
 from scheduler_app.health.work import unserved

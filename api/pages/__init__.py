@@ -7,7 +7,6 @@ this host.
 from flask import Flask
 
 from scheduler_app.api.pages import (  # noqa: F401 - they add their routes to `blueprint`
-    access,
     calendar,
     dead_letters,
     destinations,
@@ -21,12 +20,11 @@ from scheduler_app.api.pages import (  # noqa: F401 - they add their routes to `
     signing_in,
     stops,
 )
+from scheduler_app.api.pages.access import page_access
 from scheduler_app.api.pages.frame import blueprint
-from scheduler_app.config import Settings
+
+__all__ = ["page_access", "register"]
 
 
-def register(app: Flask, settings: Settings) -> None:
-    """Must follow the API's authentication, which leaves the pages to theirs, and precede every other check
-    of requests."""
-    access.register(app, settings)
+def register(app: Flask) -> None:
     app.register_blueprint(blueprint)

@@ -7,8 +7,9 @@ which begins at the sign-in. Every form carries a token derived from a cookie th
 import hashlib
 import hmac
 import secrets
+from collections.abc import Callable
 
-from flask import Flask, Response, g, redirect, request, url_for
+from flask import Response, g, redirect, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
 from scheduler_app.api.auth import PAGES, READ_ONLY_POSTS, SAFE_METHODS, is_local_name, refuse_reader
@@ -37,15 +38,12 @@ WRITERS_PAGES = tuple(
 OPEN_ENDPOINTS = (f"{PAGES}.static", f"{PAGES}.sign_in", f"{PAGES}.begin_session")
 
 
-def register(app: Flask, settings: Settings) -> None:
-    """Must follow the API's authentication and precede everything that needs `g.owner`."""
+def page_access(settings: Settings) -> Callable[[], AnyResponse | None]:
+    """Returns the check of a request of the pages; it answers a browser that has to sign in first."""
     keys = {key.digest: key for key in settings.keys}
     digests = list(keys)
 
-    @app.before_request
     def admit() -> AnyResponse | None:
-        if request.blueprint != PAGES:
-            return None
         if not digests and not is_local_name():
             raise HttpProblem(
                 421,
@@ -69,7 +67,7 @@ def register(app: Flask, settings: Settings) -> None:
             refuse_reader()
         return None
 
-    app.after_request(_name_visitor)
+    return admit
 
 
 def keep_session(response: AnyResponse, token: str) -> AnyResponse:
@@ -110,7 +108,7 @@ def _to_sign_in() -> AnyResponse:
     return answer
 
 
-def _name_visitor(response: Response) -> Response:
+def name_visitor(response: Response) -> Response:
     if visitor := g.get("new_visitor"):
         _set_cookie(response, _VISITOR, visitor, max_age=None)
     return response

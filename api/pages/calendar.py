@@ -23,7 +23,7 @@ from scheduler_app.clock import monotonic
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import destination_key
 from scheduler_app.domain.ids import name_of, whole_id
-from scheduler_app.domain.local_time import instant_at, local_in, timezone_named
+from scheduler_app.domain.recurrence.zones import instant_at, local_in, timezone_named
 from scheduler_app.usecases.questions.calendar_view import ViewedPeriod, calendar_view, heat_map
 
 VIEWS = ("month", "week", "agenda", "hours")

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from math import log10
 
 from scheduler_app.api.services import services
-from scheduler_app.domain.local_time import local_in
+from scheduler_app.domain.recurrence.zones import local_in
 from scheduler_app.store.events.events import EventRecord
 
 _NAME = re.compile(r"`([^`]*)`")

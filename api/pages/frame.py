@@ -12,6 +12,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from scheduler_app.api.auth import PAGES, is_own_origin
 from scheduler_app.api.json_types import View
 from scheduler_app.api.pages import formatting
+from scheduler_app.api.pages.access import name_visitor
 from scheduler_app.api.problems import PROBLEM_JSON
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.event import receiver_shown
@@ -38,6 +39,7 @@ blueprint = Blueprint(
     static_folder="static",
     static_url_path="/assets",
 )
+blueprint.after_request(name_visitor)
 for show in (*formatting.FILTERS, name_of, receiver_shown):
     blueprint.add_app_template_filter(show)
 

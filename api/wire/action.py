@@ -10,7 +10,7 @@ from marshmallow import Schema, ValidationError, validate
 from scheduler_app import json_fields as fields
 from scheduler_app.actions.fields import ActionFields
 from scheduler_app.actions.registry import KINDS
-from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OutputSchema
 from scheduler_app.domain.action import Action
@@ -100,9 +100,3 @@ def read_action(given: Loaded) -> Action:
     except ValidationError as error:
         raise ValidationError(error.messages, "action") from None
     return action
-
-
-def action_shown(action: Action) -> View | None:
-    """None for an HTTP request, whose fields are those of a schedule."""
-    its = ACTION_TYPES.get(action.kind)
-    return {"type": action.kind, **its.shown(action)} if its else None

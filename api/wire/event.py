@@ -17,7 +17,7 @@ from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import MAX_REASON
 from scheduler_app.domain.http_action import destination_key, destination_of_key
 from scheduler_app.domain.ids import name_of, whole_id
-from scheduler_app.domain.local_time import instant_at
+from scheduler_app.domain.recurrence.zones import instant_at
 from scheduler_app.domain.states import State
 from scheduler_app.store.events.lists import EventListFilter
 

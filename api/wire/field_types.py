@@ -19,6 +19,8 @@ from werkzeug.routing import BaseConverter, Map
 
 from scheduler_app import json_fields as fields
 from scheduler_app.api.services import tenant
+from scheduler_app.domain.action import MAX_QUEUE
+from scheduler_app.domain.action import NAME as QUEUE_NAME
 from scheduler_app.domain.ids import (
     MAX_MESSAGE_ID,
     WholeId,
@@ -28,10 +30,8 @@ from scheduler_app.domain.ids import (
     whole_id,
 )
 from scheduler_app.domain.instants import shown_time, whole_milliseconds
-from scheduler_app.domain.queues import MAX_QUEUE
-from scheduler_app.domain.queues import NAME as QUEUE_NAME
+from scheduler_app.domain.masking import control_in
 from scheduler_app.domain.retry import Codes
-from scheduler_app.domain.text import control_in
 from scheduler_app.store.paging import Position
 
 SCHEDULE_WORDS = ("bulk", "export", "import", "preview")

@@ -18,8 +18,8 @@ from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import due
 from scheduler_app.domain.explanation import Explanation
-from scheduler_app.domain.local_time import local_in, timezone_named
 from scheduler_app.domain.recurrence import AnyRecurrence, Occurrence, Reason, Recurrence
+from scheduler_app.domain.recurrence.zones import local_in, timezone_named
 from scheduler_app.domain.resources.schedule import MAX_TIMEZONE
 from scheduler_app.domain.schedule import TICK
 from scheduler_app.domain.schedule_draft import ScheduleDraft

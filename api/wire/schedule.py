@@ -32,7 +32,7 @@ from scheduler_app.api.wire.schedule_fields import (
 from scheduler_app.domain.deliverable import DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.ids import WholeId, name_of
-from scheduler_app.domain.local_time import local_in
+from scheduler_app.domain.recurrence.zones import local_in
 from scheduler_app.domain.resources.schedule import SCHEDULE, SCHEDULE_FIELDS, STATES
 from scheduler_app.domain.schedule import MAX_NAME, EditRecord, Schedule, ScheduleState
 from scheduler_app.domain.schedule_draft import ScheduleDraft

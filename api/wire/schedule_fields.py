@@ -13,7 +13,8 @@ from typing import Any
 from marshmallow import ValidationError
 
 from scheduler_app import json_fields as fields
-from scheduler_app.api.wire.action import ActionInput, ActionOutput, action_shown, read_action
+from scheduler_app.api.json_types import View
+from scheduler_app.api.wire.action import ACTION_TYPES, ActionInput, ActionOutput, read_action
 from scheduler_app.api.wire.field_types import Instant
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.api.wire.resource_fields import (
@@ -24,6 +25,7 @@ from scheduler_app.api.wire.resource_fields import (
     preview_fields,
     shows,
 )
+from scheduler_app.domain.action import Action
 from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.event import due
@@ -236,6 +238,12 @@ def _next_due(it: ShownSchedule) -> datetime | None:
     )
 
 
+def _action_shown(action: Action) -> View | None:
+    """None for an HTTP request, whose fields are those of a schedule."""
+    its = ACTION_TYPES.get(action.kind)
+    return {"type": action.kind, **its.shown(action)} if its else None
+
+
 def _written(name: str) -> Show:
     return lambda it: it.schedule.trigger.written.get(name)
 
@@ -258,7 +266,7 @@ SHOWN = shows(
         "next_run_at": lambda it: it.facts.next_run_at,
         "next_run": lambda it: {"time": it.facts.next_run_at} if it.facts.next_run_at else None,
         "warnings": lambda it: it.facts.warnings,
-        "action": lambda it: action_shown(it.schedule.action),
+        "action": lambda it: _action_shown(it.schedule.action),
         "signing": lambda it: it.schedule.signing is not None,
         "signing_overlap_until": lambda it: (
             it.schedule.signing.overlap_until(it.now) if it.schedule.signing else None

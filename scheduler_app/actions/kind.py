@@ -12,9 +12,8 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from scheduler_app.config import Settings
-from scheduler_app.domain.action import Action
+from scheduler_app.domain.action import COMMANDS, Action
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.queues import COMMANDS
 from scheduler_app.domain.schedule import Deliverable
 from scheduler_app.domain.stored_fields import Corrupt, items
 

@@ -9,8 +9,8 @@ from kombu.transport import TRANSPORT_ALIASES
 
 from scheduler_app.broker.task import PRIORITIES, QUEUE
 from scheduler_app.config import Settings
+from scheduler_app.domain.action import Lane, QueueLengths
 from scheduler_app.domain.flow_control import Limiter
-from scheduler_app.domain.queues import Lane, QueueLengths
 from scheduler_app.health.check import Check, fine
 
 #: Publishing to a broker that is away: one more try at once, and no more, which an API call would wait for.

@@ -13,7 +13,7 @@ from scheduler_app.broker.malformed import MESSAGE_VERSION
 from scheduler_app.broker.task import DELIVER, delivery_queue
 from scheduler_app.broker_faults import broker_faults
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.queues import CALLBACKS, QueueLengths
+from scheduler_app.domain.action import CALLBACKS, QueueLengths
 from scheduler_app.telemetry import metrics
 from scheduler_app.usecases.duties.dispatch_selection import Batch
 

@@ -12,7 +12,7 @@ from celery import Celery
 from kombu.entity import Exchange, Queue
 
 from scheduler_app.config import InvalidSetting
-from scheduler_app.domain.queues import CALLBACKS, COMMANDS, Lane, is_queue
+from scheduler_app.domain.action import CALLBACKS, COMMANDS, Lane, is_queue
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.telemetry import get_logger
 

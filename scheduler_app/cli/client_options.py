@@ -15,7 +15,7 @@ from scheduler_app.cli.output import be_quiet
 from scheduler_app.cli.profiles import chosen_profile
 from scheduler_app.cli.run_file import running_api
 from scheduler_app.client import Scheduler, SchedulerError
-from scheduler_app.domain.text import visible
+from scheduler_app.domain.masking import visible
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 #: A person waits: no request is sent again later than this.

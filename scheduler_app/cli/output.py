@@ -11,7 +11,7 @@ from typing import Any, Self, TextIO, TypeVar
 import click
 
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.text import visible
+from scheduler_app.domain.masking import visible
 
 #: Columns. In a pipe no cell is broken into lines.
 _PIPE_WIDTH = 1_000

@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from scheduler_app.domain.action import UNKNOWN_ORIGIN
+from scheduler_app.domain.action import CALLBACKS, UNKNOWN_ORIGIN
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import backfill_event_id, tenant_of
-from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.schedule import OwedRange
 from scheduler_app.domain.states import Kind
 

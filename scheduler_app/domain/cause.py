@@ -16,7 +16,7 @@ from typing import Final
 
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.ids import WholeId, compact, tenant_of, whole_id
-from scheduler_app.domain.text import one_line
+from scheduler_app.domain.masking import one_line
 
 #: So many schedules, tags and tenants are named; further ones are counted.
 MAX_NAMED: Final = 100

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeVar
 
-from scheduler_app.domain.action import origin_of
+from scheduler_app.domain.action import CALLBACKS, COMMANDS, check_queue, origin_of
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.errors import InvalidField, masked_value
 from scheduler_app.domain.http_action import (
@@ -22,8 +22,7 @@ from scheduler_app.domain.ids import WholeId, name_of, tenant_of
 from scheduler_app.domain.masking import MASK, split_query
 from scheduler_app.domain.message import DEFAULT_MESSAGE_METHOD as MESSAGE_METHOD
 from scheduler_app.domain.message import Message
-from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven, given, given_fields
-from scheduler_app.domain.queues import CALLBACKS, COMMANDS, check_queue
+from scheduler_app.domain.resource_fields import NOT_GIVEN, NotGiven, given, given_fields
 from scheduler_app.domain.retry import Codes, RetryDraft, RetryOverride
 from scheduler_app.domain.schedule import Schedule
 

@@ -14,10 +14,9 @@ from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Literal, NamedTuple
 
-from scheduler_app.domain.action import UNKNOWN_ORIGIN
+from scheduler_app.domain.action import CALLBACKS, UNKNOWN_ORIGIN
 from scheduler_app.domain.ids import compact, event_id, instant_of, manual_event_id, partition_of, tenant_of
 from scheduler_app.domain.message import Message, UnreadableMessage
-from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.states import FINAL, Kind, State
 
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from scheduler_app.domain.action import CALLBACKS
 from scheduler_app.domain.deliverable import DEFAULT_TIMEOUT_SECONDS, Signing
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.instants import whole_milliseconds
 from scheduler_app.domain.lateness import DEFAULT_LATENESS, Lateness
 from scheduler_app.domain.masking import split_query
-from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.retry import DEFAULT_RETRY, SUCCESS_CODES, Codes, RetryPolicy
 from scheduler_app.domain.triggers.delay_seconds import MAX_DELAY_SECONDS
 

@@ -1,14 +1,14 @@
-"""A row of a resource's table, and the types that a field may have.
+"""A row of a resource's table, the types that a field may have, and the value of one that is not given.
 
-Both are plain data. `api/wire/resource_fields.py` makes schemas of them, `store/row_codec.py` documents, and
-`docs/reference/client_fields.py` the client's types.
+All are plain data. `api/wire/resource_fields.py` makes schemas of them, `store/resource_fields.py` makes
+documents, and `docs/reference/client_fields.py` the client's types.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
 from enum import Enum, StrEnum
 from functools import reduce
-from typing import Any, Literal
+from typing import Any, Final, Literal, TypeVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,3 +217,28 @@ def default_at(kind: Any, path: str) -> Any:
     name, *others = path.split(".")
     default: Any = next(each.default for each in fields(kind) if each.name == name)
     return reduce(getattr, others, default)
+
+
+class NotGiven(Enum):
+    """The type of a field that was left out; None is a value that was given."""
+
+    NOT_GIVEN = "NOT_GIVEN"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+NOT_GIVEN: Final = NotGiven.NOT_GIVEN
+
+
+_T = TypeVar("_T")
+
+
+def given(value: _T | NotGiven, otherwise: _T) -> _T:
+    """The value, or `otherwise` where the field was left out."""
+    return otherwise if isinstance(value, NotGiven) else value
+
+
+def given_fields(draft: object, names: Iterable[str]) -> dict[str, Any]:
+    """Those of the fields of these names that were given, with their values."""
+    return {name: value for name in names if (value := getattr(draft, name)) is not NOT_GIVEN}

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
+from scheduler_app.domain.resource_fields import NOT_GIVEN, NotGiven
 
 MAX_RETRIES = 50
 MAX_BACKOFF_SECONDS = 86_400.0

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final, Literal
 
-from scheduler_app.domain.action import Action
+from scheduler_app.domain.action import CALLBACKS, Action
 from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.deliverable import DEFAULT_TIMEOUT_SECONDS, Signing
 from scheduler_app.domain.errors import InvalidField
@@ -23,9 +23,8 @@ from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.instants import check_storable
 from scheduler_app.domain.lateness import DEFAULT_LATENESS, Lateness
 from scheduler_app.domain.message import Message
-from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven, given, given_fields
-from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.recurrence import AnyRecurrence
+from scheduler_app.domain.resource_fields import NOT_GIVEN, NotGiven, given, given_fields
 from scheduler_app.domain.retry import DEFAULT_RETRY, SUCCESS_CODES, Codes, RetryPolicy
 from scheduler_app.domain.triggers import Trigger
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from scheduler_app.domain.action import Action
+from scheduler_app.domain.action import CALLBACKS, COMMANDS, Action, check_queue
 from scheduler_app.domain.calendars import CalendarUse, NamedCalendar
 from scheduler_app.domain.command_action import COMMAND
 from scheduler_app.domain.errors import InvalidField
@@ -19,9 +19,8 @@ from scheduler_app.domain.http_action import (
 )
 from scheduler_app.domain.ids import WholeId, tenant_of, whole_id
 from scheduler_app.domain.lateness import DEFAULT_LATENESS, CatchUp, Lateness
-from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven, given
-from scheduler_app.domain.queues import CALLBACKS, COMMANDS, check_queue
 from scheduler_app.domain.recurrence import AnyRecurrence, Gap, OnHoliday, Overlap
+from scheduler_app.domain.resource_fields import NOT_GIVEN, NotGiven, given
 from scheduler_app.domain.retry import RetryDraft
 from scheduler_app.domain.schedule import CarriedOver, Schedule, ScheduleState, pause_after_edit
 from scheduler_app.domain.triggers import Given, Trigger, TriggerContext, edited_trigger, new_trigger

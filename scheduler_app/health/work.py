@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from prometheus_client.metrics_core import Metric
 
-from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.domain.action import CALLBACKS
 from scheduler_app.health.check import Check, fine, first_few, note
 from scheduler_app.store import Store
 from scheduler_app.store.processes import ProcessRecord

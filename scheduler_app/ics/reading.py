@@ -8,12 +8,11 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final, Literal
 
 from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
-from scheduler_app.domain.local_time import timezone_named
+from scheduler_app.domain.masking import one_line
 from scheduler_app.domain.recurrence.rule_text import read_rule
 from scheduler_app.domain.recurrence.rules.rule import Rule
 from scheduler_app.domain.recurrence.timeline import local_datetime
-from scheduler_app.domain.recurrence.zones import find_zone
-from scheduler_app.domain.text import one_line
+from scheduler_app.domain.recurrence.zones import find_zone, timezone_named
 from scheduler_app.ics.calendar_file import Component, TooLarge, check_time, read_calendars
 from scheduler_app.ics.pattern import SeriesPattern, in_utc
 from scheduler_app.ics.times import CalendarTime, CalendarZones, read_one, read_times

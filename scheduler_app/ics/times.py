@@ -9,12 +9,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
-from scheduler_app.domain.local_time import instant_at
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.recurrence.rule_text import read_rule, read_time, write_time
 from scheduler_app.domain.recurrence.rules.rule import Rule
 from scheduler_app.domain.recurrence.timeline import floor_second, local_datetime, local_second
-from scheduler_app.domain.recurrence.zones import UnknownZone, better_zone, find_zone
+from scheduler_app.domain.recurrence.zones import UnknownZone, better_zone, find_zone, instant_at
 from scheduler_app.ics.calendar_file import Component, Property, windows_zones
 
 #: A VTIMEZONE is compared with known zones over these years around now.

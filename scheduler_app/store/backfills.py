@@ -7,9 +7,8 @@ from typing import Any
 
 from pymongo.errors import DuplicateKeyError
 
-from scheduler_app.domain.action import UNKNOWN_ORIGIN
+from scheduler_app.domain.action import CALLBACKS, UNKNOWN_ORIGIN, is_queue
 from scheduler_app.domain.backfill import MAX_RATE, Backfill, BackfillOverlap, BackfillState
-from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.states import LIVING, Kind, State
 from scheduler_app.domain.stored_fields import (
     Corrupt,

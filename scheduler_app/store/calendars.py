@@ -33,10 +33,9 @@ from scheduler_app.domain.stored_fields import (
     whole,
 )
 from scheduler_app.store.bulk_writes import insert_new
-from scheduler_app.store.decoded_cache import CorruptReports
 from scheduler_app.store.encryption import why_unreadable
 from scheduler_app.store.ended_revisions import EndedRevisions
-from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.mongo import CorruptReports, Document, Mongo
 from scheduler_app.store.paging import Page, PagedQuery, PageRequest
 
 DOCUMENT_VERSION: Final = 1

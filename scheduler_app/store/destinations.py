@@ -14,6 +14,7 @@ from bson.raw_bson import RawBSONDocument
 from pymongo import ReplaceOne
 
 from scheduler_app.actions.http.kind import HttpKind
+from scheduler_app.domain.action import is_queue
 from scheduler_app.domain.destination import (
     LEAST_OPEN_SECONDS,
     MAX_BREAKER_FAILURES,
@@ -25,7 +26,6 @@ from scheduler_app.domain.destination import (
 )
 from scheduler_app.domain.http_action import HttpAction, destination_key
 from scheduler_app.domain.ids import WholeId, name_of, tenant_of
-from scheduler_app.domain.queues import is_queue
 from scheduler_app.domain.resources.destination import DESTINATION
 from scheduler_app.domain.states import UNCLAIMED, Kind, State
 from scheduler_app.domain.stored_fields import (
@@ -41,8 +41,6 @@ from scheduler_app.domain.stored_fields import (
     whole,
 )
 from scheduler_app.store.bulk_writes import insert_new
-from scheduler_app.store.decoded_cache import DecodedCache
-from scheduler_app.store.delivery_fields import read_signing, signing_document
 from scheduler_app.store.encryption import (
     SEALED_VERSION,
     SecretBox,
@@ -51,9 +49,9 @@ from scheduler_app.store.encryption import (
     why_unreadable,
 )
 from scheduler_app.store.indexes import NOTIFIES
-from scheduler_app.store.mongo import BY_ID, Document, Mongo
+from scheduler_app.store.mongo import BY_ID, DecodedCache, Document, Mongo
 from scheduler_app.store.paging import Page, PagedQuery, PageRequest
-from scheduler_app.store.row_codec import RowCodec
+from scheduler_app.store.resource_fields import RowCodec, read_signing, signing_document
 
 DOCUMENT_VERSION = 1
 _HTTP = HttpKind()

@@ -19,7 +19,7 @@ from scheduler_app.actions.registry import KINDS
 from scheduler_app.domain.errors import InvalidField, SchedulerError
 from scheduler_app.domain.http_action import BodyKind, HttpAction, RequestBody
 from scheduler_app.domain.masking import is_secret, split_query
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.stored_fields import Corrupt, Newer, fields, items, one_of, optional, text
 from scheduler_app.store.mongo import Document

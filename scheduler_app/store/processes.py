@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from scheduler_app.config import Settings
-from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.domain.action import CALLBACKS
 from scheduler_app.domain.stored_fields import Corrupt, fields, flag, instant, items, number, text, whole
 from scheduler_app.store.mongo import Document, Mongo, new_token
 from scheduler_app.version import POLICY_LEVEL

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from scheduler_app.domain.action import CALLBACKS, FRESH_FOR
 from scheduler_app.domain.ids import partition_of
 from scheduler_app.domain.notification import Notifying, OwedNotification
-from scheduler_app.domain.queues import CALLBACKS, FRESH_FOR
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.states import LIVING, MAX_ISOLATED_LOSSES, SUSPECT_AFTER, State
 from scheduler_app.domain.stored_fields import EARLIEST, LATEST, Corrupt, whole

@@ -22,9 +22,8 @@ from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.states import UNCLAIMED
 from scheduler_app.domain.stored_fields import Corrupt, instant, number, one_of, optional, text, version
 from scheduler_app.store.bulk_writes import insert_new
-from scheduler_app.store.decoded_cache import CorruptReports
 from scheduler_app.store.indexes import BY_DUE
-from scheduler_app.store.mongo import BY_ID, Document, Documents, Mongo
+from scheduler_app.store.mongo import BY_ID, CorruptReports, Document, Documents, Mongo
 from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
 
 DOCUMENT_VERSION = 1

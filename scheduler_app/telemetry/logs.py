@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TextIO
 
 from prometheus_client import Counter
 
-from scheduler_app.domain.text import visible
+from scheduler_app.domain.masking import visible
 from scheduler_app.telemetry.plain_structlog import structlog
 
 Style = Literal["auto", "json", "text"]

@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from scheduler_app.domain.action import CALLBACKS
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import Event, new_completion_token, token_digest
 from scheduler_app.domain.message import Message, UnreadableMessage
-from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.schedule import Deliverable, Schedule
 from scheduler_app.domain.states import SUSPECT_AFTER, Kind
 from scheduler_app.store import STORE_FAULTS, Store
@@ -24,9 +24,8 @@ from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.deeds.destinations import unreadable_reason
 from scheduler_app.worker.attempt import Attempt, Job, postponed, set_aside
 from scheduler_app.worker.batch import ClaimedBatch, Destinations, Schedules, is_withdrawn
-from scheduler_app.worker.late_events import judged_again_at
 from scheduler_app.worker.lease import Lease, Leases, timeout_class
-from scheduler_app.worker.overlap import HeldBack
+from scheduler_app.worker.policies import HeldBack, judged_again_at
 from scheduler_app.worker.recorder import AttemptResult, Delayed, GivenBack, Recorder, Result, Withdrawn
 
 log = get_logger(__name__)

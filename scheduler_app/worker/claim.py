@@ -2,7 +2,7 @@
 
 `Delivery` reserves room and claims them. `Handover` runs the steps that follow, in this order: wait until
 the batch is almost due, read schedules and destinations (`batch`), wait for the instant where one of them
-asks to be judged then, take out what is too late (`late_events`) and what earlier runs hold back (`overlap`),
+asks to be judged then, take out what is too late and what earlier runs hold back (`policies`),
 make an attempt or a result of each other event, give leases as long as the timeouts, and completion tokens,
 and isolate suspects (`attempt_maker`). `Routing` gives the jobs to the courier, which starts each when it is
 due, or to flow control first where their destination has limits.
@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from scheduler_app.clock import monotonic
+from scheduler_app.domain.action import CALLBACKS
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import schedule_of
-from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store import Store
 from scheduler_app.telemetry import metrics
 from scheduler_app.usecases.duties.dispatch_selection import EVENTS_OF_A_BUSY_ORIGIN
@@ -37,9 +37,8 @@ from scheduler_app.worker.capacity import Capacity, WorkerStopping
 from scheduler_app.worker.courier import Courier
 from scheduler_app.worker.essential_thread import EssentialThread
 from scheduler_app.worker.flow_control import FlowControl
-from scheduler_app.worker.late_events import ExpiryStep, LateEvents
 from scheduler_app.worker.lease import FIRST_TIMEOUT_SECONDS, Lease, Leases
-from scheduler_app.worker.overlap import Followers, Overlap, OverlapCheck
+from scheduler_app.worker.policies import ExpiryStep, Followers, LateEvents, Overlap, OverlapCheck
 from scheduler_app.worker.recorder import GivenBack, Recorder
 
 

@@ -5,15 +5,15 @@ from datetime import datetime
 
 from scheduler_app.actions.kind import Executors
 from scheduler_app.clock import monotonic
+from scheduler_app.domain.action import CALLBACKS
 from scheduler_app.domain.flow_control import Limiter
-from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store import Store
 from scheduler_app.worker.capacity import Capacity, RecordingBacklog
 from scheduler_app.worker.claim import Delivery, Handover
 from scheduler_app.worker.courier import Courier
 from scheduler_app.worker.flow_control import FlowControl
 from scheduler_app.worker.lease import Leases
-from scheduler_app.worker.overlap import Followers
+from scheduler_app.worker.policies import Followers
 from scheduler_app.worker.recorder import Recorder
 from scheduler_app.worker.rejudging import Rejudging
 from scheduler_app.worker.reports import Reports

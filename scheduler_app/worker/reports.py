@@ -13,8 +13,8 @@ from prometheus_client.metrics_core import Metric
 
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.masking import one_line
 from scheduler_app.domain.states import State
-from scheduler_app.domain.text import one_line
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.store.schedules.last_runs import LastRuns, RunResult

@@ -32,9 +32,8 @@ def break_recurrence() -> None:
 
 
 def break_request() -> None:
-    from scheduler_app.actions.http import executor
-
-    right = executor.request_of
+    from scheduler_app.actions.http import sender
+    from scheduler_app.actions.http.request import request_of as right
 
     def request_of(event: Event, deliverable: Deliverable, now: datetime) -> Any:
         made = right(event, deliverable, now)
@@ -42,7 +41,7 @@ def break_request() -> None:
             raise_for(deliverable)
         return made
 
-    executor.request_of = request_of
+    sender.request_of = request_of  # type: ignore[attr-defined]
 
 
 if __name__ == "__main__":

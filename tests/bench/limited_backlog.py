@@ -8,7 +8,7 @@ from typing import Any
 from scheduler_app.clock import clock
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.ids import WholeId
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from tests.acceptance.limited_receiver import LimitedReceiver, excess
 from tests.bench.ground import Ground
 from tests.bench.neighbour import Neighbour

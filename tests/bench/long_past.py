@@ -16,7 +16,7 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import scheduled
 from scheduler_app.domain.ids import WholeId, event_id
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.states import State
 from scheduler_app.store import STORE_FAULTS, Store

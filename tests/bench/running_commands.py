@@ -5,9 +5,9 @@ from datetime import datetime
 
 import psutil
 
+from scheduler_app.domain.action import COMMANDS
 from scheduler_app.domain.command_action import CommandAction
-from scheduler_app.domain.not_given import NOT_GIVEN
-from scheduler_app.domain.queues import COMMANDS
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from tests.bench.ground import Ground
 from tests.bench.neighbour import Neighbour
 from tests.bench.planted import events_at, insert, whole_ms

@@ -13,7 +13,7 @@ from scheduler_app.actions.kind import make_executors
 from scheduler_app.actions.registry import KINDS
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
-from scheduler_app.domain.queues import COMMANDS
+from scheduler_app.domain.action import COMMANDS
 from scheduler_app.store import Store
 from scheduler_app.worker import Pipeline
 from tests import canaries

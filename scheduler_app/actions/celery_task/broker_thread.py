@@ -19,8 +19,7 @@ from scheduler_app.config.settings import PLAIN_TLS, BrokerTls
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.masking import MASK
-from scheduler_app.domain.text import one_line
+from scheduler_app.domain.masking import MASK, one_line
 from scheduler_app.telemetry import get_logger
 
 

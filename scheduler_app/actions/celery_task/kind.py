@@ -13,6 +13,7 @@ from scheduler_app.actions.celery_task.validation import check_task
 from scheduler_app.actions.kind import ActionKind, Document, Executor, joined_values
 from scheduler_app.config import Settings
 from scheduler_app.config.settings import BrokerTls
+from scheduler_app.domain.action import COMMANDS
 from scheduler_app.domain.celery_task_action import (
     CELERY_TASK,
     MAX_EXPIRES,
@@ -21,7 +22,6 @@ from scheduler_app.domain.celery_task_action import (
     CeleryTaskAction,
 )
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.queues import COMMANDS
 from scheduler_app.domain.stored_fields import Check, flag, optional, pairs, text, whole
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from scheduler_app.clock import monotonic
 from scheduler_app.domain.command_action import AllowedCommands, CommandAction
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.masking import one_line
 from scheduler_app.domain.schedule import Deliverable
-from scheduler_app.domain.text import one_line
 from scheduler_app.telemetry import get_logger
 
 PR_SET_CHILD_SUBREAPER = 36

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scheduler_app.actions.command.validation import check_command
 from scheduler_app.actions.kind import ActionKind, Document, Executor, joined_values
 from scheduler_app.config import InvalidSetting, Settings, secret_values
+from scheduler_app.domain.action import COMMANDS
 from scheduler_app.domain.command_action import COMMAND, AllowedCommands, CommandAction
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.queues import COMMANDS
 from scheduler_app.domain.stored_fields import flag, items, pairs, text, whole
 
 if TYPE_CHECKING:

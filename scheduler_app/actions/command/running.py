@@ -21,8 +21,7 @@ from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.domain.command_action import CommandAction
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.instants import shown_instant
-from scheduler_app.domain.masking import MASK
-from scheduler_app.domain.text import visible
+from scheduler_app.domain.masking import MASK, visible
 
 MIB = 2**20
 

@@ -1,6 +1,6 @@
 """The action kind `http`: sends callbacks to strangers, guarded and signed.
 
-`sender` and `executor` are not among the names here: they import libcurl, which only workers need.
+What `sender` has is not among the names here: it imports libcurl, which only workers need.
 """
 
 from scheduler_app.actions.http.guard import Guard, check_reachable, guard_of, parse_networks

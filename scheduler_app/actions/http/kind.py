@@ -109,8 +109,7 @@ class HttpKind(ActionKind[HttpAction]):
 
     def executor(self, settings: Settings, ready: Callable[[], None]) -> Executor:
         """`ready` is not used: requests make progress in the courier's thread alone."""
-        from scheduler_app.actions.http.executor import HttpExecutor
-        from scheduler_app.actions.http.sender import Sender
+        from scheduler_app.actions.http.sender import HttpExecutor, Sender
 
         check_ca_bundle(settings.callback_ca_bundle)
         sender = Sender(guard_of(settings), ca_bundle=settings.callback_ca_bundle or None)

@@ -1,5 +1,5 @@
-"""What is asked of a receiver: the form of its URL, the headers that the user wrote and those that we add,
-and the signature, as Standard Webhooks describes it (https://www.standardwebhooks.com).
+"""What an event asks of a receiver: the form of its URL, the headers that the user wrote and those that we
+add, and the signature, as Standard Webhooks describes it (https://www.standardwebhooks.com).
 """
 
 import base64
@@ -15,7 +15,11 @@ from ipaddress import AddressValueError, IPv6Address
 from typing import NamedTuple
 
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.event import Event
+from scheduler_app.domain.http_action import http_action
 from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.message import Message
+from scheduler_app.domain.schedule import Deliverable
 from scheduler_app.version import __version__
 
 
@@ -300,3 +304,32 @@ def _content_type(body: bytes) -> str:
 
 _type_of = lru_cache(maxsize=256)(_content_type)
 _type_of_large = lru_cache(maxsize=16)(_content_type)
+
+
+def request_of(event: Event, deliverable: Deliverable, now: datetime) -> Request:
+    """Returns the request of an event's next attempt, which starts at `now` (UTC).
+
+    Raises TypeError where the action is no HTTP request, InvalidField for an unusable secret.
+    """
+    action, signing = http_action(deliverable.action), deliverable.signing
+    body = action.body.data if action.body else None
+    return Request(
+        key=event.id,
+        url=action.url,
+        method=action.method,
+        headers=headers_for(
+            event_id=event.id,
+            schedule_id=event.schedule_id,
+            event_name=event.message.event_name if isinstance(event.message, Message) else None,
+            run_time=event.run_time,
+            attempt=event.attempt + 1,
+            now=now,
+            user_headers=action.headers,
+            body=body,
+            hops=max(event.hops, deliverable.hops),
+            completion_token=event.completion_token,
+            signing_secrets=signing.secrets(now) if signing else (),
+        ),
+        body=body,
+        timeout_seconds=deliverable.timeout_seconds,
+    )

@@ -1,5 +1,5 @@
-"""What a receiver answered, or why there is no answer; its `Retry-After`; and the masking of the request's
-secrets in it.
+"""What a receiver answered, or why there is no answer; what that means for the event; and the masking of the
+request's secrets in it.
 
 A receiver may echo what it was sent, and an attempt's record is kept and shown long after. Secrets are found
 as they are, and in the forms in which echoes bring them: in base64, percent-encoded, escaped as JSON or HTML.
@@ -12,15 +12,17 @@ import json
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import quote, quote_plus, unquote_plus
 
-from scheduler_app.domain.http_action import HttpAction
-from scheduler_app.domain.masking import MASK, Headers, is_secret, query_values
-from scheduler_app.domain.text import one_line
+from scheduler_app.actions.kind import Outcome, Verdict
+from scheduler_app.domain.http_action import HttpAction, http_action
+from scheduler_app.domain.masking import MASK, Headers, is_secret, one_line, query_values
+from scheduler_app.domain.schedule import Deliverable
+from scheduler_app.telemetry import metrics
 
 SNIPPET_BYTES = 1024
 
@@ -256,3 +258,31 @@ def _encoded(value: str) -> Iterator[str]:
         encoded = b64encode(bytes(offset) + data).decode()
         inner = encoded[-(-offset * 8 // 6) : (offset + len(data)) * 8 // 6]
         yield from (inner, inner.translate(_URL_SAFE))
+
+
+def verdict_of(
+    response: Response,
+    deliverable: Deliverable,
+    started_at: datetime,
+    *,
+    completion_token: str | None = None,
+) -> Verdict:
+    """Judges the response to an attempt that began at `started_at` by the status codes of what asked for it.
+
+    Secrets of the request that the receiver echoed are masked.
+    """
+    response = redacted(response, http_action(deliverable.action), completion_token)
+    key, status, error = response.key, response.status, response.error
+    snippet, duration_ms = response.snippet, response.duration_ms
+    if status is not None and status in deliverable.success:
+        return Verdict(key, Outcome.SUCCESS, status, error, snippet, duration_ms)
+    reason = error or f"HTTP {status}"
+    if response.ours:  # and therefore not permanent: a worker with other settings may allow it
+        metrics.refused.inc()
+    if response.permanent or (status is not None and status not in deliverable.retry.codes):
+        return Verdict(key, Outcome.PERMANENT, status, error, snippet, duration_ms, reason)
+    retry_after = None
+    if response.retry_after:
+        ended_at = started_at + timedelta(milliseconds=int(duration_ms))
+        retry_after = parse_retry_after(response.retry_after, ended_at)
+    return Verdict(key, Outcome.RETRY, status, error, snippet, duration_ms, reason, retry_after)

@@ -1,5 +1,5 @@
-"""Sends many requests at once from one thread: it turns each into what libcurl takes, refuses what must never
-reach libcurl, waits for libcurl's sockets and timers, and tells it which of them are ready.
+"""Executes HTTP actions, many at once, from one thread: it turns each request into what libcurl takes,
+refuses what must never reach libcurl, waits for its sockets and timers, and tells it which of them are ready.
 """
 
 import os
@@ -7,7 +7,9 @@ import select
 import socket
 import time
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import lru_cache
 from urllib.parse import quote
 
@@ -15,13 +17,26 @@ import certifi
 import pycurl
 
 from scheduler_app.actions.http.guard import Guard
-from scheduler_app.actions.http.request import OUR_HEADERS, Request, check_name, check_url, check_value
-from scheduler_app.actions.http.response import Response, refused_response
+from scheduler_app.actions.http.request import (
+    OUR_HEADERS,
+    Request,
+    check_name,
+    check_url,
+    check_value,
+    request_of,
+)
+from scheduler_app.actions.http.response import Response, refused_response, verdict_of
 from scheduler_app.actions.http.transfer import ConnectionPools, Credentials, Transfer
+from scheduler_app.actions.kind import Verdict
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.http_action import METHODS
 from scheduler_app.domain.masking import is_credential
+from scheduler_app.domain.schedule import Deliverable
+from scheduler_app.telemetry import get_logger
+
+log = get_logger(__name__)
 
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
 
@@ -352,3 +367,40 @@ class Sender:
     def _on_socket(fd: int, purpose: int) -> int:
         os.set_inheritable(fd, False)  # pycurl took it by dup(), whose copies survive an exec
         return 0  # CURL_SOCKOPT_OK
+
+
+class HttpExecutor:
+    """An `Executor` over one sender, whose requests make progress in `wait`."""
+
+    def __init__(self, sender: Sender, *, concurrency: int) -> None:
+        """`concurrency`: requests in flight to one origin."""
+        self.concurrency = concurrency
+        self._sender = sender
+        self._in_flight: dict[str, tuple[Deliverable, datetime, str | None]] = {}
+
+    def start(self, event: Event, deliverable: Deliverable, now: datetime) -> None:
+        self._sender.start(request_of(event, deliverable, now))
+        self._in_flight[event.id] = deliverable, now, event.completion_token
+
+    def wait(self, timeout: float) -> Sequence[Verdict]:
+        responses = self._sender.wait(timeout)
+        return [self._verdict(response) for response in responses] if responses else ()
+
+    def wake(self) -> None:
+        self._sender.wake()
+
+    def interrupt(self) -> None:
+        self._in_flight.clear()
+        self._sender.interrupt()
+
+    def close(self) -> None:
+        self._in_flight.clear()
+        self._sender.close()
+
+    def _verdict(self, response: Response) -> Verdict:
+        deliverable, started_at, token = self._in_flight.pop(response.key)
+        try:
+            return verdict_of(response, deliverable, started_at, completion_token=token)
+        except Exception as error:  # a bug that one response triggers must not end the other attempts
+            log.exception("callback.broken", message="A response breaks our code", event_id=response.key)
+            return Verdict.of_error(response.key, error)

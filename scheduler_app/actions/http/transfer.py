@@ -18,7 +18,7 @@ import pycurl
 from scheduler_app.actions.http.guard import Guard, refused_by_settings
 from scheduler_app.actions.http.request import USER_AGENT, Request
 from scheduler_app.actions.http.response import SNIPPET_BYTES, Response, snippet_of
-from scheduler_app.domain.text import one_line
+from scheduler_app.domain.masking import one_line
 from scheduler_app.telemetry import get_logger
 
 Credentials = tuple[tuple[str, str], ...]

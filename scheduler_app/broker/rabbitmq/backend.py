@@ -14,8 +14,8 @@ from scheduler_app.broker.redis.flow_control import TIMEOUT_SECONDS, RedisLimite
 from scheduler_app.broker.task import QUEUE
 from scheduler_app.broker.worker_steps import ReturnUnstarted
 from scheduler_app.config import Settings
+from scheduler_app.domain.action import QueueLengths
 from scheduler_app.domain.flow_control import Limiter
-from scheduler_app.domain.queues import QueueLengths
 from scheduler_app.health.check import Check, fine, wrong
 
 #: The first release whose quorum queues forget what was acknowledged in bounded memory.

@@ -25,9 +25,9 @@ from scheduler_app.broker.malformed import MAX_MESSAGE_BYTES, Malformed, note_dr
 from scheduler_app.broker.task import PRIORITIES
 from scheduler_app.broker_faults import TakesNoMessages
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.queues import Lane
+from scheduler_app.domain.action import Lane
 
-#: Ends the name of what is due later. No name of a queue has a colon (`domain.queues`).
+#: Ends the name of what is due later. No name of a queue has a colon (`domain.action`).
 AHEAD = "ahead"
 #: In the order in which a worker asks for them.
 LANES = (Lane.URGENT.value, Lane.FRESH.value, AHEAD, Lane.LATE.value)

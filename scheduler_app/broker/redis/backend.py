@@ -15,8 +15,8 @@ from scheduler_app.broker.redis.flow_control import TIMEOUT_SECONDS, RedisLimite
 from scheduler_app.broker.task import PRIORITIES, QUEUE
 from scheduler_app.broker.worker_steps import ReturnUnstarted
 from scheduler_app.config import VISIBILITY_TIMEOUT_SECONDS, Settings
+from scheduler_app.domain.action import QueueLengths
 from scheduler_app.domain.flow_control import Limiter
-from scheduler_app.domain.queues import QueueLengths
 from scheduler_app.health.check import Check, fine, note, wrong
 
 OLDEST = 6

@@ -18,7 +18,7 @@ from scheduler_app.cli.listing import kill_switch_name
 from scheduler_app.cli.options import schedule_filters
 from scheduler_app.cli.output import counts_text, say, say_result, with_progress
 from scheduler_app.client import BulkResult, ImportedItem, Json, ScheduleFields, Scheduler, SchedulerError
-from scheduler_app.domain.text import visible
+from scheduler_app.domain.masking import visible
 
 
 @click.command("export")

@@ -9,7 +9,7 @@ from pathlib import Path
 from scheduler_app.cli.addresses import api_host
 from scheduler_app.cli.up.supervisor import Service
 from scheduler_app.config import CONFIG_VARIABLE, Settings
-from scheduler_app.domain.queues import COMMANDS
+from scheduler_app.domain.action import COMMANDS
 from scheduler_app.embedded import Server
 
 # Tiers: the processes that create work end before the workers, and the servers end last.

@@ -23,8 +23,13 @@ from scheduler_app.domain.recurrence.rule_text import write_date, write_time
 from scheduler_app.domain.recurrence.rules.bound_rule import CountedRule, RuleOfSet, Start, bind
 from scheduler_app.domain.recurrence.rules.recurrence_set import RecurrenceSet
 from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES, Frequency, Rule, WrittenTime
-from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
-from scheduler_app.domain.recurrence.timeline import DAY, FIRST_SECOND, LAST_SECOND, local_datetime
+from scheduler_app.domain.recurrence.timeline import (
+    DAY,
+    FIRST_SECOND,
+    LAST_SECOND,
+    StepBudget,
+    local_datetime,
+)
 from scheduler_app.domain.recurrence.zones import Zone, find_zone
 
 

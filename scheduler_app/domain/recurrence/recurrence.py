@@ -21,10 +21,11 @@ from scheduler_app.domain.recurrence.rules.bound_rule import CountedRule, CountM
 from scheduler_app.domain.recurrence.rules.days import has_day
 from scheduler_app.domain.recurrence.rules.open_days import RolledSet, on_open_days
 from scheduler_app.domain.recurrence.rules.recurrence_set import Observance, RecurrenceSet
-from scheduler_app.domain.recurrence.rules.step_budget import ListingBudget, StepBudget
 from scheduler_app.domain.recurrence.timeline import (
     DAY,
     LAST_SECOND,
+    ListingBudget,
+    StepBudget,
     ceil_second,
     floor_second,
     local_datetime,

@@ -13,7 +13,7 @@ from scheduler_app.domain.recurrence.rule_text import write_time
 from scheduler_app.domain.recurrence.rules.bound_rule import CountedRule
 from scheduler_app.domain.recurrence.rules.calendar_rule import CalendarRule
 from scheduler_app.domain.recurrence.rules.rule import Skip, WrittenTime
-from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
+from scheduler_app.domain.recurrence.timeline import StepBudget
 
 from .timeline import DAY, LAST_SECOND, ceil_second, local_datetime, to_datetime
 

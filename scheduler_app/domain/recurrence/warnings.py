@@ -14,8 +14,7 @@ from scheduler_app.domain.recurrence.rules.elapsed_rule import ElapsedRule
 from scheduler_app.domain.recurrence.rules.open_days import RolledSet
 from scheduler_app.domain.recurrence.rules.recurrence_set import Observance, RecurrenceSet
 from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES, Frequency, Rule, Skip
-from scheduler_app.domain.recurrence.rules.step_budget import OutOfSteps, StepBudget
-from scheduler_app.domain.recurrence.timeline import DAY, LAST_SECOND, month_spans
+from scheduler_app.domain.recurrence.timeline import DAY, LAST_SECOND, OutOfSteps, StepBudget, month_spans
 
 _FEW: Final = 4  # with more week numbers than these, one that is missing now and then does not surprise
 

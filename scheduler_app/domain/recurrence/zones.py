@@ -8,6 +8,8 @@ A zone is kept as a table of its offset changes, because the evaluator asks what
 when an offset begins and ends. The table holds the transitions of the TZif file (RFC 8536) and, after
 them, 400 years of the file's yearly footer rule (for example `EST5EDT,M3.2.0,M11.1.0`; hours may run from
 -167 to 167, RFC 8536, 3.3); later instants are read one Gregorian cycle earlier.
+
+`instant_at` and `local_in` turn what a wall clock shows into an instant, and back.
 """
 
 import re
@@ -15,7 +17,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module, resources
@@ -23,6 +25,7 @@ from io import BytesIO
 from typing import Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
+from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence.timeline import (
     CYCLE_DAYS,
     CYCLE_YEARS,
@@ -32,7 +35,9 @@ from scheduler_app.domain.recurrence.timeline import (
     UNIX_EPOCH,
     first_day,
     is_leap,
+    local_second,
     month_spans,
+    to_datetime,
 )
 
 #: Which one of a local time that a clock change repeats.
@@ -289,3 +294,35 @@ def better_zone(name: str) -> str:
         if close := get_close_matches(city, alike, n=1, cutoff=0.8):
             return f"did you mean {alike[close[0]]}?"
     return "use a name such as Europe/Paris or UTC"
+
+
+def timezone_named(name: str) -> Zone:
+    """The IANA zone of that name. Raises InvalidField("timezone")."""
+    try:
+        return find_zone(name)
+    except UnknownZone:
+        raise InvalidField(
+            "timezone", f"{name[:60]!r} is not an IANA time zone; {better_zone(name)}"
+        ) from None
+
+
+def read_local(local: datetime, timezone: str) -> WallClockReading:
+    """The instants that a naive `local` may mean in an IANA zone. Raises InvalidField("timezone")."""
+    return timezone_named(timezone).read(local_second(local))
+
+
+def instant_at(local: datetime, timezone: str, overlap: Overlap = "first") -> datetime:
+    """The instant, in UTC, at which the clocks of an IANA zone show `local`, which is naive.
+
+    `overlap` says which one of a time is meant that a clock change repeats; a time that it leaves out is
+    counted on from before the change. Raises InvalidField("timezone").
+    """
+    reading = read_local(local, timezone)
+    second = reading.late if overlap == "last" and reading.kind == "overlap" else reading.early
+    found = to_datetime(min(max(second, FIRST_SECOND), LAST_SECOND)).astimezone(UTC)
+    return found + timedelta(microseconds=local.microsecond)
+
+
+def local_in(instant: datetime, timezone: str) -> datetime:
+    """An aware `instant` as the clocks of an IANA zone show it, aware. Raises InvalidField("timezone")."""
+    return instant.astimezone(timezone_named(timezone).info)

@@ -1,5 +1,6 @@
 """What is sent, and how it is delivered: the fields that schedules, messages and destinations share."""
 
+from scheduler_app.domain.action import CALLBACKS, COMMANDS, MAX_QUEUE
 from scheduler_app.domain.deliverable import DEFAULT_TIMEOUT_SECONDS
 from scheduler_app.domain.http_action import (
     DEFAULT_METHOD,
@@ -10,7 +11,6 @@ from scheduler_app.domain.http_action import (
 )
 from scheduler_app.domain.lateness import LEAST_SECONDS, MAX_SECONDS
 from scheduler_app.domain.masking import HARMLESS, MASK
-from scheduler_app.domain.queues import CALLBACKS, COMMANDS, MAX_QUEUE
 from scheduler_app.domain.resource_fields import (
     Flag,
     Json,

@@ -4,10 +4,10 @@ of its event stands in `api/wire/message.py`.
 
 from dataclasses import replace
 
+from scheduler_app.domain.action import MAX_QUEUE
 from scheduler_app.domain.http_action import MAX_HEADERS
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.message import DEFAULT_MESSAGE_METHOD, MAX_EVENT_NAME, METADATA_PREFIX
-from scheduler_app.domain.queues import MAX_QUEUE
 from scheduler_app.domain.resource_fields import (
     Json,
     Moment,

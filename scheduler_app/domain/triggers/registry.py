@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.local_time import timezone_named
+from scheduler_app.domain.recurrence.zones import timezone_named
 from scheduler_app.domain.resource_fields import ResourceField
 from scheduler_app.domain.triggers.cron.kind import Cron
 from scheduler_app.domain.triggers.delay_seconds import DelaySeconds

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.local_time import instant_at, read_local
+from scheduler_app.domain.recurrence.zones import instant_at, read_local
 from scheduler_app.domain.resource_fields import Moment
 from scheduler_app.domain.triggers.translation import (
     Translation,

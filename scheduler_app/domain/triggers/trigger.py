@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
 from scheduler_app.domain.instants import OUTSIDE_OF_STORED_YEARS, check_storable
-from scheduler_app.domain.local_time import timezone_named
 from scheduler_app.domain.recurrence import (
     AnyRecurrence,
     Gap,
@@ -22,6 +21,7 @@ from scheduler_app.domain.recurrence import (
     Recurrence,
     zone_data_version,
 )
+from scheduler_app.domain.recurrence.zones import timezone_named
 from scheduler_app.domain.resource_fields import ResourceField
 from scheduler_app.domain.stored_fields import LATEST
 from scheduler_app.domain.triggers.translation import (

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from pymongo import DESCENDING
 
+from scheduler_app.domain.action import CALLBACKS
 from scheduler_app.domain.event import Event, from_id
 from scheduler_app.domain.ids import is_message
-from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.states import Kind, State
 from scheduler_app.store.bulk_writes import or_unset, value_by_id
 from scheduler_app.store.encryption import SecretBox

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 from bson import json_util
 
 from scheduler_app.clock import clock
-from scheduler_app.domain.action import MAX_ORIGIN, UNKNOWN_ORIGIN
+from scheduler_app.domain.action import CALLBACKS, MAX_ORIGIN, UNKNOWN_ORIGIN, is_queue
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.states import FINAL, TRANSITIONS, Kind, State
 from scheduler_app.domain.stored_fields import Corrupt, Newer, instant, optional, tenant, text, version, whole
 from scheduler_app.store.bulk_writes import write_isolated

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, cast
 
+from scheduler_app.domain.action import CALLBACKS, is_queue
 from scheduler_app.domain.event import (
     LEAST_COMPLETION_TIMEOUT,
     MAX_COMPLETION_TIMEOUT,
@@ -13,7 +14,6 @@ from scheduler_app.domain.event import (
 from scheduler_app.domain.ids import PARTITIONS, is_backfill, is_message, partition_of, schedule_of, tenant_of
 from scheduler_app.domain.missed import Missed
 from scheduler_app.domain.notification import Notifying, OwedNotification
-from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS
 from scheduler_app.domain.states import LIVING, Kind, State
 from scheduler_app.domain.stored_fields import (
@@ -33,7 +33,7 @@ from scheduler_app.domain.stored_fields import (
     whole,
     wrong,
 )
-from scheduler_app.store.row_codec import destination_name
+from scheduler_app.store.resource_fields import destination_name
 
 _REPORT_KINDS = ("completed", "failed", "timed_out")
 _MAX_RETRY_MS = int(2 * MAX_BACKOFF_SECONDS * 1000)

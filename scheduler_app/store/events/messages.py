@@ -13,26 +13,16 @@ from typing import Any, NamedTuple
 from pymongo import UpdateOne
 
 from scheduler_app.actions.registry import kind_of
+from scheduler_app.domain.action import CALLBACKS
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.http_action import http_action
 from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.message import Message, Timing, UnreadableMessage
 from scheduler_app.domain.notification import Notifying, OwedNotification
-from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.resources.message import MESSAGE, TIMING
 from scheduler_app.domain.states import Kind, State
 from scheduler_app.domain.stored_fields import Corrupt, fields, whole
 from scheduler_app.store.bulk_writes import GroupInsert, insert_new
-from scheduler_app.store.delivery_fields import (
-    delivery_document,
-    lateness_document,
-    notifies_document,
-    read_delivery,
-    read_lateness,
-    read_notifies,
-    read_signing,
-    signing_document,
-)
 from scheduler_app.store.encryption import (
     ACTION_WITHOUT_SECRETS,
     SecretBox,
@@ -54,7 +44,17 @@ from scheduler_app.store.events.fields import MESSAGE_VERSION, read_owed_notific
 from scheduler_app.store.indexes import OWED_NOTIFICATIONS
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.paging import Page, PagedQuery, PageRequest, RowFilter
-from scheduler_app.store.row_codec import RowCodec
+from scheduler_app.store.resource_fields import (
+    RowCodec,
+    delivery_document,
+    lateness_document,
+    notifies_document,
+    read_delivery,
+    read_lateness,
+    read_notifies,
+    read_signing,
+    signing_document,
+)
 from scheduler_app.telemetry import get_logger
 
 _ROWS = [row for row in MESSAGE if row.sparse and row.path == row.key]

@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from scheduler_app.domain.action import UNKNOWN_ORIGIN
-from scheduler_app.domain.queues import CALLBACKS, is_queue
+from scheduler_app.domain.action import CALLBACKS, UNKNOWN_ORIGIN, is_queue
 from scheduler_app.domain.states import Kind, State
 from scheduler_app.domain.stored_fields import EARLIEST, Corrupt, items, text, wrong
 from scheduler_app.store.bulk_writes import value_by_id

@@ -14,17 +14,17 @@ from pymongo.client_session import ClientSession
 
 from scheduler_app.actions.registry import KINDS
 from scheduler_app.clock import clock
+from scheduler_app.domain.action import CALLBACKS
 from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.lateness import DEFAULT_LATENESS, Lateness
-from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.schedule import MAX_OWED, OwedRange, Schedule, ScheduleState
 from scheduler_app.store.bulk_writes import or_unset, value_by_id, write_isolated
 from scheduler_app.store.calendars import Calendars
-from scheduler_app.store.delivery_fields import read_lateness
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.faults import REJECTED, STORE_FAULTS, of_one_document
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease, new_token, unclaimed, written_by_token
 from scheduler_app.store.partition_owners import in_partitions
+from scheduler_app.store.resource_fields import read_lateness
 from scheduler_app.store.schedules.documents import (
     READABLE,
     CorruptSchedule,

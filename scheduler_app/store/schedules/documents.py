@@ -9,10 +9,9 @@ from typing import Any
 
 from scheduler_app.actions.registry import KINDS, kind_of
 from scheduler_app.clock import clock
-from scheduler_app.domain.action import Action
+from scheduler_app.domain.action import CALLBACKS, Action, is_queue
 from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.ids import partition_of, tenant_of
-from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.resources.schedule import SCHEDULE
 from scheduler_app.domain.schedule import (
     LastRun,
@@ -33,7 +32,17 @@ from scheduler_app.domain.stored_fields import (
     version,
     whole,
 )
-from scheduler_app.store.delivery_fields import (
+from scheduler_app.store.encryption import (
+    DESTINATION_VERSION,
+    SecretBox,
+    action_kind,
+    open_document,
+    seal_document,
+    why_unreadable,
+)
+from scheduler_app.store.mongo import Document, Documents
+from scheduler_app.store.resource_fields import (
+    RowCodec,
     delivery_document,
     lateness_document,
     notifies_document,
@@ -44,16 +53,6 @@ from scheduler_app.store.delivery_fields import (
     signing_document,
     unsealed,
 )
-from scheduler_app.store.encryption import (
-    DESTINATION_VERSION,
-    SecretBox,
-    action_kind,
-    open_document,
-    seal_document,
-    why_unreadable,
-)
-from scheduler_app.store.mongo import Document, Documents
-from scheduler_app.store.row_codec import RowCodec
 from scheduler_app.store.schedules.trigger_documents import (
     calendar_use_document,
     from_owed_document,

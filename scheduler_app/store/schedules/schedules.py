@@ -17,12 +17,11 @@ from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import MAX_WHOLE, Corrupt, whole
 from scheduler_app.store.bulk_writes import GroupInsert, insert_new
 from scheduler_app.store.calendars import Calendars
-from scheduler_app.store.decoded_cache import DecodedCache
 from scheduler_app.store.encryption import WIPE, SecretBox
 from scheduler_app.store.ended_revisions import EndedRevisions
 from scheduler_app.store.faults import REJECTED
 from scheduler_app.store.indexes import BY_NEXT_RUN
-from scheduler_app.store.mongo import BY_ID, Document, Mongo
+from scheduler_app.store.mongo import BY_ID, DecodedCache, Document, Mongo
 from scheduler_app.store.paging import (
     MAX_SECONDS,
     JudgedValues,

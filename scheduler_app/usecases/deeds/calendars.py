@@ -2,24 +2,22 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Final
 
 from scheduler_app.domain.calendars import Calendar, NamedCalendar, RemakeCounts, holiday_data_key
-from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion, stale_version
-from scheduler_app.domain.ids import WholeId, check_new_name, name_of, tenant_of, whole_id
-from scheduler_app.domain.not_given import NotGiven
+from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion, stale_version
+from scheduler_app.domain.ids import WholeId, check_new_name, name_of, tenant_of
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
 from scheduler_app.store.calendars import MOST_COUNTED, CorruptCalendar
 from scheduler_app.store.paging import Page, PageRequest
 from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.deeds.named import with_calendar
 
 log = get_logger(__name__)
 
 #: How often an edit is tried again when another edit comes in between.
 TRIES: Final = 20
-_NAMES_LOOKED_AT: Final = 500
 
 
 @dataclass(frozen=True)
@@ -125,49 +123,6 @@ class CalendarService:
         if not self.store.calendars.delete(calendar_id, now, version=version):
             raise StaleVersion("the calendar was changed or deleted meanwhile; read it again")
         log.info("calendar.deleted", message="A calendar was deleted", calendar=calendar_id)
-
-
-#: The calendars that one request names, or what is wrong with the name.
-KnownCalendars = dict[str, NamedCalendar | InvalidField]
-
-
-def with_calendar(
-    tenant: str, draft: ScheduleDraft, store: Store, known: KnownCalendars | None = None
-) -> ScheduleDraft:
-    """The draft with the tenant's calendar that it names. Raises InvalidField when there is none of that
-    name. `known` keeps what was found, for a request of many drafts."""
-    name = draft.calendar
-    if name is None or isinstance(name, NotGiven):
-        return draft
-    known = {} if known is None else known
-    if name not in known:
-        try:
-            known[name] = calendar_named(whole_id(tenant, name), store)
-        except InvalidField as error:
-            known[name] = error
-    found = known[name]
-    if isinstance(found, InvalidField):
-        raise found
-    return replace(draft, named_calendar=found)
-
-
-def calendar_named(calendar_id: WholeId, store: Store) -> NamedCalendar:
-    """The calendar that a schedule is to observe. Raises InvalidField, with names that come near."""
-    found, name = store.calendars.known(calendar_id), name_of(calendar_id)
-    if isinstance(found, NamedCalendar):
-        return found
-    if found is not None:
-        raise InvalidField("calendar", f"{name} cannot be read: {found.reason}")
-    names = [
-        each.name
-        for each in store.calendars.page(tenant_of(calendar_id), PageRequest(limit=_NAMES_LOOKED_AT)).rows
-    ]
-    near = get_close_matches(name, names, n=3)
-    raise InvalidField(
-        "calendar",
-        f"there is no calendar {name}; make it by PUT /api/v1/calendars/{name}"
-        + (f", or take {' or '.join(near)}" if near else ""),
-    )
 
 
 def _edited_calendar(existing: NamedCalendar, calendar: Calendar, now: datetime) -> NamedCalendar:

@@ -11,7 +11,7 @@ from scheduler_app.domain.action import Action
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
 from scheduler_app.domain.ids import SEPARATOR, name_of, tenant_of, whole_id
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.triggers import ONE_OF, names_a_trigger
@@ -19,13 +19,14 @@ from scheduler_app.store import Store
 from scheduler_app.store.encryption import open_draft
 from scheduler_app.store.events.cancellations import WITHDRAWN_BY_DELETION
 from scheduler_app.telemetry import get_logger
-from scheduler_app.usecases.deeds.calendars import KnownCalendars, with_calendar
-from scheduler_app.usecases.deeds.named_destinations import (
+from scheduler_app.usecases.deeds.named import (
+    KnownCalendars,
     KnownDestinations,
     check_named_destination,
     check_notified_destinations,
     deleted_destination_finder,
     destination_deleted_error,
+    with_calendar,
 )
 from scheduler_app.usecases.deeds.schedules import TRIES, ScheduleService
 

@@ -28,7 +28,7 @@ from scheduler_app.store.events.messages import MessageRecord
 from scheduler_app.store.paging import Page, PageRequest
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.deeds.events import cancel_claimed
-from scheduler_app.usecases.deeds.named_destinations import (
+from scheduler_app.usecases.deeds.named import (
     KnownDestinations,
     check_named_destination,
     check_notified_destinations,

@@ -15,7 +15,7 @@ from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, stale_
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import name_of, tenant_of
 from scheduler_app.domain.instants import check_storable
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import (
     MAX_OWED,
     PAUSED_BY_FAILURES,
@@ -30,12 +30,12 @@ from scheduler_app.store.encryption import open_draft
 from scheduler_app.store.events.cancellations import WITHDRAWN_BY_CHANGE, WITHDRAWN_BY_DELETION
 from scheduler_app.store.schedules.documents import CorruptSchedule
 from scheduler_app.telemetry import get_logger
-from scheduler_app.usecases.deeds.calendars import with_calendar
-from scheduler_app.usecases.deeds.named_destinations import (
+from scheduler_app.usecases.deeds.named import (
     KnownDestinations,
     check_named_destination,
     check_notified_destinations,
     deleted_destination_finder,
+    with_calendar,
 )
 
 log = get_logger(__name__)

@@ -19,13 +19,13 @@ from typing import NamedTuple, Protocol
 
 from scheduler_app.clock import monotonic
 from scheduler_app.config import DISPATCH_LEASE_SECONDS
+from scheduler_app.domain.action import CALLBACKS, Lane, QueueLengths
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.flow_control import FlowGrant, FlowRequest, Limiter, WaitReason
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
 from scheduler_app.domain.partitions import OwnedPartitions, all_partitions
-from scheduler_app.domain.queues import CALLBACKS, Lane, QueueLengths
 from scheduler_app.domain.schedule import OwedRange, Schedule
 from scheduler_app.parallel import Parallel
 from scheduler_app.store import Store

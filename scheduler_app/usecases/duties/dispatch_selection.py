@@ -14,8 +14,8 @@ from itertools import groupby
 from typing import Protocol
 
 from scheduler_app.clock import monotonic
+from scheduler_app.domain.action import CALLBACKS, FRESH_FOR, Lane, QueueLengths, in_turn
 from scheduler_app.domain.ids import is_backfill, schedule_of
-from scheduler_app.domain.queues import CALLBACKS, FRESH_FOR, Lane, QueueLengths, in_turn
 from scheduler_app.domain.states import SUSPECT_AFTER
 from scheduler_app.store.events.outbox import DueEvent
 

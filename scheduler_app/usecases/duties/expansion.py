@@ -12,11 +12,11 @@ from typing import Final, TypeVar
 from scheduler_app.clock import monotonic
 from scheduler_app.config import EXPAND_LEASE_SECONDS
 from scheduler_app.domain import event
+from scheduler_app.domain.action import FRESH_FOR
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import Event, jittered
 from scheduler_app.domain.missed import MissedRange, MissedStep, missed_step
 from scheduler_app.domain.partitions import OwnedPartitions, all_partitions
-from scheduler_app.domain.queues import FRESH_FOR
 from scheduler_app.domain.schedule import TICK, BeforeCut, OwedRange, Schedule, ScheduleState
 from scheduler_app.parallel import Parallel
 from scheduler_app.store import REJECTED, STORE_FAULTS, Store

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from scheduler_app.clock import Clock, clock, monotonic
+from scheduler_app.domain.action import CALLBACKS, QueueLengths
 from scheduler_app.domain.partitions import OwnedPartitions, all_partitions
-from scheduler_app.domain.queues import CALLBACKS, QueueLengths
 from scheduler_app.store import Store
 from scheduler_app.store.indexes import BY_DUE
 from scheduler_app.telemetry import get_logger, metrics

@@ -10,8 +10,8 @@ from datetime import date, datetime, time, timedelta
 
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.errors import InvalidRecurrence
-from scheduler_app.domain.local_time import instant_at, local_in
 from scheduler_app.domain.recurrence import AnyRecurrence
+from scheduler_app.domain.recurrence.zones import instant_at, local_in
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.states import FINAL
 from scheduler_app.store import Store

@@ -8,8 +8,8 @@ from scheduler_app.domain.event import due
 from scheduler_app.domain.explanation import EventFacts, Explanation, explain
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.instants import shown_instant
-from scheduler_app.domain.local_time import instant_at
 from scheduler_app.domain.recurrence import Reason, Recurrence
+from scheduler_app.domain.recurrence.zones import instant_at
 from scheduler_app.domain.schedule import TICK, Schedule
 from scheduler_app.domain.states import Kind, State
 from scheduler_app.store import Store

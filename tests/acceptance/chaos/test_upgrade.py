@@ -14,7 +14,7 @@ from pymongo import MongoClient
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.config import Settings
-from scheduler_app.domain.queues import QueueLengths
+from scheduler_app.domain.action import QueueLengths
 from scheduler_app.store import Store
 from scheduler_app.store.events.outbox import DueEvent
 from scheduler_app.usecases.duties.dispatch_selection import Batch

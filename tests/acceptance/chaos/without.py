@@ -92,7 +92,7 @@ def _restore_override() -> None:
 
 def _overlap() -> None:
     """A worker looks at no earlier event."""
-    from scheduler_app.worker.overlap import Overlap
+    from scheduler_app.worker.policies import Overlap
 
     Overlap.held_back = lambda *_: {}  # type: ignore[method-assign]
 

@@ -16,7 +16,7 @@ from scheduler_app.broker.rabbitmq.backend import RabbitmqBackend
 from scheduler_app.broker.rabbitmq.transport import LANES, QUORUM, lane_queue, name_prefix
 from scheduler_app.broker.redis.backend import RedisBackend, key_prefix
 from scheduler_app.broker.task import PRIORITIES, QUEUE
-from scheduler_app.domain.queues import Lane
+from scheduler_app.domain.action import Lane
 from scheduler_app.embedded import RabbitMQ, Redis
 
 #: The deployments of the tests.

@@ -13,7 +13,7 @@ from scheduler_app.broker.backends import BACKENDS, backend_of
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.broker.task import DELIVER
 from scheduler_app.config import InvalidSetting, Settings
-from scheduler_app.domain.queues import Lane, QueueLengths
+from scheduler_app.domain.action import Lane, QueueLengths
 from scheduler_app.health import Status
 from scheduler_app.usecases.duties.dispatch_selection import Batch
 from tests.conformance.broker.harness import DATABASES, HARNESSES, Harness, missing

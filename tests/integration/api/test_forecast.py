@@ -13,7 +13,7 @@ from scheduler_app.domain.blackout import Blackout, BlackoutPolicy
 from scheduler_app.domain.forecast import Buckets, Cell, ForecastSource, Withheld
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.kill_switch import Scope, Target
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.usecases.duties.expansion import Expansion

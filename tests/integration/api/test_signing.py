@@ -12,7 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from scheduler_app.actions.http.executor import request_of
+from scheduler_app.actions.http.request import request_of
 from scheduler_app.api.services import Services
 from scheduler_app.domain.deliverable import MAX_RETIRING
 from scheduler_app.domain.masking import MASK

@@ -241,7 +241,7 @@ def test_pages_clients_and_the_manual_use_the_name_with_the_version() -> None:
     assert len(files) > 300
     # One speaks of the other name itself, and one of the paths that the seed has.
     told = {
-        *(ROOT / "scheduler_app" / "webserver" / "api_paths.py", ROOT / "api" / "versions.py"),
+        *(ROOT / "scheduler_app" / "webserver" / "limits.py", ROOT / "api" / "versions.py"),
         *(ROOT / "docs" / "seeds.md", ROOT / "docs" / "api-stability.md"),
     }
     found = [

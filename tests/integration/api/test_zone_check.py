@@ -13,7 +13,8 @@ from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.recurrence import zone_data_version
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
-from scheduler_app.usecases.deeds.calendars import CalendarService, calendar_named
+from scheduler_app.usecases.deeds.calendars import CalendarService
+from scheduler_app.usecases.deeds.named import calendar_named
 from tests.builders import schedule
 
 CREATED = datetime(2026, 3, 2, tzinfo=UTC)

@@ -19,7 +19,7 @@ from scheduler_app.broker.rabbitmq.transport import LaneChannel
 from scheduler_app.broker.task import delivery_queue
 from scheduler_app.broker_faults import TakesNoMessages
 from scheduler_app.config import Settings
-from scheduler_app.domain.queues import QueueLengths
+from scheduler_app.domain.action import QueueLengths
 from scheduler_app.usecases.duties.dispatch_selection import Batch
 from tests.conformance.broker.harness import RabbitmqHarness
 from tests.processes import PATIENCE_SECONDS, wait_until

@@ -3,7 +3,7 @@
 import pytest
 from pymongo.errors import NetworkTimeout
 
-from scheduler_app.domain.queues import Lane
+from scheduler_app.domain.action import Lane
 from scheduler_app.usecases.duties.dispatch_selection import Batch
 from tests import broker_queue
 from tests.integration.fault_injection.conftest import Bench

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.domain.queues import FRESH_FOR
+from scheduler_app.domain.action import FRESH_FOR
 from scheduler_app.domain.states import MAX_ISOLATED_LOSSES, SUSPECT_AFTER
 from scheduler_app.store import Store
 from scheduler_app.store.recoveries import MAX_GRACE_DOUBLINGS

@@ -20,7 +20,7 @@ from scheduler_app.domain.event import token_digest
 from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.ids import TENANT, WholeId, event_id, name_of, tenant_of, whole_id
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import EditRecord, Schedule
 from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import EARLIEST

@@ -11,7 +11,7 @@ from scheduler_app.clock import clock
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.ids import WholeId
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.store import Store
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Call, Journal

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain import backfill as bounds
+from scheduler_app.domain.action import Lane
 from scheduler_app.domain.backfill import MAX_OCCURRENCES, MAX_RUNNING, BackfillOverlap, BackfillState
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.ids import TENANT, is_backfill, schedule_of
-from scheduler_app.domain.queues import Lane
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.states import Kind, State
 from scheduler_app.store import Store

@@ -15,7 +15,7 @@ from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event, manual
 from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.kill_switch import Scope, Target
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.states import State
 from scheduler_app.health import Status
 from scheduler_app.health.stops import check_blackouts

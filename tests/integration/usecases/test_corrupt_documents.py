@@ -17,7 +17,7 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.ids import TENANT, WholeId
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.states import FINAL, State
 from scheduler_app.health.processes import check_fleet, check_settings

@@ -15,11 +15,11 @@ from scheduler_app.domain.errors import Conflict, InvalidField, StaleVersion
 from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.message import Timing
 from scheduler_app.domain.message_draft import MessageDraft
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
-from scheduler_app.usecases.deeds import named_destinations
+from scheduler_app.usecases.deeds import named as named_by_drafts
 from scheduler_app.usecases.deeds.creation import Creation, Preconditions
 from scheduler_app.usecases.deeds.destinations import DestinationService
 from scheduler_app.usecases.deeds.messages import MessageQuota, MessageService, ScheduleMessageResult
@@ -81,7 +81,7 @@ def deleted_between(destinations: DestinationService, monkeypatch: pytest.Monkey
     """The destination `d` is deleted after the next check of who names it."""
 
     def prepare() -> None:
-        check = named_destinations._check
+        check = named_by_drafts._check
         left = [True]
 
         def then_delete(*args: Any) -> None:
@@ -89,7 +89,7 @@ def deleted_between(destinations: DestinationService, monkeypatch: pytest.Monkey
             if left.pop() if left else False:
                 destinations.delete(WholeId("d"))
 
-        monkeypatch.setattr(named_destinations, "_check", then_delete)
+        monkeypatch.setattr(named_by_drafts, "_check", then_delete)
 
     return prepare
 

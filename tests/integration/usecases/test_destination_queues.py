@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from scheduler_app.clock import clock
-from scheduler_app.domain.action import Action
+from scheduler_app.domain.action import CALLBACKS, Action, QueueLengths
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.message import Timing
 from scheduler_app.domain.message_draft import MessageDraft
-from scheduler_app.domain.not_given import NOT_GIVEN
-from scheduler_app.domain.queues import CALLBACKS, QueueLengths
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.health.work import named_queues
 from scheduler_app.store import Store

@@ -17,7 +17,7 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Auth, AuthType, Breaker, Destination
 from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.ids import WholeId
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.store import Store
 from scheduler_app.usecases.duties.dispatch import DestinationLimits
 from scheduler_app.worker import Pipeline

@@ -13,7 +13,7 @@ from scheduler_app.beat.scheduler import Tick
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.config import Settings
-from scheduler_app.domain.queues import CALLBACKS, QueueLengths
+from scheduler_app.domain.action import CALLBACKS, QueueLengths
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.usecases.duties.dispatch import WORTH_PARTS, Dispatch

@@ -16,8 +16,8 @@ from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.broker.task import PRIORITIES, QUEUE
 from scheduler_app.config import Settings
+from scheduler_app.domain.action import CALLBACKS, Lane, QueueLengths
 from scheduler_app.domain.event import Event, manual
-from scheduler_app.domain.queues import CALLBACKS, Lane, QueueLengths
 from scheduler_app.domain.states import SUSPECT_AFTER
 from scheduler_app.store import Store
 from scheduler_app.usecases.duties.dispatch import Dispatch

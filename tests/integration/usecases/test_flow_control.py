@@ -17,7 +17,7 @@ from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain.destination import Breaker, Destination
 from scheduler_app.domain.flow_control import FlowRequest
 from scheduler_app.domain.ids import WholeId
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.store import Store
 from scheduler_app.worker import Pipeline, flow_control
 from scheduler_app.worker.capacity import MAX_UNRECORDED

@@ -16,7 +16,7 @@ from scheduler_app.domain.destination import Auth, AuthType, Breaker, Destinatio
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.http_action import BodyKind, RequestBody, http_action
 from scheduler_app.domain.lateness import CatchUp
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
 from scheduler_app.usecases.deeds.events import EventService

@@ -20,7 +20,7 @@ from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outbox import HELD_FOR

@@ -14,7 +14,7 @@ from scheduler_app.clock import clock
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import WholeId
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.usecases.duties.notifications import EVENTS_A_PAGE, Notifications

@@ -21,7 +21,7 @@ from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.store.events.overlaps import UnfinishedEvent, UnsentOutcome
 from scheduler_app.usecases.duties.housekeeping import Recovery
 from scheduler_app.usecases.questions.explanation import explain_schedule
-from scheduler_app.worker import overlap
+from scheduler_app.worker import policies
 from tests.acceptance.journal import Journal
 from tests.builders import event
 from tests.integration.actions.receiver import Behaviour, says
@@ -334,15 +334,15 @@ def test_who_waits_looks_by_itself_where_nobody_wakes_it(bench: Bench, journal: 
 def test_what_is_remembered_of_waiting_schedules_is_bounded(
     bench: Bench, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(overlap, "MAX_HELD", 5)
+    monkeypatch.setattr(policies, "MAX_HELD", 5)
     made = bench.schedule(journal.url("/a"), run_overlap="queue")
-    idle = overlap.Followers(bench.store, now=clock.now)
+    idle = policies.Followers(bench.store, now=clock.now)
     several = [event(clock.now() + number * SECOND, made.id) for number in range(8)]
     idle.note((each, made) for each in several)
     assert list(idle._held) == [each.id for each in several[3:]]
-    for number in range(overlap.MAX_WAITING + 5):
+    for number in range(policies.MAX_WAITING + 5):
         idle._put((f"s{number}", "event"))
-    assert idle._ended.qsize() == overlap.MAX_WAITING
+    assert idle._ended.qsize() == policies.MAX_WAITING
     idle.stop()
 
 

@@ -13,8 +13,8 @@ from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.broker.redis.backend import key_prefix
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
+from scheduler_app.domain.action import CALLBACKS, COMMANDS, Lane, QueueLengths
 from scheduler_app.domain.command_action import CommandAction
-from scheduler_app.domain.queues import CALLBACKS, COMMANDS, Lane, QueueLengths
 from scheduler_app.domain.states import State
 from scheduler_app.health.check import Status
 from scheduler_app.health.work import check_queues

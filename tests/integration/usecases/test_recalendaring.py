@@ -10,7 +10,8 @@ from scheduler_app.domain.calendars import Calendar, NamedCalendar, NamedDate, h
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import Store
-from scheduler_app.usecases.deeds.calendars import CalendarService, calendar_named
+from scheduler_app.usecases.deeds.calendars import CalendarService
+from scheduler_app.usecases.deeds.named import calendar_named
 from scheduler_app.usecases.duties.expansion import Expansion
 from scheduler_app.usecases.duties.owed_expansion import OwedExpansion
 from scheduler_app.usecases.duties.remaking import RECALENDAR_GRACE, SCHEDULES_A_PAGE, Recalendaring

@@ -8,7 +8,8 @@ from scheduler_app.domain.calendars import Calendar, NamedDate
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import Store
-from scheduler_app.usecases.deeds.calendars import CalendarService, calendar_named
+from scheduler_app.usecases.deeds.calendars import CalendarService
+from scheduler_app.usecases.deeds.named import calendar_named
 from scheduler_app.usecases.duties import remaking
 from scheduler_app.usecases.duties.expansion import Expansion
 from scheduler_app.usecases.duties.remaking import Recalendaring

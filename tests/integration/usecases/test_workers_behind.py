@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scheduler_app.config import Settings
-from scheduler_app.domain.queues import CALLBACKS, QueueLengths
+from scheduler_app.domain.action import CALLBACKS, QueueLengths
 from scheduler_app.store import Store
 from scheduler_app.usecases.duties.housekeeping import MOST_GRACE_SECONDS, Recovery
 from tests.builders import event

@@ -1,7 +1,7 @@
 import pytest
 
 from scheduler_app.actions.http.response import snippet_of
-from scheduler_app.domain.text import one_line
+from scheduler_app.domain.masking import one_line
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scheduler_app.domain.calendars import Calendar, NamedDate, days_of
 from scheduler_app.domain.recurrence import InvalidRecurrence, Observance, OnHoliday, Recurrence, recurrence
-from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
+from scheduler_app.domain.recurrence.timeline import StepBudget
 from tests.unit.calendars.day_counter import Clock, Occurrence, by_the_clock, elapsed, rolled
 
 #: Zones, each with a day near a change of its clocks: by an hour, by half an hour, over midnight, at 00:01,

@@ -4,7 +4,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import get_type_hints
 
-from scheduler_app.domain.not_given import NotGiven
+from scheduler_app.domain.resource_fields import NotGiven
 from scheduler_app.domain.schedule import CarriedOver, Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 

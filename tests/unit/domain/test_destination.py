@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scheduler_app.domain.action import CALLBACKS
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.destination import (
@@ -18,7 +19,6 @@ from scheduler_app.domain.destination import (
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import BodyKind, HttpAction, RequestBody, http_action
 from scheduler_app.domain.message import Message
-from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.retry import Codes, RetryPolicy
 from tests.builders import message, schedule
 

@@ -1,6 +1,6 @@
 """Who is served next when several want more than there is."""
 
-from scheduler_app.domain.queues import in_turn
+from scheduler_app.domain.action import in_turn
 
 
 def first(item: str) -> str:

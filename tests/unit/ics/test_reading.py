@@ -6,7 +6,7 @@ import pytest
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
+from scheduler_app.domain.recurrence.timeline import StepBudget
 from scheduler_app.ics import MAX_ITEMS, CalendarItem, Series, TooLarge, read_items
 from scheduler_app.ics.calendar_file import MAX_CHARACTERS, MAX_DEPTH, MAX_LINES
 from tests.unit.ics.calendars import CALENDARS, NOW, Expected, event, file

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduler_app.domain.recurrence import InvalidRecurrence, Recurrence
-from scheduler_app.domain.recurrence.rules.step_budget import PARSE_LIMIT, StepBudget
+from scheduler_app.domain.recurrence.timeline import PARSE_LIMIT, StepBudget
 
 CREATED = datetime(2026, 11, 21, tzinfo=UTC)
 MINUTES = ",".join(map(str, range(60)))

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from scheduler_app.domain.recurrence import InvalidRecurrence, Recurrence, recurrence
-from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
+from scheduler_app.domain.recurrence.timeline import StepBudget
 from tests.unit.recurrence.everyday_sets import everyday_set
 from tests.unit.recurrence.random_sets import LAST, random_set
 

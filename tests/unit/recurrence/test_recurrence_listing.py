@@ -6,8 +6,7 @@ from random import Random
 import pytest
 
 from scheduler_app.domain.calendars import Calendar, days_of
-from scheduler_app.domain.recurrence import InvalidRecurrence, Observance, OnHoliday, Recurrence
-from scheduler_app.domain.recurrence.rules import step_budget
+from scheduler_app.domain.recurrence import InvalidRecurrence, Observance, OnHoliday, Recurrence, timeline
 from tests.unit.recurrence.everyday_sets import everyday_set
 from tests.unit.recurrence.random_sets import random_set
 
@@ -17,7 +16,7 @@ START, END = datetime(2026, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 def test_a_list_that_takes_too_many_steps_together_names_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = Recurrence.parse("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;BYDAY=SU;BYHOUR=9", created_at=START)
     assert len(rule.occurrences(START, END, 20)) == 20
-    monkeypatch.setattr(step_budget, "LISTING_LIMIT", 100)
+    monkeypatch.setattr(timeline, "LISTING_LIMIT", 100)
     with pytest.raises(InvalidRecurrence, match="ask for fewer") as refused:
         rule.occurrences(START, END, 20)
     assert refused.value.field == "limit"
@@ -45,7 +44,7 @@ def test_a_count_is_the_length_of_the_list(rules: int) -> None:
 
 def test_a_count_of_a_month_of_seconds_walks_through_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Recurrence.parse("DTSTART:20260101T000000Z\nRRULE:FREQ=SECONDLY", created_at=START)
-    monkeypatch.setattr(step_budget, "LISTING_LIMIT", 100)
+    monkeypatch.setattr(timeline, "LISTING_LIMIT", 100)
     assert found.count(START + timedelta(days=1), START + timedelta(days=31)) == 30 * 86_400
 
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from scheduler_app.domain.recurrence import InvalidRecurrence, Recurrence, recurrence
-from scheduler_app.domain.recurrence.rules.step_budget import PARSE_LIMIT, StepBudget
+from scheduler_app.domain.recurrence.timeline import PARSE_LIMIT, StepBudget
 from tests.unit.recurrence.rrule_walker import NAMES, day_passes, shows, walk
 
 RULES = int(os.environ.get("RECURRENCE_RULES", "350"))

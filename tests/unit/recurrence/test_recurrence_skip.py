@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from scheduler_app.domain.recurrence import InvalidRecurrence, Recurrence
-from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
+from scheduler_app.domain.recurrence.timeline import StepBudget
 
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 EVER = datetime(1900, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from scheduler_app.domain.recurrence import Recurrence, warnings
-from scheduler_app.domain.recurrence.rules.step_budget import PARSE_LIMIT, StepBudget
+from scheduler_app.domain.recurrence.timeline import PARSE_LIMIT, StepBudget
 
 CREATED = datetime(2026, 1, 1, 8, 30, 30, tzinfo=UTC)
 START = "DTSTART:20260105T093000Z\nRRULE:"

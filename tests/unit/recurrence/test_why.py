@@ -5,8 +5,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from scheduler_app.domain.recurrence import Never, Observance, Once, OnHoliday, Recurrence
-from scheduler_app.domain.recurrence.rules.step_budget import LIMIT
-from scheduler_app.domain.recurrence.timeline import weekday_sets, year_kind
+from scheduler_app.domain.recurrence.timeline import LIMIT, weekday_sets, year_kind
 from scheduler_app.domain.recurrence.why.set_reasons import ExplainedRecurrence, WholeBudget, verdict
 
 CREATED = datetime(2027, 1, 1, tzinfo=UTC)

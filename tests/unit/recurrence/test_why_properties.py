@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from scheduler_app.domain.recurrence import InvalidRecurrence, Reason, Recurrence
-from scheduler_app.domain.recurrence.rules.step_budget import LIMIT
+from scheduler_app.domain.recurrence.timeline import LIMIT
 from scheduler_app.domain.recurrence.why.set_reasons import ExplainedRecurrence, WholeBudget, verdict
 from tests.unit.recurrence.random_sets import FIRST, random_set
 

@@ -3,8 +3,8 @@
 import pytest
 from structlog.testing import capture_logs
 
-from scheduler_app.store import decoded_cache
-from scheduler_app.store.decoded_cache import CorruptReports
+from scheduler_app.store import mongo
+from scheduler_app.store.mongo import CorruptReports
 
 
 def test_each_is_logged_once_for_a_reason() -> None:
@@ -20,7 +20,7 @@ def test_each_is_logged_once_for_a_reason() -> None:
 
 
 def test_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decoded_cache, "MOST_REMEMBERED", 2)
+    monkeypatch.setattr(mongo, "MOST_REMEMBERED", 2)
     reports = CorruptReports("thing.corrupt", "A thing cannot be read", "thing")
     with capture_logs() as lines:
         for name in ("a", "b", "c", "c", "a"):

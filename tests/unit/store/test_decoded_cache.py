@@ -1,7 +1,7 @@
 import bson
 from bson.codec_options import CodecOptions
 
-from scheduler_app.store.decoded_cache import MAX_CACHED_BYTES, DecodedCache
+from scheduler_app.store.mongo import MAX_CACHED_BYTES, DecodedCache
 
 OPTIONS: CodecOptions[dict[str, object]] = CodecOptions()
 

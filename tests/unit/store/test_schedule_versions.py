@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.lateness import CatchUp
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.schedules.documents import from_schedule_document, to_schedule_document
 from tests.builders import schedule

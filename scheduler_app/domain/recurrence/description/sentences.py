@@ -28,8 +28,7 @@ from scheduler_app.domain.recurrence.rules.days import DayFilter
 from scheduler_app.domain.recurrence.rules.elapsed_rule import pick
 from scheduler_app.domain.recurrence.rules.recurrence_set import RecurrenceSet
 from scheduler_app.domain.recurrence.rules.rule import Frequency, Rule, week_of
-from scheduler_app.domain.recurrence.rules.step_budget import OutOfSteps, StepBudget
-from scheduler_app.domain.recurrence.timeline import DAY
+from scheduler_app.domain.recurrence.timeline import DAY, OutOfSteps, StepBudget
 
 _LONGEST: Final = 300  # of a quoted rule; a longer one is cut
 

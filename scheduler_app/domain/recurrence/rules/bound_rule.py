@@ -38,12 +38,12 @@ from scheduler_app.domain.recurrence.rules.rule import (
     times_of_day,
     years_to_repeat,
 )
-from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
 from scheduler_app.domain.recurrence.timeline import (
     CYCLE_YEARS,
     DAY,
     FIRST_DAY,
     LAST_DAY,
+    StepBudget,
     first_day,
     is_leap,
     year_of,

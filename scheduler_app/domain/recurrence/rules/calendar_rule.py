@@ -20,6 +20,7 @@ from scheduler_app.domain.recurrence.timeline import (
     DAY,
     FIRST_DAY,
     LAST_DAY,
+    StepBudget,
     first_day,
     first_of_week_year,
     is_leap,
@@ -31,7 +32,6 @@ from scheduler_app.domain.recurrence.zones import Zone
 
 from .days import Days
 from .rule import Frequency, Rule
-from .step_budget import StepBudget
 
 
 @dataclass(frozen=True, eq=False)

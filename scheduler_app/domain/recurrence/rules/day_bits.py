@@ -17,8 +17,7 @@ from typing import Final, NamedTuple
 from scheduler_app.domain.recurrence.rules.bound_rule import BoundRule, CountedRule, RuleOfSet
 from scheduler_app.domain.recurrence.rules.calendar_rule import CalendarRule
 from scheduler_app.domain.recurrence.rules.elapsed_rule import ElapsedRule
-from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
-from scheduler_app.domain.recurrence.timeline import DAY
+from scheduler_app.domain.recurrence.timeline import DAY, StepBudget
 from scheduler_app.domain.recurrence.zones import Zone
 
 _TWO_DAYS: Final = 2 * DAY

@@ -21,11 +21,11 @@ from itertools import pairwise
 from dateutil.rrule import weekday
 
 from scheduler_app.domain.recurrence.rules.rule import Frequency, Phase, Rule, Skip
-from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
 from scheduler_app.domain.recurrence.timeline import (
     FIRST_DAY,
     LAST_DAY,
     LAST_YEAR,
+    StepBudget,
     YearKind,
     days_between,
     first_day,

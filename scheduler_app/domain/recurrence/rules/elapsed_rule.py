@@ -23,8 +23,7 @@ from typing import Final, NamedTuple
 
 from scheduler_app.domain.recurrence.rules.days import Days
 from scheduler_app.domain.recurrence.rules.rule import Rule
-from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
-from scheduler_app.domain.recurrence.timeline import CYCLE_DAYS, CYCLE_YEARS, DAY, LAST_SECOND
+from scheduler_app.domain.recurrence.timeline import CYCLE_DAYS, CYCLE_YEARS, DAY, LAST_SECOND, StepBudget
 from scheduler_app.domain.recurrence.zones import Zone
 
 _WEEK: Final = 7 * DAY

@@ -31,8 +31,14 @@ from scheduler_app.domain.recurrence.rules.recurrence_set import (
     RecurrenceSet,
     missing_days_of,
 )
-from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
-from scheduler_app.domain.recurrence.timeline import DAY, FIRST_DAY, FIRST_SECOND, LAST_DAY, LAST_SECOND
+from scheduler_app.domain.recurrence.timeline import (
+    DAY,
+    FIRST_DAY,
+    FIRST_SECOND,
+    LAST_DAY,
+    LAST_SECOND,
+    StepBudget,
+)
 
 _LONGEST_PERIOD = 400  # days; more than those of a week-year, and of the days that SKIP moves out of it
 

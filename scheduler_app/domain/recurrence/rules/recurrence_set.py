@@ -29,7 +29,6 @@ from scheduler_app.domain.recurrence.rules.day_bits import (
     window_from,
 )
 from scheduler_app.domain.recurrence.rules.days import has_day
-from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
 from scheduler_app.domain.recurrence.timeline import (
     DAY,
     FIRST_DAY,
@@ -37,6 +36,7 @@ from scheduler_app.domain.recurrence.timeline import (
     LAST_DAY,
     LAST_SECOND,
     LAST_YEAR,
+    StepBudget,
     first_day,
     year_of,
 )

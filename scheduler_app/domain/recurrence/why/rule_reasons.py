@@ -15,8 +15,7 @@ from scheduler_app.domain.recurrence.rules.elapsed_rule import ElapsedRule
 from scheduler_app.domain.recurrence.rules.open_days import OpenDays
 from scheduler_app.domain.recurrence.rules.recurrence_set import Observance, RecurrenceSet
 from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES
-from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
-from scheduler_app.domain.recurrence.timeline import DAY, first_day, local_datetime, year_of
+from scheduler_app.domain.recurrence.timeline import DAY, StepBudget, first_day, local_datetime, year_of
 from scheduler_app.domain.recurrence.why.reason import Reason
 from scheduler_app.domain.recurrence.zones import Zone
 

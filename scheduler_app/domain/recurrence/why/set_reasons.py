@@ -11,8 +11,15 @@ from typing import Final
 from scheduler_app.domain.recurrence.rules.bound_rule import Start
 from scheduler_app.domain.recurrence.rules.open_days import RolledSet
 from scheduler_app.domain.recurrence.rules.recurrence_set import Observance, RecurrenceSet
-from scheduler_app.domain.recurrence.rules.step_budget import OutOfSteps, StepBudget
-from scheduler_app.domain.recurrence.timeline import DAY, FIRST_SECOND, ceil_second, floor_second, to_datetime
+from scheduler_app.domain.recurrence.timeline import (
+    DAY,
+    FIRST_SECOND,
+    OutOfSteps,
+    StepBudget,
+    ceil_second,
+    floor_second,
+    to_datetime,
+)
 from scheduler_app.domain.recurrence.why.reason import Reason, RecurrenceVerdict
 from scheduler_app.domain.recurrence.why.rule_reasons import (
     causes_of,

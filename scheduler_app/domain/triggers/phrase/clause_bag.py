@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 from typing import Final, TypeVar
 
-from scheduler_app.domain.local_time import instant_at
-from scheduler_app.domain.recurrence.zones import find_zone
+from scheduler_app.domain.recurrence.zones import find_zone, instant_at
 from scheduler_app.domain.triggers.phrase import clauses
 from scheduler_app.domain.triggers.phrase.clauses import Clause
 from scheduler_app.domain.triggers.translation import TriggerContext

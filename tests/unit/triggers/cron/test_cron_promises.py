@@ -7,7 +7,7 @@ import pytest
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.recurrence.rules.step_budget import LIMIT, StepBudget
+from scheduler_app.domain.recurrence.timeline import LIMIT, StepBudget
 from scheduler_app.domain.triggers import TriggerContext, new_trigger
 from tests.unit.recurrence.sentence_facts import contradictions
 from tests.unit.triggers.cron.random_crons import random_cron

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from scheduler_app.domain.queues import FRESH_FOR, Lane
+from scheduler_app.domain.action import FRESH_FOR, Lane
 from scheduler_app.domain.states import SUSPECT_AFTER
 from scheduler_app.store.events.outbox import DueEvent
 from scheduler_app.usecases.duties.dispatch_selection import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler_app.domain.queues import Lane, QueueLengths
+from scheduler_app.domain.action import Lane, QueueLengths
 from scheduler_app.usecases.duties.dispatch_selection import (
     ASK_AGAIN_SECONDS,
     ASK_FULL_AGAIN_SECONDS,

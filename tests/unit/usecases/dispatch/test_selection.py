@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scheduler_app.domain.queues import FRESH_FOR
+from scheduler_app.domain.action import FRESH_FOR
 from scheduler_app.domain.states import SUSPECT_AFTER
 from scheduler_app.store.events.outbox import DueEvent
 from scheduler_app.usecases.duties import dispatch_selection

@@ -1,19 +1,27 @@
-"""Checks that the destinations exist which schedules and messages name."""
+"""What schedules and messages name: calendars are looked up, destinations are checked."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Final
 
 from scheduler_app.domain.action import Action
+from scheduler_app.domain.calendars import NamedCalendar
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import HttpAction, http_action
-from scheduler_app.domain.ids import name_of, whole_id
+from scheduler_app.domain.ids import WholeId, name_of, tenant_of, whole_id
 from scheduler_app.domain.message import DEFAULT_MESSAGE_METHOD as MESSAGE_METHOD
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.notification import Notifying
+from scheduler_app.domain.resource_fields import NotGiven
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
 from scheduler_app.store.destinations import CorruptDestination
+from scheduler_app.store.paging import PageRequest
 
+_NAMES_LOOKED_AT: Final = 500
 #: Destinations by id, as they were read for one request; None: there is none of that id.
 KnownDestinations = dict[str, Destination | CorruptDestination | None]
 
@@ -96,3 +104,46 @@ def destination_deleted_error(field: str) -> InvalidField:
 
 def _is_being_deleted(found: Destination | CorruptDestination) -> bool:
     return isinstance(found, Destination) and found.deleting
+
+
+#: The calendars that one request names, or what is wrong with the name.
+KnownCalendars = dict[str, NamedCalendar | InvalidField]
+
+
+def with_calendar(
+    tenant: str, draft: ScheduleDraft, store: Store, known: KnownCalendars | None = None
+) -> ScheduleDraft:
+    """The draft with the tenant's calendar that it names. Raises InvalidField when there is none of that
+    name. `known` keeps what was found, for a request of many drafts."""
+    name = draft.calendar
+    if name is None or isinstance(name, NotGiven):
+        return draft
+    known = {} if known is None else known
+    if name not in known:
+        try:
+            known[name] = calendar_named(whole_id(tenant, name), store)
+        except InvalidField as error:
+            known[name] = error
+    found = known[name]
+    if isinstance(found, InvalidField):
+        raise found
+    return replace(draft, named_calendar=found)
+
+
+def calendar_named(calendar_id: WholeId, store: Store) -> NamedCalendar:
+    """The calendar that a schedule is to observe. Raises InvalidField, with names that come near."""
+    found, name = store.calendars.known(calendar_id), name_of(calendar_id)
+    if isinstance(found, NamedCalendar):
+        return found
+    if found is not None:
+        raise InvalidField("calendar", f"{name} cannot be read: {found.reason}")
+    names = [
+        each.name
+        for each in store.calendars.page(tenant_of(calendar_id), PageRequest(limit=_NAMES_LOOKED_AT)).rows
+    ]
+    near = get_close_matches(name, names, n=3)
+    raise InvalidField(
+        "calendar",
+        f"there is no calendar {name}; make it by PUT /api/v1/calendars/{name}"
+        + (f", or take {' or '.join(near)}" if near else ""),
+    )

@@ -1,24 +1,29 @@
-"""Applies a schedule's policy of overlapping runs to claimed events, before their requests are made, and
-wakes the events that wait for earlier ones as soon as those end.
+"""What the policies of schedules and messages make of claimed events, before anything else is done for them:
+which are too late, and which wait for earlier ones, are left out or end these.
 
 A worker judges an event after it has claimed it, and by what MongoDB says of earlier events of the
 schedule then. The earliest unfinished event is never held back, so that the others wait for something that
 ends: for an attempt, for the last retry, or for recovery, which ends the claims of dead workers. A worker
 that dies between the claim and the verdict leaves an event without an attempt; its next worker judges it
-again.
+again. Events that wait for earlier ones are woken as soon as those end.
 """
 
 import queue
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.event import Event
+from scheduler_app.domain.errors import InvalidRecurrence
+from scheduler_app.domain.event import Event, due
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
-from scheduler_app.domain.schedule import OverlapScope, Schedule, next_look
+from scheduler_app.domain.lateness import CatchUp, Expiry, Lateness
+from scheduler_app.domain.message import Message
+from scheduler_app.domain.schedule import OverlapScope, Schedule, ScheduleState, next_look
 from scheduler_app.domain.states import Kind, State
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.events.claims import Postponement
@@ -29,7 +34,7 @@ from scheduler_app.worker.attempt import set_aside
 from scheduler_app.worker.batch import ClaimedBatch, Schedules, StoreRetry, is_withdrawn
 from scheduler_app.worker.capacity import WorkerStopping
 from scheduler_app.worker.lease import Lease
-from scheduler_app.worker.recorder import AttemptResult, Delayed, EndedUnsent
+from scheduler_app.worker.recorder import AttemptResult, Delayed, EndedUnsent, Expired, Recorder
 
 log = get_logger(__name__)
 
@@ -268,3 +273,138 @@ class OverlapCheck:
         ]
         self._followers.note(pairs)
         return self._retrying.until_answered(lambda: self._overlap.held_back(pairs, batch.lease))
+
+
+Judged = tuple[Event, Schedule | Message]
+#: The revision of a schedule that a later occurrence is asked of.
+_Revision = tuple[str, int]
+
+
+class LateEvents:
+    """Judges where events are claimed, before anything else is done for them. Threads share it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def expired(self, judged: Sequence[Judged], now: datetime) -> dict[str, Expiry]:
+        """The events that expire at `now`, by their ids. Raises a STORE_FAULT."""
+        newest = _newest(judged)
+        known: dict[_Revision, datetime | None] = {}
+
+        def later(event: Event, asked: Schedule | Message) -> datetime | None:
+            """A later occurrence that is due too. One question for each schedule: what is older than an
+            event of the batch has that one after it."""
+            of = event.schedule_id, event.revision
+            if event.run_time < newest[of].run_time:
+                return newest[of].run_time
+            if of not in known:
+                known[of] = self._later(event, asked, now) if isinstance(asked, Schedule) else None
+            return known[of]
+
+        found = {}
+        for event, asked in judged:
+            try:
+                event = _with_jitter(event, asked)
+                expiry = _lateness(event, asked).expiry(event, now, partial(later, event, asked))
+            except STORE_FAULTS:
+                raise
+            except Exception:  # the other events of the batch are judged; this one is sent
+                log.exception("late.unjudged", message="A late event cannot be judged", event_id=event.id)
+                continue
+            if expiry is not None:
+                found[event.id] = expiry
+        return found
+
+    def _later(self, event: Event, schedule: Schedule, now: datetime) -> datetime | None:
+        if event.revision != schedule.revision:
+            # Its rule may be gone. What became of that, and of the one that came after it, are events.
+            return self._store.expirations.newest_due(event, now)
+        if schedule.state not in (ScheduleState.ACTIVE, ScheduleState.FINISHED):
+            return None  # set aside: nothing later is made
+        if schedule.calendar is not None:
+            calendar = self._store.calendars.attached_use(schedule.calendar, schedule.tenant)
+            schedule = replace(schedule, calendar=calendar)
+        try:
+            following = schedule.recurrence().after(event.run_time)
+        except InvalidRecurrence:
+            return None  # it is sent: no later one is known
+        if following is None or due(schedule.id, following, schedule.jitter_seconds) > now:
+            return None
+        return following
+
+
+def judged_again_at(event: Event, asked: Schedule | Message, now: datetime) -> datetime | None:
+    """When an event that was not late at `now` has to be judged again if it was not sent by then; None:
+    never."""
+    if not asked.lateness.judges:
+        return None
+    event = _with_jitter(event, asked)
+    return _lateness(event, asked).changes_after(event, now)
+
+
+def _lateness(event: Event, asked: Schedule | Message) -> Lateness:
+    """The policy for the event. An event that waited in turn for an earlier run was not missed, so that
+    `catch_up` does not drop it."""
+    queues = isinstance(asked, Schedule) and asked.run_overlap == "queue" and event.postponed_from is not None
+    return replace(asked.lateness, catch_up=CatchUp.ALL) if queues else asked.lateness
+
+
+def _with_jitter(event: Event, asked: Schedule | Message) -> Event:
+    """The event, late since its jitter was over."""
+    if isinstance(asked, Message) or not asked.jitter_seconds:
+        return event
+    if event.kind is not Kind.SCHEDULED or event.due_since is not None:
+        return event
+    return event._replace(due_since=due(event.schedule_id, event.run_time, asked.jitter_seconds))
+
+
+def _newest(judged: Sequence[Judged]) -> dict[_Revision, Event]:
+    newest: dict[_Revision, Event] = {}
+    for event, asked in judged:
+        of = event.schedule_id, event.revision
+        withdrawn = isinstance(asked, Schedule) and asked.is_cancelled_by_edit(event.revision, event.run_time)
+        if not withdrawn and (of not in newest or newest[of].run_time < event.run_time):
+            newest[of] = event
+    return newest
+
+
+class ExpiryStep:
+    """Threads share it."""
+
+    def __init__(
+        self,
+        late_events: LateEvents,
+        followers: Followers,
+        recorder: Recorder,
+        retrying: StoreRetry,
+    ) -> None:
+        self._late_events = late_events
+        self._followers = followers
+        self._recorder = recorder
+        self._retrying = retrying
+
+    def without_late(self, batch: ClaimedBatch, schedules: Schedules, now: datetime) -> ClaimedBatch:
+        """Gives the events that are late `now` to the recorder and returns the batch without them. Raises
+        Stopping."""
+        expired = self._expired(batch, schedules, now)
+        if not expired:
+            return batch
+        late = [event for event in batch.events if event.id in expired]
+        owners = ((event, schedules.get(event.schedule_id)) for event in late)
+        # An event that waits for a late one is released when that one is recorded.
+        self._followers.note([(event, owner) for event, owner in owners if isinstance(owner, Schedule)])
+        self._recorder.put([Expired(event.id, batch.lease, expired[event.id]) for event in late])
+        return batch._replace(events=[event for event in batch.events if event.id not in expired])
+
+    def _expired(self, batch: ClaimedBatch, schedules: Schedules, now: datetime) -> Mapping[str, Expiry]:
+        """The late events by their ids; most schedules and messages have no such policy."""
+        judged = [
+            (event, asked)
+            for event in batch.events
+            if isinstance(asked := event.message or schedules.get(event.schedule_id), Schedule | Message)
+            and asked.lateness.judges
+            and not (isinstance(asked, Schedule) and is_withdrawn(event, asked))
+        ]
+        if not judged:
+            return {}
+        return self._retrying.until_answered(lambda: self._late_events.expired(judged, now))

@@ -6,8 +6,8 @@ import pytest
 
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
 from scheduler_app.domain.stored_fields import Corrupt
-from scheduler_app.store import delivery_fields
-from scheduler_app.store.delivery_fields import MOST_READ, delivery_document, read_delivery
+from scheduler_app.store import resource_fields
+from scheduler_app.store.resource_fields import MOST_READ, delivery_document, read_delivery
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -31,8 +31,8 @@ def test_a_value_of_another_type_is_not_taken_for_one_that_was_read(wrong: objec
 def test_what_is_kept_has_a_bound() -> None:
     for seconds in range(1, 2 * MOST_READ):
         read_delivery(document(backoff_max_seconds=float(seconds)))
-        assert len(delivery_fields._read) <= MOST_READ
+        assert len(resource_fields._read) <= MOST_READ
     many = list(map(str, range(100, 600)))
-    before = len(delivery_fields._read)
+    before = len(resource_fields._read)
     assert read_delivery(document() | {"success": many}).success == Codes(tuple(many))
-    assert len(delivery_fields._read) == before
+    assert len(resource_fields._read) == before
