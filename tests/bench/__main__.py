@@ -22,6 +22,7 @@ NAMES = (
     "slow_clients",
     "spread",
     "neighbours",
+    "peers",
     "sustained",
     "tick",
     "expand",

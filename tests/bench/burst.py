@@ -2,17 +2,21 @@
 
 They are expanded before. With `--beats 2` or `--workers 1` it tells what sharing costs: an event is written
 four times (taken, marked, claimed, recorded), and what is written, read or claimed beyond that is waste.
+`throughput_per_s` is of arrivals, `recorded_per_s` until MongoDB has all outcomes. What is measured is
+prepared: it was stored before its time, and claimed in part. `--overdue` adds bursts that are not: they are
+due when the benchmark begins to store them, which counts, too.
 `--broker both` makes bursts over Redis and over RabbitMQ in turn, and tells the ratio of each pair.
 """
 
 import argparse
 import statistics
 
+from scheduler_app.clock import clock
 from scheduler_app.domain.schedule import Schedule
 from tests.bench import ceiling, plot
 from tests.bench.arrivals import complete
 from tests.bench.ground import CORES, Ground, broker, ground
-from tests.bench.planted import delivered, events_at, make_schedules, soon
+from tests.bench.planted import delivered, events_at, make_schedules, soon, whole_ms
 from tests.bench.report import Report, Row, middle
 
 LEAD_SECONDS = 8
@@ -28,6 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--concurrency", type=int, default=100, help="WORKER_CONCURRENCY")
     parser.add_argument("--broker", choices=("redis", "rabbitmq", "both"), default="redis")
+    parser.add_argument("--overdue", action="store_true", help="also bursts that nothing was prepared of")
     parser.add_argument("--plot", metavar="FILE.svg", help="lag over time of the last run")
 
 
@@ -36,7 +41,12 @@ def run(options: argparse.Namespace) -> Report:
         return _in_turn(options)
     with broker(options.broker) as broker_url:
         rows = _bursts(options, broker_url, options.runs)
-    return Report(rows, middle(rows, "throughput_per_s"), all(map(complete, rows)))
+        overdue = _bursts(options, broker_url, options.runs, prepared=False) if options.overdue else []
+    summary = middle(rows, "throughput_per_s")
+    if overdue:
+        summary["overdue"] = middle(overdue, "throughput_per_s")
+    heads = [f"{name} {number + 1}" for name in ("prepared", "overdue") for number in range(options.runs)]
+    return Report([*rows, *overdue], summary, all(map(complete, [*rows, *overdue])), heads)
 
 
 def _in_turn(options: argparse.Namespace) -> Report:
@@ -61,7 +71,7 @@ def _in_turn(options: argparse.Namespace) -> Report:
     return Report(rows, summary, all(map(complete, rows)), ["redis", "rabbitmq"] * options.runs)
 
 
-def _bursts(options: argparse.Namespace, broker_url: str, runs: int) -> list[Row]:
+def _bursts(options: argparse.Namespace, broker_url: str, runs: int, *, prepared: bool = True) -> list[Row]:
     with ground(
         workers=options.workers,
         beats=options.beats,
@@ -70,7 +80,7 @@ def _bursts(options: argparse.Namespace, broker_url: str, runs: int) -> list[Row
         WORKER_CONCURRENCY=str(options.concurrency),
     ) as made:
         sink = ceiling.of_sink(made)
-        schedules, lead = make_schedules(made), LEAD_SECONDS + options.horizon
+        schedules, lead = make_schedules(made), LEAD_SECONDS + options.horizon if prepared else None
         rows = [one(made, schedules, options.events, options.plot, lead) for _ in range(runs)]
     return [row | {"sink": sink} for row in rows]
 
@@ -80,10 +90,11 @@ def one(
     schedules: list[Schedule],
     count: int,
     picture: str | None = None,
-    lead_seconds: float = LEAD_SECONDS,
+    lead_seconds: float | None = LEAD_SECONDS,
 ) -> Row:
-    """One burst; lag is taken where the requests arrive, from the second in which all are due."""
-    due = soon(lead_seconds, count)
+    """One burst; lag is taken where the requests arrive, from the second in which all are due: so many
+    seconds after they were stored, or just before they are."""
+    due = whole_ms(clock.now()) if lead_seconds is None else soon(lead_seconds, count)
     row, arrivals = delivered(made, events_at(schedules, count, lambda number: due), 180)
     if picture:
         plot.lag_over_time(picture, arrivals)

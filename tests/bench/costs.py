@@ -87,7 +87,7 @@ class Costs:
     def memory(self) -> dict[str, int]:
         """Resident memory of each process and what it started, MiB."""
         return {
-            name: round(sum(each.memory_info().rss for each in _family(pid)) / 2**20)
+            name: round(sum(each.memory_info().rss for each in family(pid)) / 2**20)
             for name, pid in self.processes.items()
         }
 
@@ -98,7 +98,7 @@ class Costs:
             commands = redis.info("stats")["total_commands_processed"]
         metrics = status["metrics"]
         return _Reading(
-            cpu_s={name: sum(map(_cpu, _family(pid))) for name, pid in self.processes.items()},
+            cpu_s={name: sum(map(cpu_seconds, family(pid))) for name, pid in self.processes.items()},
             mongod={
                 "requests": status["network"]["numRequests"] - own,
                 "written": metrics["document"]["inserted"] + metrics["document"]["updated"],
@@ -124,11 +124,11 @@ class Costs:
         }
 
 
-def _family(pid: int) -> list[psutil.Process]:
+def family(pid: int) -> list[psutil.Process]:
     process = psutil.Process(pid)
     return [process, *process.children(recursive=True)]
 
 
-def _cpu(process: psutil.Process) -> float:
+def cpu_seconds(process: psutil.Process) -> float:
     times = process.cpu_times()
     return float(times.user + times.system)

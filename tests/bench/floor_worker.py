@@ -25,6 +25,8 @@ from scheduler_app.version import __version__
 
 Row = dict[str, Any]
 LEASE_MS = 25_000
+#: As ours claims full batches.
+CLAIMED_AHEAD_SECONDS = 1.0
 #: As many requests under way in each thread: more of them cost libcurl more than they bring.
 HANDLES = 16
 _lock = threading.Lock()
@@ -111,15 +113,27 @@ class Deliverer(threading.Thread):
         self._batches = batches
 
     def run(self) -> None:
-        while True:
-            with _lock:
-                ids = next(self._batches, None)
-            if ids is None:
-                return
-            token = secrets.token_hex(8)
-            self._claim(ids, token)
-            self._check({event_id.split("-")[0] for event_id in ids})
+        # As ours does, it claims ahead of the instant what it can; what is left then follows batch by batch.
+        ahead: list[tuple[list[str], str]] = []
+        while datetime.now(UTC) < self._due and (claimed := self._next()) is not None:
+            ahead.append(claimed)
+        time.sleep(max(0.0, (self._due - datetime.now(UTC)).total_seconds()))
+        for ids, token in ahead:
             self._record(self._client.post(ids), token)
+        while (claimed := self._next()) is not None:
+            ids, token = claimed
+            self._record(self._client.post(ids), token)
+
+    def _next(self) -> tuple[list[str], str] | None:
+        """The next batch, claimed and looked at; None where there is none left."""
+        with _lock:
+            ids = next(self._batches, None)
+        if ids is None:
+            return None
+        token = secrets.token_hex(8)
+        self._claim(ids, token)
+        self._check({event_id.split("-")[0] for event_id in ids})
+        return ids, token
 
     def _claim(self, ids: list[str], token: str) -> None:
         line = {"time": datetime.now(UTC), "status": "running", "message": "Claimed by floor@localhost"}
@@ -127,7 +141,7 @@ class Deliverer(threading.Thread):
             {
                 "_id": {"$in": ids},
                 "state": {"$in": ["ready_queue", "retrying", "worker_queue"]},
-                "due_at": {"$lte": datetime.now(UTC)},
+                "due_at": {"$lte": self._due},
             },
             [
                 {
@@ -193,7 +207,7 @@ def main(uri: str, database: str, url: str, due: float, threads: int, size: int)
     client.admin.command("ping")
     if time.time() >= due:
         raise RuntimeError("the events were due before this process was ready")
-    time.sleep(max(0.0, due - time.time()))
+    time.sleep(max(0.0, due - CLAIMED_AHEAD_SECONDS - time.time()))
     for deliverer in deliverers:
         deliverer.start()
     for deliverer in deliverers:

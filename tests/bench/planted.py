@@ -74,6 +74,7 @@ def delivered(made: Ground, events: list[Event], seconds: float) -> tuple[Row, l
         **judged(arrivals, len(events)),
         "completed": made.completed() - before,
         "recorded_ms": round(finished.total_seconds() * 1000),
+        "recorded_per_s": round(len(events) / finished.total_seconds()),
         **costs,
     }
     return row, arrivals

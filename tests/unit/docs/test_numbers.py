@@ -30,7 +30,7 @@ _FILE = tomllib.loads(Path(__file__).with_name("numbers.toml").read_text())
 SENTENCES: dict[str, list[str]] = _FILE["sentences"]
 EXAMPLES: dict[str, list[str]] = _FILE["examples"]
 #: Pages of measurements, which have their dates; and of the projects before this one.
-WITHOUT = {"figures", "containers", "seeds"}
+WITHOUT = {"figures", "containers", "peers", "seeds"}
 NUMBER_WORDS = {
     **dict(
         enumerate(("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"))

@@ -40,6 +40,7 @@ from tests.acceptance.chaos.faults import FAULTS
 from tests.bench import pages as pages_bench
 from tests.bench.__main__ import NAMES as BENCHES
 from tests.bench.budgets import BUDGETS
+from tests.bench.peers import PEERS
 from tests.unit.docs.manual import CODE, DOCS, FENCES, ROOT, Table, pages, table, tables
 
 #: The page, the section and the head of each table, and what compares it.
@@ -289,6 +290,12 @@ def test_the_budgets_of_the_figures_are_those_of_make_bench() -> None:
         bench = named[1] if named else bench
         assert bench in BENCHES, what
         assert amounts(budget_cell) <= asked.get(bench, set()), (what, budget_cell, asked.get(bench))
+
+
+def test_what_others_do_not_guarantee_is_what_the_benchmark_says() -> None:
+    assert table("peers", "| | not guaranteed |").rows == [
+        [each.title, each.lacks] for each in PEERS.values()
+    ]
 
 
 def test_figures_carry_their_date() -> None:

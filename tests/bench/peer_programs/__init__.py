@@ -1,0 +1,1 @@
+"""Programs that run in the environments of other schedulers, not in this one's: see `tests.bench.peers`."""
