@@ -272,12 +272,18 @@ def test_a_fault_that_is_no_schedule_s_sets_none_aside(
     assert {stored(store, name).state for name in "ab"} == {ScheduleState.ACTIVE}
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"v": 99}, {"trigger": {"kind": "lunar"}, "rrule": None, "pinned": "DTSTART:20260101T000000Z"}],
+    ids=["version", "trigger"],
+)
 def test_a_schedule_that_a_newer_release_wrote_is_left_to_its_processes(
-    store: Store, expansion: Expansion, now: datetime
+    store: Store, expansion: Expansion, now: datetime, change: dict[str, Any]
 ) -> None:
+    """One whose claim tells that is released at once."""
     store.schedules.insert_many([schedule(now, name) for name in ("newer", "s1")])
     documents = store.mongo.collection("schedules")
-    documents.update_one({"_id": "newer"}, {"$set": {"v": 99}})
+    documents.update_one({"_id": "newer"}, {"$set": change})
     before = documents.find_one({"_id": "newer"})
     page = expansion.expand_page(now)
     assert {each.schedule_id for each in page.events} == {"s1"}

@@ -1,7 +1,12 @@
-"""Warnings, and what is described without words of our own."""
+"""Warnings, and what is described without words of our own.
+
+`warnings.txt` has all warnings of some recurrences, word for word: those that meet each bound, and their
+neighbours on its other side, which are not warned of.
+"""
 
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -139,6 +144,42 @@ def test_a_time_in_a_gap_is_no_surprise_to_those_who_asked_to_skip_it() -> None:
     assert Recurrence.parse(GAP + "FREQ=DAILY", created_at=CREATED, gap="skip").warnings == ()
 
 
+def judged_warnings() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    lines = Path(__file__).with_name("warnings.txt").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        if line.startswith("    "):
+            found[text].append(line.strip())
+        elif not line.startswith("#"):
+            text = line.replace(" + ", "\n")
+            found[text] = []
+    return found
+
+
+def test_all_warnings_of_the_table_are_those_that_were_judged() -> None:
+    judged = judged_warnings()
+    assert len(judged) > 80
+    found = {text: list(Recurrence.parse(text, created_at=CREATED).warnings) for text in judged}
+    assert [(text, told, judged[text]) for text, told in found.items() if told != judged[text]] == []
+
+
+@pytest.mark.parametrize(
+    ("created_at", "text", "words"),
+    [
+        ("2026-01-01T23:00:05", "FREQ=DAILY", "fires at 23:00:06 (UTC), that of its creation"),
+        ("2026-01-01T23:00:05", "FREQ=DAILY", "such as BYHOUR=23;BYMINUTE=0;BYSECOND=0"),
+        # The next change of the clocks is that after the creation, even when one has just been.
+        ("2026-03-29T00:59:59", GAP + "FREQ=DAILY", "02:00 to 03:00 on 29 March 2026"),
+        ("2026-03-29T01:30:00", GAP + "FREQ=DAILY", "02:00 to 03:00 on 28 March 2027"),
+        ("2026-03-29T00:59:59", PARIS + "FREQ=HOURLY;INTERVAL=24", "next on 29 March 2026"),
+        ("2026-03-29T01:00:00", PARIS + "FREQ=HOURLY;INTERVAL=24", "next on 25 October 2026"),
+    ],
+)
+def test_a_warning_is_seen_from_the_creation(created_at: str, text: str, words: str) -> None:
+    found = Recurrence.parse(text, created_at=datetime.fromisoformat(created_at).replace(tzinfo=UTC))
+    assert words in found.warnings[0]
+
+
 def test_every_warning_says_what_to_do() -> None:
     remedy = re.compile(
         r"\b(add|write|give|choose|use|check|is the (last|first)|keeps it|makes up|take BYDAY|set|read)\b"
@@ -226,6 +267,11 @@ EXCEPTIONS = [
     (
         START + "FREQ=WEEKLY\nEXDATE:20260106T093000Z",
         [unused("6 January 2026 at 09:30", "nothing occurs on that day; check it")],
+    ),
+    # Of several times on that day, too.
+    (
+        START + "FREQ=DAILY\nRRULE:FREQ=DAILY;BYHOUR=10;BYMINUTE=0\nEXDATE:20260106T110000Z",
+        [unused("6 January 2026 at 11:00", "on that day it fires at 09:30; write that time")],
     ),
     (
         START + "FREQ=WEEKLY\nEXDATE;VALUE=DATE:20260106",
