@@ -1,4 +1,7 @@
-"""Which tests reach which lines: measured once by `coverage`, and kept for the files that have not changed.
+"""Which tests reach which lines: measured once by `coverage`, and kept for the tests that have not changed.
+
+Where code has changed since, the lines of a test move with those of the file: what stands in the place of
+lines that a test reached counts as reached. That decides which tests are tried, and not what they notice.
 
 This file is a pytest plugin too, which measures while the tests run (`-p tests.mutants.reached`).
 """
@@ -12,6 +15,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,31 +50,66 @@ class Test:
 
 
 def measured(processes: int, only: Sequence[str] = TESTED_BY) -> dict[str, Test]:
-    """Returns all tests by their ids. Those whose file has changed, or a source file that one of its tests
-    reaches, are run; the others are as they were."""
-    kept = _kept()
-    now = {path: _digest(path) for path in [*_test_files(), *sources()]}
-    files = {path: of for path, of in kept.items() if _is_current(path, of, now)}
-    missing = [path for path in _test_files() if path not in files]
-    missing = [path for path in missing if path.startswith(tuple(only))]
+    """Returns all tests by their ids. Those whose file has changed are run, and those that reached a source
+    file that is gone, or has changed while another one has come: code may have moved there. The others are as
+    they were."""
+    texts = {path: (ROOT / path).read_text() for path in sources()}
+    now = {path: _digest(path) for path in _test_files()}
+    kept, old = _kept()
+    has_new = not texts.keys() <= old.keys()
+    moved = {path for path in old if path not in texts or (has_new and texts[path] != old[path])}
+    places = {path: places_now(old[path], texts[path]) for path in old.keys() & texts.keys()}
+    files = {
+        path: {
+            "digest": of["digest"],
+            "tests": {name: _in(places, test) for name, test in of["tests"].items()},
+        }
+        for path, of in kept.items()
+        if of["digest"] == now.get(path)
+        and not any(moved & test["lines"].keys() for test in of["tests"].values())
+    }
+    missing = [path for path in now if path not in files and path.startswith(tuple(only))]
     if missing:
         print(f"Measuring what {len(missing)} files of tests reach …", file=sys.stderr, flush=True)
         for path, tests in _run(missing, processes).items():
-            used = {path, *(name for test in tests.values() for name in test["lines"])}
-            files[path] = {"digests": {name: now[name] for name in sorted(used)}, "tests": tests}
-        KEPT_IN.parent.mkdir(parents=True, exist_ok=True)
-        KEPT_IN.write_text(json.dumps(files))
+            files[path] = {"digest": now[path], "tests": tests}
+    KEPT_IN.parent.mkdir(parents=True, exist_ok=True)
+    KEPT_IN.write_text(json.dumps({"files": files, "sources": texts}))
     return _tests(files)
 
 
 def kept_tests() -> dict[str, Test]:
     """Returns the tests as they were measured last, whatever has changed since."""
-    return _tests(_kept())
+    return _tests(_kept()[0])
 
 
-def _kept() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(KEPT_IN.read_text()) if KEPT_IN.exists() else {}
-    return found
+def _kept() -> tuple[dict[str, Any], dict[str, str]]:
+    """What was measured, by the files of tests, and the text of the sources that its lines are those of."""
+    found = json.loads(KEPT_IN.read_text()) if KEPT_IN.exists() else {}
+    return found.get("files", {}), found.get("sources", {})
+
+
+def places_now(old: str, new: str) -> dict[int, range]:
+    """The lines of a later text by those of an earlier one, counted from 1. What was replaced is all that
+    stands there now, and what was put behind a line belongs to it."""
+    places: dict[int, range] = {}
+    matcher = SequenceMatcher(None, old.splitlines(), new.splitlines(), autojunk=False)
+    for kind, first, last, begin, end in matcher.get_opcodes():
+        if kind == "equal":
+            places |= {first + at: range(begin + at, begin + at + 1) for at in range(1, last - first + 1)}
+        elif kind == "insert" and first:
+            places[first] = range(places[first].start, end + 1)
+        else:
+            places |= dict.fromkeys(range(first + 1, last + 1), range(begin + 1, end + 1))
+    return places
+
+
+def _in(places: dict[str, dict[int, range]], test: dict[str, Any]) -> dict[str, Any]:
+    lines = {
+        path: sorted({each for number in numbers for each in places[path].get(number, ())})
+        for path, numbers in test["lines"].items()
+    }
+    return {"seconds": test["seconds"], "lines": lines}
 
 
 def _tests(files: dict[str, Any]) -> dict[str, Test]:
@@ -84,10 +123,6 @@ def _test_files() -> list[str]:
 
 def _digest(path: str) -> str:
     return hashlib.sha256((ROOT / path).read_bytes()).hexdigest()[:16]
-
-
-def _is_current(path: str, kept: dict[str, Any], now: dict[str, str]) -> bool:
-    return path in now and all(now.get(name) == digest for name, digest in kept["digests"].items())
 
 
 def _run(files: Sequence[str], processes: int) -> dict[str, dict[str, Any]]:

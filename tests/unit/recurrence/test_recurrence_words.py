@@ -145,14 +145,12 @@ def test_a_time_in_a_gap_is_no_surprise_to_those_who_asked_to_skip_it() -> None:
 
 
 def judged_warnings() -> dict[str, list[str]]:
+    lines = Path(__file__).with_name("warnings.txt").read_text(encoding="utf-8")
     found: dict[str, list[str]] = {}
-    lines = Path(__file__).with_name("warnings.txt").read_text(encoding="utf-8").splitlines()
-    for line in lines:
-        if line.startswith("    "):
-            found[text].append(line.strip())
-        elif not line.startswith("#"):
-            text = line.replace(" + ", "\n")
-            found[text] = []
+    for block in re.split(r"\n(?! )", lines.strip()):
+        text, *told = block.splitlines()
+        if not text.startswith("#"):
+            found[text.replace(" + ", "\n")] = [each.strip() for each in told]
     return found
 
 
