@@ -169,6 +169,8 @@ def test_the_last_run_of_a_made_up_past_lies_before_its_schedule_was_made(
     store.last_runs.write([ran])  # which takes it for that of an earlier schedule
     assert "last_run" not in (store.mongo.collection("schedules").find_one({"_id": "s1"}) or {})
     PastEvents(store.mongo).note_last(ran)
-    rows = {each["_id"]: each.get("last_run") for each in store.mongo.collection("schedules").find()}
+    rows: dict[str, Any] = {
+        each["_id"]: each.get("last_run") for each in store.mongo.collection("schedules").find()
+    }
     assert rows["s2"] is None
     assert (rows["s1"]["outcome"], rows["s1"]["event_id"]) == ("error", "s1-1")

@@ -1,5 +1,6 @@
 """How a worker of the API begins and ends, what it logs of answers, and what ends a connection."""
 
+import json
 import logging
 import os
 import re
@@ -171,3 +172,36 @@ def test_a_client_of_a_unix_socket_has_no_address(api: Served) -> None:
     [server] = api.worker.servers
     assert server.fix_addr("") == ("", "")
     assert server.fix_addr(("1.2.3.4", 5)) == ("1.2.3.4", 5)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        b"HEAD /pieces HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /pieces HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+        b"GET /short HTTP/1.1\r\nHost: x\r\n\r\n",
+    ],
+    ids=["head", "asked-for", "shorter-than-it-says"],
+)
+def test_a_connection_ends_whose_answer_has_no_other_end_or_that_is_asked_to(
+    api: Served, asked: bytes
+) -> None:
+    _, client = api.connect(asked)
+    assert statuses(api.answer_to(client)) == [b"200"]
+
+
+def test_what_is_wrong_with_a_request_is_told_in_a_bounded_sentence(api: Served) -> None:
+    _, client = api.connect(b"GET / HTTP/1.1\r\nHost: x\r\nno colon " + b"x" * 1_000 + b"\r\n\r\n")
+    head, _, body = api.answer_to(client).partition(b"\r\n\r\n")
+    assert b"Content-Type: application/problem+json" in head
+    assert f"Content-Length: {len(body)}".encode() in head
+    problem = json.loads(body)
+    assert problem["type"] == "about:blank"
+    assert (problem["title"], problem["status"]) == ("Bad Request", 400)
+    assert len(problem["detail"]) <= 300
+
+
+def test_a_new_connection_has_its_time_from_now_on(api: Served) -> None:
+    began = time.monotonic()
+    channel, _ = api.connect()
+    assert began <= channel.since <= time.monotonic()

@@ -33,10 +33,10 @@ SECOND = timedelta(seconds=1)
 def time(text: str) -> Time:
     """5, 5am, 5pm, 5:00 or 5:00:01, as the grammar reads them."""
     number = text.removesuffix("am").removesuffix("pm")
-    parts = [int(part) for part in number.split(":")]
+    hour, minute, second = [*map(int, number.split(":")), 0, 0][:3]
     if number != text:
-        return Time(parts[0] % 12 + 12 * text.endswith("pm"), *parts[1:], sure=True)
-    return Time(*parts, bare=len(parts) == 1 and 1 <= parts[0] <= 12)
+        return Time(hour % 12 + 12 * text.endswith("pm"), minute, second, sure=True)
+    return Time(hour, minute, second, bare=":" not in text and 1 <= hour <= 12)
 
 
 def shown(times: tuple[Time, ...]) -> str:
