@@ -15,7 +15,6 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ import pytest
 from coverage import Coverage
 
 from tests import scratch
+from tests.mutants.moved import Line, lines_now
 from tests.mutants.places import ROOT, copy_tree, sources
 
 #: Below the folder of what is built, which Git ignores.
@@ -50,24 +50,16 @@ class Test:
 
 
 def measured(processes: int, only: Sequence[str] = TESTED_BY) -> dict[str, Test]:
-    """Returns all tests by their ids. Those whose file has changed are run, and those that reached a source
-    file that is gone, or has changed while another one has come: code may have moved there. The others are as
-    they were."""
+    """Returns all tests by their ids. Those whose file has changed are run; the others are as they were."""
     texts = {path: (ROOT / path).read_text() for path in sources()}
     now = {path: _digest(path) for path in _test_files()}
     kept, old = _kept()
-    has_new = not texts.keys() <= old.keys()
-    moved = {path for path in old if path not in texts or (has_new and texts[path] != old[path])}
-    places = {path: places_now(old[path], texts[path]) for path in old.keys() & texts.keys()}
-    files = {
-        path: {
-            "digest": of["digest"],
-            "tests": {name: _in(places, test) for name, test in of["tests"].items()},
-        }
-        for path, of in kept.items()
-        if of["digest"] == now.get(path)
-        and not any(moved & test["lines"].keys() for test in of["tests"].values())
-    }
+    moves = lines_now(old, texts)
+    files: dict[str, Any] = {}
+    for path, of in kept.items():
+        if of["digest"] == now.get(path):
+            tests = {name: _moved(test, moves) for name, test in of["tests"].items()}
+            files[path] = {"digest": of["digest"], "tests": tests}
     missing = [path for path in now if path not in files and path.startswith(tuple(only))]
     if missing:
         print(f"Measuring what {len(missing)} files of tests reach …", file=sys.stderr, flush=True)
@@ -89,27 +81,13 @@ def _kept() -> tuple[dict[str, Any], dict[str, str]]:
     return found.get("files", {}), found.get("sources", {})
 
 
-def places_now(old: str, new: str) -> dict[int, range]:
-    """The lines of a later text by those of an earlier one, counted from 1. What was replaced is all that
-    stands there now, and what was put behind a line belongs to it."""
-    places: dict[int, range] = {}
-    matcher = SequenceMatcher(None, old.splitlines(), new.splitlines(), autojunk=False)
-    for kind, first, last, begin, end in matcher.get_opcodes():
-        if kind == "equal":
-            places |= {first + at: range(begin + at, begin + at + 1) for at in range(1, last - first + 1)}
-        elif kind == "insert" and first:
-            places[first] = range(places[first].start, end + 1)
-        else:
-            places |= dict.fromkeys(range(first + 1, last + 1), range(begin + 1, end + 1))
-    return places
-
-
-def _in(places: dict[str, dict[int, range]], test: dict[str, Any]) -> dict[str, Any]:
-    lines = {
-        path: sorted({each for number in numbers for each in places[path].get(number, ())})
-        for path, numbers in test["lines"].items()
-    }
-    return {"seconds": test["seconds"], "lines": lines}
+def _moved(test: dict[str, Any], moves: dict[Line, list[Line]]) -> dict[str, Any]:
+    found: defaultdict[str, set[int]] = defaultdict(set)
+    for path, numbers in test["lines"].items():
+        for number in numbers:
+            for there, each in moves.get((path, number), ()):
+                found[there].add(each)
+    return {"seconds": test["seconds"], "lines": {path: sorted(lines) for path, lines in found.items()}}
 
 
 def _tests(files: dict[str, Any]) -> dict[str, Test]:

@@ -4,6 +4,7 @@ from tests.mutants import reached
 from tests.mutants.__main__ import equivalents
 from tests.mutants.acceptance import TESTS_OF_PROCESSES
 from tests.mutants.faults import faults_of
+from tests.mutants.moved import lines_now
 from tests.mutants.places import ROOT, sources
 from tests.mutants.trial import ALL_SECONDS, in_parts, reaching
 
@@ -23,13 +24,25 @@ def test_every_file_that_is_named_with_tests_of_processes_gets_faults() -> None:
 
 
 def test_lines_that_tests_reached_are_known_after_an_edit() -> None:
-    old = "a\nb\nc\nd\ne"
-    assert reached.places_now(old, old) == {number: range(number, number + 1) for number in range(1, 6)}
-    # A line in front, another one for two of them, one more behind the last, and one that is gone.
-    found = reached.places_now(old, "new\na\nx\nd\nbehind")
-    assert [list(found[number]) for number in range(1, 6)] == [[2], [3], [3], [4], [5]]
-    assert list(reached.places_now("a\nb", "a\nx\ny\nb")[1]) == [1, 2, 3]
-    assert list(reached.places_now("a\nb", "b")[1]) == []
+    def now(old: str, new: str) -> list[list[int]]:
+        found = lines_now({"a.py": old}, {"a.py": new})
+        return [[number for _, number in found.get(("a.py", at), [])] for at in range(1, old.count("\n") + 2)]
+
+    assert now("a\nb\nc", "a\nb\nc") == [[1], [2], [3]]
+    # A line in front, another one for two of them, and one more behind the last.
+    assert now("a\nb\nc\nd\ne", "new\na\nx\nd\ne\nbehind") == [[2], [3], [3], [4], [5, 6]]
+    assert now("a\nb", "a\nx\ny\nb") == [[1, 2, 3], [4]]
+    assert now("a\nb", "b") == [[], [1]]
+
+
+def test_lines_that_went_to_another_file_are_found_there() -> None:
+    moved, stays = "    return self.a + 1", "    self.begin(at_once)"
+    old = {"a.py": f"{moved}\n{stays}", "gone.py": f"pass\n{moved}2"}
+    found = lines_now(old, {"a.py": stays, "b.py": f"pass\n  {moved}2\n{moved}"})
+    assert found["a.py", 1] == [("b.py", 3)]
+    assert found["a.py", 2] == [("a.py", 1)]
+    assert found["gone.py", 2] == [("b.py", 2)]
+    assert not found["gone.py", 1]
 
 
 SOURCE = b"""class A:

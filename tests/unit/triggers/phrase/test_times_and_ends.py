@@ -108,6 +108,17 @@ def test_a_window_can_be_read_in_these_ways(first: str, last: str, windows: list
     assert [shown(each) for each in _windows(time(first), time(last))] == windows
 
 
+def test_an_end_by_day_or_by_night_is_asked_about_with_both() -> None:
+    with pytest.raises(NotUnderstood) as refused:
+        translate("every hour from 9:00 to 5:00", TriggerContext(SAID))
+    rules = [
+        (each.recurrence or "").partition("BYHOUR=")[2].partition(";")[0] for each in refused.value.readings
+    ]
+    day, night = [{int(hour) for hour in rule.split(",")} for rule in rules]
+    assert day == set(range(9, 18))
+    assert night == set(range(24)) - set(range(6, 9))
+
+
 def test_a_window_has_two_times() -> None:
     with pytest.raises(NotUnderstood, match="the two times of day are the same"):
         translate("every 10 minutes from 9am to 9am", TriggerContext(SAID))
