@@ -10,7 +10,8 @@ from pymongo.errors import BulkWriteError
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events import outcomes
-from scheduler_app.store.events.outcomes import MAX_OUTPUT, OutcomeRecord, PastEvent, PastEvents, RunResult
+from scheduler_app.store.events.outcomes import MAX_OUTPUT, OutcomeRecord, PastEvent, PastEvents
+from scheduler_app.store.schedules.last_runs import RunResult
 from tests.builders import event, schedule
 from tests.documents import event_document
 
