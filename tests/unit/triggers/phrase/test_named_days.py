@@ -7,7 +7,12 @@ import pytest
 from scheduler_app.domain.triggers import NotUnderstood, TriggerContext
 from scheduler_app.domain.triggers.phrase import clauses
 from scheduler_app.domain.triggers.phrase.clause_bag import NAMES
-from scheduler_app.domain.triggers.phrase.clauses import Clause, ExceptedClause, HolidaysClause
+from scheduler_app.domain.triggers.phrase.clauses import (
+    Clause,
+    ExceptedClause,
+    HolidaysClause,
+    RepeatingClause,
+)
 from scheduler_app.domain.triggers.phrase.translation import translate
 from tests.unit.triggers.phrase.judged import SAID
 
@@ -210,7 +215,7 @@ def test_the_day_that_follows_sunday_is_monday() -> None:
 def test_a_refusal_has_words_for_every_kind_of_clause() -> None:
     kinds = {kind for kind in vars(clauses).values() if isinstance(kind, type) and issubclass(kind, Clause)}
     # Holidays only stand behind "except", which is named as a whole.
-    assert set(NAMES) == kinds - {Clause, ExceptedClause, HolidaysClause}
+    assert set(NAMES) == kinds - {Clause, ExceptedClause, HolidaysClause, RepeatingClause}
 
 
 @pytest.mark.parametrize(
