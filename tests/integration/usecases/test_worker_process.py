@@ -105,7 +105,12 @@ def make(store: Store, settings: Settings, exits: list[int]) -> Iterator[Callabl
         each.pipeline.stop_starting()
         each.pipeline.interrupt()
         each.pipeline.stop()
-        each.process._hurry.set()
+        end_the_grace(each.process)
+
+
+def end_the_grace(made: WorkerProcess) -> None:
+    """Its thread would end this process of tests, later."""
+    made._hurry.set()
     for thread in threading.enumerate():
         if thread.name == "grace":
             thread.join()
@@ -211,6 +216,7 @@ def test_a_worker_that_has_started_delivers_and_can_be_asked_what_it_does(
     settings: Settings,
     journal: Journal,
     slow: Callable[[], None],
+    exits: list[int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     registry = CollectorRegistry()
@@ -249,6 +255,8 @@ def test_a_worker_that_has_started_delivers_and_can_be_asked_what_it_does(
     finally:
         slow()
         made.stop()
+        assert exits == []
+        end_the_grace(made)
 
 
 def load(name: str, in_flight: int = 1, waiting: int = 2, postponed: int = 3, full: float = 4.06) -> Load:
