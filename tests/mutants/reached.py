@@ -104,8 +104,8 @@ def _digest(path: str) -> str:
 
 
 def _run(files: Sequence[str], processes: int) -> dict[str, dict[str, Any]]:
-    """Runs the tests, in a copy of the tree as faults are tried in one, and returns those that passed, for
-    each file of `files`."""
+    """Runs the tests, in a copy of the tree as faults are tried in one, and returns those that passed, by
+    their files. A file whose process died has none, and is measured again next time."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", __name__, "-m", "not chaos and not long"]
     command += ["-n", str(processes), "--dist", "loadfile", "--timeout", "600", *files]
     with tempfile.TemporaryDirectory(prefix="reached-") as folder:
@@ -113,7 +113,7 @@ def _run(files: Sequence[str], processes: int) -> dict[str, dict[str, Any]]:
         copy_tree(tree)
         environment = os.environ | {_FOLDER: folder, "PYTHONPATH": str(tree)}
         subprocess.run(command, cwd=tree, env=environment, check=False, stdout=sys.stderr)
-        found: dict[str, dict[str, Any]] = {path: {} for path in files}
+        found: defaultdict[str, dict[str, Any]] = defaultdict(dict)
         for part in Path(folder).glob("*.json"):
             for name, test in json.loads(part.read_text()).items():
                 found[name.partition("::")[0]][name] = test
