@@ -1,10 +1,13 @@
 """Which claimed events are too late, where no store has to be asked."""
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from pymongo.errors import AutoReconnect
 
+from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.schedule import Schedule
@@ -56,3 +59,24 @@ def test_an_event_that_cannot_be_judged_is_sent_and_the_others_are_judged() -> N
     broken = event(NOON - 5 * SECOND)._replace(due_since=cast(datetime, "soon"))
     late = event(NOON)
     assert expired([broken, late], asked, NOON + 90 * SECOND) == [late.id]
+
+
+def test_where_the_store_does_not_answer_nothing_is_judged() -> None:
+    def fails(*_: Any) -> None:
+        raise AutoReconnect("of the test")
+
+    asked = schedule(NOON, catch_up=CatchUp.LATEST, late_after_seconds=60).revise(NOON)
+    store = cast(Store, SimpleNamespace(expirations=SimpleNamespace(newest_due=fails)))
+    with pytest.raises(AutoReconnect):
+        LateEvents(store).expired([(event(NOON), asked)], NOON + 90 * SECOND)
+
+
+def test_an_event_whose_rule_cannot_be_asked_for_the_next_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Schedule) -> None:
+        raise InvalidRecurrence("rrule", "of the test")
+
+    asked = schedule(NOON - timedelta(days=1), catch_up=CatchUp.LATEST, late_after_seconds=60)
+    late = event(NOON)
+    assert expired([late], asked, NOON + 90 * SECOND) == [late.id]
+    monkeypatch.setattr(Schedule, "recurrence", fails)
+    assert expired([late], asked, NOON + 90 * SECOND) == []
