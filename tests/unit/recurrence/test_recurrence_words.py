@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scheduler_app.domain.recurrence import Recurrence, warnings
-from scheduler_app.domain.recurrence.rules.step_budget import PARSE_LIMIT, StepBudget
+from scheduler_app.domain.recurrence.rules.step_budget import PARSE_LIMIT, OutOfSteps, StepBudget
 
 CREATED = datetime(2026, 1, 1, 8, 30, 30, tzinfo=UTC)
 START = "DTSTART:20260105T093000Z\nRRULE:"
@@ -214,6 +214,23 @@ def test_exceptions_are_looked_for_among_the_first_instances_of_a_long_count(
     late = "20270519T093000Z" if warned else "20270520T093000Z"
     found = Recurrence.parse(f"{START}FREQ=DAILY;COUNT={count}\nEXDATE:{late}", created_at=CREATED)
     assert any("EXDATE takes away 1" in warning for warning in found.warnings) is warned
+
+
+@pytest.mark.parametrize(
+    ("rules", "is_known"),
+    [("FREQ=DAILY", True), ("FREQ=DAILY;COUNT=9", False), ("FREQ=DAILY\nRRULE:FREQ=DAILY;COUNT=9", False)],
+)
+def test_of_a_count_that_is_too_long_nothing_is_said_and_a_set_without_one_is_refused(
+    rules: str, *, is_known: bool
+) -> None:
+    built = Recurrence.parse(START + rules, created_at=CREATED)._warnings.built
+    steps = StepBudget(parsing=True)
+    steps.steps_left = 0
+    if is_known:
+        with pytest.raises(OutOfSteps):
+            warnings.outlook(built, 0, steps)
+    else:
+        assert warnings.outlook(built, 0, steps) == (None, False, False)
 
 
 def test_a_timezone_that_dtstart_overrules_is_mentioned() -> None:
