@@ -18,7 +18,7 @@ from tests.mutants.acceptance import TESTS_OF_PROCESSES
 from tests.mutants.faults import Fault, Key, faults_of
 from tests.mutants.places import ROOT, sources
 from tests.mutants.reached import Test, kept_tests, measured
-from tests.mutants.trial import Copy, Verdict, in_two_parts, reaching
+from tests.mutants.trial import Copy, Verdict, in_parts, reaching
 
 EQUIVALENTS: Final = Path(__file__).with_name("equivalents.toml")
 #: The share of faults that must be noticed, of those that are not equivalent.
@@ -79,14 +79,13 @@ def _try_all(
     def try_out(fault: Fault) -> Verdict:
         copy, began = copies.get(), time.monotonic()
         try:
-            names = reaching(fault, texts[fault.file], tests)
-            parts = in_two_parts(names, tests)
+            parts = in_parts(reaching(fault, texts[fault.file], tests), tests, fault.file)
             if of_processes := TESTS_OF_PROCESSES.get(fault.file):
-                names, parts = [*names, *of_processes], [*parts, (list(of_processes), SECONDS_OF_PROCESSES)]
+                parts = [*parts, (list(of_processes), SECONDS_OF_PROCESSES)]
             found = next((by for part in parts if (by := copy.try_out(fault, *part)) is not None), None)
         finally:
             copies.put(copy)
-        verdict = Verdict(fault, found, len(names), time.monotonic() - began)
+        verdict = Verdict(fault, found, sum(len(names) for names, _ in parts), time.monotonic() - began)
         key = fault.key(texts[fault.file])
         told = f"by {found}" if found else "NOT NOTICED"
         print(

@@ -6,7 +6,7 @@ uses, and that it reads more fields than it needs.
 """
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from itertools import pairwise
@@ -94,11 +94,12 @@ class Fault:
         return "\n".join(unified_diff(before, after, name, name, lineterm="", n=2))
 
 
-def faults_of(file: str, source: bytes) -> list[Fault]:
-    """All faults of a file, in the order of its lines."""
+def faults_of(file: str, source: bytes, functions: Collection[str] | None = None) -> list[Fault]:
+    """All faults of a file, or of these functions, in the order of its lines."""
     finder = _Finder(file, source)
     finder.look_into(ast.parse(source).body, "")
-    kept = {each.applied(source): each for each in finder.found if _compiles(each.applied(source))}
+    found = [each for each in finder.found if functions is None or each.function in functions]
+    kept = {each.applied(source): each for each in found if _compiles(each.applied(source))}
     return sorted(kept.values(), key=lambda fault: (fault.start, fault.end, fault.new))
 
 

@@ -1,4 +1,7 @@
-"""Which tests reach which lines: measured once by `coverage`, and kept for the files that have not changed.
+"""Which tests reach which lines: measured once by `coverage`, and kept for the tests that have not changed.
+
+Where code has changed since, the lines of a test move with those of the file: what stands in the place of
+lines that a test reached counts as reached. That decides which tests are tried, and not what they notice.
 
 This file is a pytest plugin too, which measures while the tests run (`-p tests.mutants.reached`).
 """
@@ -19,6 +22,7 @@ import pytest
 from coverage import Coverage
 
 from tests import scratch
+from tests.mutants.moved import Line, lines_now
 from tests.mutants.places import ROOT, copy_tree, sources
 
 #: Below the folder of what is built, which Git ignores.
@@ -46,31 +50,44 @@ class Test:
 
 
 def measured(processes: int, only: Sequence[str] = TESTED_BY) -> dict[str, Test]:
-    """Returns all tests by their ids. Those whose file has changed, or a source file that one of its tests
-    reaches, are run; the others are as they were."""
-    kept = _kept()
-    now = {path: _digest(path) for path in [*_test_files(), *sources()]}
-    files = {path: of for path, of in kept.items() if _is_current(path, of, now)}
-    missing = [path for path in _test_files() if path not in files]
-    missing = [path for path in missing if path.startswith(tuple(only))]
+    """Returns all tests by their ids. Those whose file has changed are run; the others are as they were."""
+    texts = {path: (ROOT / path).read_text() for path in sources()}
+    now = {path: _digest(path) for path in _test_files()}
+    kept, old = _kept()
+    moves = lines_now(old, texts)
+    files: dict[str, Any] = {}
+    for path, of in kept.items():
+        if of["digest"] == now.get(path):
+            tests = {name: _moved(test, moves) for name, test in of["tests"].items()}
+            files[path] = {"digest": of["digest"], "tests": tests}
+    missing = [path for path in now if path not in files and path.startswith(tuple(only))]
     if missing:
         print(f"Measuring what {len(missing)} files of tests reach …", file=sys.stderr, flush=True)
         for path, tests in _run(missing, processes).items():
-            used = {path, *(name for test in tests.values() for name in test["lines"])}
-            files[path] = {"digests": {name: now[name] for name in sorted(used)}, "tests": tests}
-        KEPT_IN.parent.mkdir(parents=True, exist_ok=True)
-        KEPT_IN.write_text(json.dumps(files))
+            files[path] = {"digest": now[path], "tests": tests}
+    KEPT_IN.parent.mkdir(parents=True, exist_ok=True)
+    KEPT_IN.write_text(json.dumps({"files": files, "sources": texts}))
     return _tests(files)
 
 
 def kept_tests() -> dict[str, Test]:
     """Returns the tests as they were measured last, whatever has changed since."""
-    return _tests(_kept())
+    return _tests(_kept()[0])
 
 
-def _kept() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(KEPT_IN.read_text()) if KEPT_IN.exists() else {}
-    return found
+def _kept() -> tuple[dict[str, Any], dict[str, str]]:
+    """What was measured, by the files of tests, and the text of the sources that its lines are those of."""
+    found = json.loads(KEPT_IN.read_text()) if KEPT_IN.exists() else {}
+    return found.get("files", {}), found.get("sources", {})
+
+
+def _moved(test: dict[str, Any], moves: dict[Line, list[Line]]) -> dict[str, Any]:
+    found: defaultdict[str, set[int]] = defaultdict(set)
+    for path, numbers in test["lines"].items():
+        for number in numbers:
+            for there, each in moves.get((path, number), ()):
+                found[there].add(each)
+    return {"seconds": test["seconds"], "lines": {path: sorted(lines) for path, lines in found.items()}}
 
 
 def _tests(files: dict[str, Any]) -> dict[str, Test]:
@@ -86,13 +103,9 @@ def _digest(path: str) -> str:
     return hashlib.sha256((ROOT / path).read_bytes()).hexdigest()[:16]
 
 
-def _is_current(path: str, kept: dict[str, Any], now: dict[str, str]) -> bool:
-    return path in now and all(now.get(name) == digest for name, digest in kept["digests"].items())
-
-
 def _run(files: Sequence[str], processes: int) -> dict[str, dict[str, Any]]:
-    """Runs the tests, in a copy of the tree as faults are tried in one, and returns those that passed, for
-    each file of `files`."""
+    """Runs the tests, in a copy of the tree as faults are tried in one, and returns those that passed, by
+    their files. A file whose process died has none, and is measured again next time."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", __name__, "-m", "not chaos and not long"]
     command += ["-n", str(processes), "--dist", "loadfile", "--timeout", "600", *files]
     with tempfile.TemporaryDirectory(prefix="reached-") as folder:
@@ -100,7 +113,7 @@ def _run(files: Sequence[str], processes: int) -> dict[str, dict[str, Any]]:
         copy_tree(tree)
         environment = os.environ | {_FOLDER: folder, "PYTHONPATH": str(tree)}
         subprocess.run(command, cwd=tree, env=environment, check=False, stdout=sys.stderr)
-        found: dict[str, dict[str, Any]] = {path: {} for path in files}
+        found: defaultdict[str, dict[str, Any]] = defaultdict(dict)
         for part in Path(folder).glob("*.json"):
             for name, test in json.loads(part.read_text()).items():
                 found[name.partition("::")[0]][name] = test

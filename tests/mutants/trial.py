@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -143,17 +144,20 @@ class Copy:
             compiled.unlink()
 
 
-def reaching(fault: Fault, source: bytes, tests: dict[str, Test]) -> list[str]:
-    """The tests that reach a line of the fault, or of what it sets on `self`, a line that uses that: each
-    test that makes the object sets it. Where there is none, those that reach another line of its file: it may
-    run when the file is imported."""
+def reaching(fault: Fault, source: bytes, tests: dict[str, Test]) -> list[list[str]]:
+    """The tests that may notice the fault, the likelier ones first: where it sets something on `self`, those
+    that reach another line that uses that, because each test that makes the object sets it; then those that
+    reach a line of the fault. Where there is none, those that reach another line of its file: it may run when
+    the file is imported."""
     last = fault.line + source.count(b"\n", fault.start, fault.end)
     lines = set(range(fault.line, last + 1))
     of_file = {name: test.lines[fault.file] for name, test in tests.items() if fault.file in test.lines}
+    found: list[list[str]] = []
     for wanted in (_uses(fault, source) - lines, lines):
-        if found := [name for name, reached in of_file.items() if not wanted.isdisjoint(reached)]:
-            return found
-    return list(of_file)
+        known = set(chain.from_iterable(found))
+        names = [name for name, reached in of_file.items() if not wanted.isdisjoint(reached)]
+        found.append([name for name in names if name not in known])
+    return [names for names in found if names] or [list(of_file)]
 
 
 def _uses(fault: Fault, source: bytes) -> set[int]:
@@ -166,17 +170,26 @@ def _uses(fault: Fault, source: bytes) -> set[int]:
     return {number for number, text in enumerate(source.splitlines(), 1) if name.search(text)}
 
 
-def in_two_parts(names: Iterable[str], tests: dict[str, Test]) -> list[tuple[list[str], float]]:
-    """Those that are run first, and those that follow, each with the seconds that they take.
+def in_parts(
+    groups: Iterable[Sequence[str]], tests: dict[str, Test], file: str
+) -> list[tuple[list[str], float]]:
+    """Those that are run first, and those that follow, each with the seconds that they take. A group is begun
+    when the ones before it have left time.
 
-    First come, in turns, the quickest and those that reach the fewest lines: they are about this one.
+    In turns come the quickest, and those that reach least beside this file: they are about it.
     """
-    quick = sorted(names, key=lambda name: tests[name].seconds)
-    close = sorted(quick, key=lambda name: tests[name].breadth)
-    order = list(dict.fromkeys(name for pair in zip(quick, close, strict=True) for name in pair))
-    first, spent = _within(order, tests, FIRST_SECONDS)
-    rest, more = _within([name for name in quick if name not in set(first)], tests, ALL_SECONDS - spent)
-    parts = [(sorted(first, key=lambda name: tests[name].seconds), spent), (rest, more)]
+    parts: list[tuple[list[str], float]] = []
+    left = ALL_SECONDS
+    for names in groups:
+        if parts and left <= 0:
+            break
+        quick = sorted(names, key=lambda name: tests[name].seconds)
+        close = sorted(quick, key=lambda name: -len(tests[name].lines.get(file, ())) / tests[name].breadth)
+        order = list(dict.fromkeys(name for pair in zip(quick, close, strict=True) for name in pair))
+        first, spent = _within(order, tests, min(left, FIRST_SECONDS))
+        rest, more = _within([name for name in order if name not in set(first)], tests, left - spent)
+        parts += [(sorted(first, key=lambda name: tests[name].seconds), spent), (rest, more)]
+        left -= spent + more
     return [part for part in parts if part[0]]
 
 

@@ -56,9 +56,10 @@ def _days_of_the_month(rule: Rule, start: date) -> Iterator[str]:
     implied = not (rule.by_month_day or rule.by_year_day or rule.by_week_no)
     days = (start.day,) if implied else rule.by_month_day
     months = rule.by_month or ((start.month,) if implied and rule.freq == Frequency.YEARLY else ())
-    shortest = min(month_spans(False)[month - 1][1] for month in months or range(1, 13))
+    shortest = min(month_spans(False)[month - 1][1] for month in months or (2,))
     gone = [day for day in days if abs(day) > shortest]
-    if not gone or (max(gone) > 0 and set(range(28, max(gone) + 1)) <= set(days)):
+    from_begin = max(gone, default=0) > 0
+    if not gone or (from_begin and set(range(28, max(gone) + 1)) <= set(days)):
         return  # the 28th and whatever follows it are the last days of each month, and are meant so
     if months == (2,) and gone == [29]:
         yield (
@@ -68,12 +69,12 @@ def _days_of_the_month(rule: Rule, start: date) -> Iterator[str]:
         return
     which = "month of BYMONTH" if rule.by_month else "month"
     if len(gone) == 1:
-        name = f"a day {gone[0]}" if gone[0] > 0 else f"a day {-gone[0]} from the end"
+        name = f"a day {gone[0]}" if from_begin else f"a day {-gone[0]} from the end"
         missing = "where it is missing the rule does not fire on it"
     else:
         name = f"the days {say.listed([str(day) for day in gone])}"
         missing = "where one is missing the rule does not fire on it"
-    instead = "-1 is the last" if max(gone) > 0 else "1 is the first"
+    instead = "-1 is the last" if from_begin else "1 is the first"
     yield f"Not every {which} has {name}: {missing}. BYMONTHDAY={instead} day of each month."
 
 

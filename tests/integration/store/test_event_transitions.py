@@ -146,6 +146,18 @@ def test_of_new_events_a_claim_reads_nothing_and_dispatch_writes_each_page_once(
     assert asked() == (reads, updates + 2)
 
 
+def test_a_claim_gives_the_soonest_first_whatever_their_ids(store: Store, now: datetime) -> None:
+    """Also where MongoDB has to be asked what became of them, because one of them is no new event."""
+    late, early, soonest = event(now, "a"), event(now - SECOND, "b"), event(now - 2 * SECOND, "c")
+    store.events.insert([late, early, soonest], now, "made")
+    ids = [late.id, early.id, soonest.id]
+    token, won = claimed(store, now, ids)
+    assert [each.id for each in won] == [soonest.id, early.id, late.id]
+    store.claims.give_back(ids, token, now, "given back")
+    store.mongo.collection("events").update_one({"_id": early.id}, {"$set": {"attempt": 1}})
+    assert claim(store, now, *ids)[1] == [soonest.id, early.id, late.id]
+
+
 def test_an_event_beyond_the_horizon_is_not_claimed(store: Store, now: datetime) -> None:
     made = event(now + SECOND)
     store.events.insert([made], now, "made")

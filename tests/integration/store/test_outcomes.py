@@ -9,8 +9,10 @@ from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
-from scheduler_app.store.events.outcomes import MAX_OUTPUT, OutcomeRecord
-from tests.builders import event
+from scheduler_app.store.events import outcomes
+from scheduler_app.store.events.outcomes import MAX_OUTPUT, OutcomeRecord, PastEvent, PastEvents
+from scheduler_app.store.schedules.last_runs import RunResult
+from tests.builders import event, schedule
 from tests.documents import event_document
 
 SECOND = timedelta(seconds=1)
@@ -130,3 +132,46 @@ def test_a_message_without_its_content_is_not_stored(store: Store, now: datetime
     with pytest.raises(ValueError, match="has no content"):
         store.messages.insert(event(now), now)
     assert store.mongo.collection("events").count_documents({}) == 0
+
+
+def test_made_up_events_of_the_past_are_as_if_they_had_been_delivered(
+    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outcomes, "AT_ONCE", 2)
+    made = [event(now - number * SECOND) for number in range(5)]
+    attempts = [
+        {"number": number, "started_at": now + number * SECOND, "status_code": status}
+        for number, status in ((1, 500), (2, 503), (3, 200))
+    ]
+    past = [PastEvent(each, State.COMPLETED, now + 4 * SECOND, "done", attempts) for each in made]
+    PastEvents(store.mongo).insert(past)
+    for each in made:
+        found = row(store, each.id)
+        assert "due_at" not in found
+        assert (found["state"], found["attempt"], found["archived_at"]) == ("completed", 3, now + 4 * SECOND)
+        assert found["attempts"] == attempts
+        lines = [(line["status"], line["time"], line["message"]) for line in found["status"]]
+        assert lines == [
+            ("ready_queue", each.run_time, "Expanded"),
+            ("retrying", now + SECOND, "Attempt 1 failed"),
+            ("retrying", now + 2 * SECOND, "Attempt 2 failed"),
+            ("completed", now + 4 * SECOND, "done"),
+        ]
+    with pytest.raises(BulkWriteError):
+        PastEvents(store.mongo).insert([past[0]])
+
+
+def test_the_last_run_of_a_made_up_past_lies_before_its_schedule_was_made(
+    store: Store, now: datetime
+) -> None:
+    store.schedules.insert_many([schedule(now, name) for name in ("s1", "s2")])
+    long_ago = now - timedelta(days=3)
+    ran = RunResult("s1", long_ago, State.ERROR, "s1-1", long_ago + SECOND)
+    store.last_runs.write([ran])  # which takes it for that of an earlier schedule
+    assert "last_run" not in (store.mongo.collection("schedules").find_one({"_id": "s1"}) or {})
+    PastEvents(store.mongo).note_last(ran)
+    rows: dict[str, Any] = {
+        each["_id"]: each.get("last_run") for each in store.mongo.collection("schedules").find()
+    }
+    assert rows["s2"] is None
+    assert (rows["s1"]["outcome"], rows["s1"]["event_id"]) == ("error", "s1-1")

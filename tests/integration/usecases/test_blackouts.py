@@ -16,7 +16,7 @@ from scheduler_app.domain.event import Event, manual
 from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.resource_fields import NOT_GIVEN
-from scheduler_app.domain.states import State
+from scheduler_app.domain.states import Kind, State
 from scheduler_app.health import Status
 from scheduler_app.health.stops import check_blackouts
 from scheduler_app.store import Store
@@ -148,6 +148,25 @@ def test_what_a_killed_worker_had_claimed_is_skipped_when_it_is_recovered(
     found = event_document(store, occurrence)
     assert found["state"] == State.SKIPPED
     assert "tag-skip" in found["status"][-1]["message"]
+
+
+def test_only_occurrences_of_its_time_that_nothing_was_tried_for_are_skipped(
+    store: Store, now: datetime
+) -> None:
+    made = {
+        "skipped": event(now, "s1"),
+        "at its end": event(now + SECOND, "s2"),
+        "before it": event(now - SECOND, "s3"),
+        "after it": event(now + 2 * SECOND, "s4"),
+        "tried": event(now, "s5", attempt=1),
+        "by hand": event(now, "s6", kind=Kind.MANUAL),
+    }
+    store.events.insert(list(made.values()), now, "made")
+    store.mongo.collection("events").update_one({"_id": made["tried"].id}, {"$set": {"attempt": 1}})
+    ids = [each.id for each in made.values()]
+    assert store.blacked_out.skip(ids, now, now + SECOND, now, "of the test") == 2
+    found = {name: event_document(store, each.id)["state"] for name, each in made.items()}
+    assert [name for name, state in found.items() if state == State.SKIPPED] == ["skipped", "at its end"]
 
 
 def test_what_fell_due_before_one_was_given_is_sent_when_it_is_over(

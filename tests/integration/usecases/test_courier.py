@@ -1,5 +1,6 @@
 """A courier starts each attempt once, under a lease that holds, and gives up what is no longer its own."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -292,3 +293,64 @@ def test_a_suspect_is_tried_when_the_one_before_has_ended(bench: Bench, journal:
         bench.courier.send([bench.job(made, bench.event())._replace(isolated=True)])
         assert bench.capacity.wait_until_empty(60)
         assert len(journal.calls["/a"]) == count
+
+
+def test_an_event_that_breaks_our_code_is_set_aside_and_the_others_are_sent(
+    bench: Bench, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = bench.schedule(journal.url("/a"))
+    jobs = [bench.job(made, bench.event()) for _ in range(3)]
+    first, broken, last = [job.attempt.event.id for job in jobs]
+    executor = bench.courier._executors.of("http")
+    start = executor.start
+
+    def breaks(event: Event, *arguments: Any) -> None:
+        if event.id == broken:
+            raise ValueError("of the test")
+        start(event, *arguments)
+
+    monkeypatch.setattr(executor, "start", breaks)
+    bench.courier.send(jobs)
+    assert bench.capacity.wait_until_empty(60)
+    assert [bench.document(each)["state"] for each in (first, broken, last)] == [
+        "completed",
+        "error",
+        "completed",
+    ]
+    assert bench.document(broken)["status"][-1]["message"] == "Set aside: ValueError: of the test"
+    assert {call.key for call in journal.calls["/a"]} == {first, last}
+    assert bench.courier.in_flight == 0
+
+
+def test_an_outcome_that_breaks_our_code_sets_its_event_aside_and_no_other(
+    bench: Bench, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = bench.schedule(journal.url("/a"))
+    jobs = [bench.job(made, bench.event()) for _ in range(2)]
+    broken, other = [job.attempt.event.id for job in jobs]
+    record = Attempt.record
+
+    def breaks(attempt: Attempt, *arguments: Any) -> Any:
+        if attempt.event.id == broken:
+            raise ValueError("of the test")
+        return record(attempt, *arguments)
+
+    monkeypatch.setattr(Attempt, "record", breaks)
+    bench.courier.send(jobs)
+    assert bench.capacity.wait_until_empty(60)
+    assert [bench.document(each)["state"] for each in (broken, other)] == ["error", "completed"]
+    assert "ValueError: of the test" in bench.document(broken)["status"][-1]["message"]
+    assert bench.courier.in_flight == 0
+
+
+def test_no_thread_of_a_worker_keeps_its_process_from_ending(store: Store) -> None:
+    known = set(threading.enumerate())
+    pipeline = Pipeline(store, executors(), now=clock.now, worker="w1", horizon_seconds=5, max_events=10)
+    pipeline.start()
+    try:
+        started = set(threading.enumerate()) - known
+        own = [each for each in started if type(each).__module__.startswith("scheduler_app.")]
+        assert len(own) >= 10
+        assert [each.name for each in own if not each.daemon] == []
+    finally:
+        pipeline.stop()

@@ -19,6 +19,7 @@ from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.http_action import MAX_BODY_BYTES, BodyKind, RequestBody, http_action
 from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.schedule import BeforeCut, Schedule, ScheduleState
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
@@ -33,6 +34,7 @@ from scheduler_app.usecases.duties.expansion import (
     SCHEDULES_A_PAGE,
     WORTH_PARTS,
     Expansion,
+    cancel_late_inserts,
 )
 from tests.builders import event, schedule
 from tests.documents import event_document
@@ -272,12 +274,18 @@ def test_a_fault_that_is_no_schedule_s_sets_none_aside(
     assert {stored(store, name).state for name in "ab"} == {ScheduleState.ACTIVE}
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"v": 99}, {"trigger": {"kind": "lunar"}, "rrule": None, "pinned": "DTSTART:20260101T000000Z"}],
+    ids=["version", "trigger"],
+)
 def test_a_schedule_that_a_newer_release_wrote_is_left_to_its_processes(
-    store: Store, expansion: Expansion, now: datetime
+    store: Store, expansion: Expansion, now: datetime, change: dict[str, Any]
 ) -> None:
+    """One whose claim tells that is released at once."""
     store.schedules.insert_many([schedule(now, name) for name in ("newer", "s1")])
     documents = store.mongo.collection("schedules")
-    documents.update_one({"_id": "newer"}, {"$set": {"v": 99}})
+    documents.update_one({"_id": "newer"}, {"$set": change})
     before = documents.find_one({"_id": "newer"})
     page = expansion.expand_page(now)
     assert {each.schedule_id for each in page.events} == {"s1"}
@@ -531,3 +539,34 @@ def test_a_schedule_that_changed_since_it_was_written_is_left_to_beats(
     # Nothing stays claimed but what another has.
     held = store.mongo.collection("schedules").distinct("_id", {"owner": {"$exists": True}})
     assert held == ["claimed"]
+
+
+def test_events_of_a_schedule_that_was_deleted_meanwhile_are_cancelled_beside_one_that_cannot_be_read(
+    store: Store, now: datetime
+) -> None:
+    store.schedules.insert_many([schedule(now, name) for name in ("a", "b", "c")])
+    made = [event(now + MINUTE, name) for name in ("a", "b", "c")]
+    store.events.insert(made, now, "made")
+    documents = store.mongo.collection("schedules")
+    documents.update_one({"_id": "a"}, {"$set": {"name": 5}})
+    documents.update_one({"_id": "b"}, {"$set": {"state": "deleted"}})
+    cancel_late_inserts(store, ["a", "b", "c"], now)
+    states = [event_document(store, each.id)["state"] for each in made]
+    assert states == ["ready_queue", "cancelled", "ready_queue"]
+
+
+def test_a_schedule_whose_missed_occurrences_mongodb_rejects_is_set_aside_and_no_page_follows_for_it(
+    store: Store, expansion: Expansion, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = {"catch_up": CatchUp.NONE, "late_after_seconds": 60}
+    store.schedules.insert(schedule(now - timedelta(hours=1), rrule="FREQ=HOURLY;INTERVAL=5", **late))
+
+    def rejects(*_: Any) -> None:
+        raise OperationFailure("of the test", 121)
+
+    monkeypatch.setattr(store.missed, "settle", rejects)
+    later = now + timedelta(hours=9)
+    page = expansion.expand_page(later)
+    assert (page.claimed, page.events, page.full) == (1, (), False)
+    assert stored(store).state is ScheduleState.ERROR
+    assert "what it missed cannot be stored" in (stored(store).reason or "")

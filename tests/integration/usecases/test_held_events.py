@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import redis
@@ -20,6 +21,8 @@ from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
 from scheduler_app.usecases.deeds.events import EventService
+from scheduler_app.worker.recorder import Recorder
+from scheduler_app.worker.rejudging import Rejudging
 from tests.builders import message
 from tests.integration.usecases.held_by_workers import KEY, SECOND, HoldingWorker, holding_worker
 from tests.processes import wait_until
@@ -345,3 +348,19 @@ def test_a_destination_counts_what_waits_for_it_in_workers_too(
     in_flight = limiter.look(made).in_flight
     waiting = worker.store.destinations.waiting("d", in_flight=in_flight)
     assert (in_flight, waiting) == (2, EVENTS - 2)
+
+
+def test_who_asks_to_cancel_what_is_in_flight_is_told_at_the_next_look(store: Store) -> None:
+    for each in ("flying", "elsewhere"):
+        store.cancel_requests.put(each, "asked")
+    rejudging = Rejudging(
+        store,
+        cast(Recorder, SimpleNamespace(put=list)),
+        places=(),
+        take_out=lambda _: [],
+        in_flight=lambda: ["flying", "another"],
+        held=lambda: 1,
+    )
+    rejudging.look()
+    assert not store.cancel_requests.stands("flying")
+    assert store.cancel_requests.stands("elsewhere"), "it may be another worker's"

@@ -167,6 +167,23 @@ def test_an_event_that_was_cancelled_while_it_was_held_stays_cancelled(
     assert event_document(store, world["message"].id)["due_at"] == later
 
 
+def test_what_moved_on_while_it_was_held_is_held_no_more_and_keeps_its_time(
+    store: Store, now: datetime
+) -> None:
+    waits, moved = event(now, "s1"), event(now, "s2")
+    store.events.insert([waits, moved], now, "made")
+    assert store.holding.hold([waits.id, moved.id], "k", now, now, "held") == 2
+    until = now + HELD_FOR
+    events = store.mongo.collection("events")
+    events.update_one({"_id": moved.id}, {"$set": {"state": State.WORKER_QUEUE.value}})
+    assert store.holding.count(["k"], most=10) == 2
+    assert store.holding.release("k", now, limit=10) == 2
+    found = [event_document(store, each.id) for each in (waits, moved)]
+    assert [each["due_at"] for each in found] == [now, until]
+    assert ["held" in each for each in found] == [False, False]
+    assert store.holding.keys() == []
+
+
 def test_a_document_that_somebody_bent_stops_what_its_id_says(
     store: Store, dispatch: Callable[..., int], world: dict[str, Event], now: datetime
 ) -> None:

@@ -234,6 +234,14 @@ def test_why_names_the_earlier_event_and_the_policy(bench: Bench, journal: Journ
 # -- queue -----------------------------------------------------------------------------------------------
 
 
+def test_who_waits_is_delivered_when_the_earlier_one_ends(bench: Bench, journal: Journal) -> None:
+    bench.schedule(journal.url("/a"), run_overlap="queue")
+    ids = [bench.event(clock.now() - number * SECOND) for number in (2, 1)]
+    bench.hand_over(ids)
+    wait_until(lambda: [bench.state(each) for each in ids] == ["completed"] * 2, "both to have run")
+    assert [call.key for call in journal.calls["/a"]] == ids
+
+
 def test_queued_events_follow_each_other_in_order_without_a_beat(bench: Bench, journal: Journal) -> None:
     bench.schedule(journal.script("/a", slow(0.05)), run_overlap="queue")
     ids = [bench.event(clock.now() - number * SECOND) for number in range(8, 0, -1)]

@@ -2,32 +2,51 @@
 
 import json
 import os
+import resource
 import threading
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
+from urllib.request import urlopen
 
 import pytest
 import redis
 from celery import Celery
 from celery.exceptions import Reject
 from kombu.exceptions import OperationalError
+from prometheus_client import CollectorRegistry
 
-from scheduler_app.clock import clock
+from scheduler_app.broker import inspection, task
+from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
+from scheduler_app.embedded import free_port
 from scheduler_app.store import Store
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.worker import Pipeline, process
-from scheduler_app.worker.process import WorkerProcess
+from scheduler_app.worker.origins import Load
+from scheduler_app.worker.process import WorkerGauges, WorkerProcess, held_events_report
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
 from tests.executors import executors
 from tests.processes import wait_until
 
 SECOND = timedelta(seconds=1)
+
+
+def pipeline_of(store: Store) -> Pipeline:
+    """Not started."""
+    return Pipeline(
+        store,
+        executors(),
+        now=clock.now,
+        worker="w1",
+        horizon_seconds=5,
+        max_events=100,
+        queues=("callbacks", "slow"),
+    )
 
 
 class Bench:
@@ -37,15 +56,7 @@ class Bench:
         self.store = store
         self.app = Celery("test", broker=settings.broker_url, set_as_current=False)
         self.app.conf.update(broker_connection_retry=False, broker_transport_options={"max_retries": 1})
-        self.pipeline = Pipeline(
-            store,
-            executors(),
-            now=clock.now,
-            worker="w1",
-            horizon_seconds=5,
-            max_events=100,
-            queues=("callbacks", "slow"),
-        )
+        self.pipeline = pipeline_of(store)
         self.pipeline.start()
         self.process = WorkerProcess(settings, "w1@host", self.app, self.pipeline, self._heartbeat)
 
@@ -94,7 +105,12 @@ def make(store: Store, settings: Settings, exits: list[int]) -> Iterator[Callabl
         each.pipeline.stop_starting()
         each.pipeline.interrupt()
         each.pipeline.stop()
-        each.process._hurry.set()
+        end_the_grace(each.process)
+
+
+def end_the_grace(made: WorkerProcess) -> None:
+    """Its thread would end this process of tests, later."""
+    made._hurry.set()
     for thread in threading.enumerate():
         if thread.name == "grace":
             thread.join()
@@ -193,3 +209,99 @@ def test_after_its_grace_a_worker_gives_back_what_is_in_flight_and_ends_by_force
     wait_until(lambda: exits == [1], "the process to be ended")
     assert bench.pipeline.wait_until_empty(60)
     assert bench.states() == ["ready_queue"]
+
+
+def test_a_worker_that_has_started_delivers_and_can_be_asked_what_it_does(
+    store: Store,
+    settings: Settings,
+    journal: Journal,
+    slow: Callable[[], None],
+    exits: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    registry = CollectorRegistry()
+    monkeypatch.setattr(process, "REGISTRY", registry)
+    monkeypatch.setattr(inspection, "_report", None)
+    monkeypatch.setattr(task, "_deliver", None)
+    assert inspection.in_flight(None) == {"error": "this worker has not started yet"}
+    port = free_port()
+    settings = replace(settings, metrics_port=port, metrics_host="127.0.0.1")
+    app = Celery("test", broker=settings.broker_url, set_as_current=False)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, hard - 1), hard))
+    made = WorkerProcess(
+        settings,
+        "w1@host",
+        app,
+        pipeline_of(store),
+        lambda role, **rest: Presence(store, clock, role, **rest),
+    )
+    made.start()
+    try:
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+        now = clock.now()
+        store.schedules.insert(schedule(now - 60 * SECOND, url=journal.url("/slow")))
+        due = event(now)
+        store.events.insert([due], now, "made")
+        assert task._deliver is not None
+        assert task._deliver([due.id]) == 1
+        wait_until(lambda: len(journal.calls["/slow"]) == 1, "the request")
+        assert inspection.in_flight(None)["in_flight"] == [due.id]
+        assert registry.get_sample_value("scheduler_worker_events", {"state": "in_flight"}) == 1
+        assert made.heartbeat.is_alive()
+        with urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            assert b"scheduler_" in answer.read()
+        slow()
+    finally:
+        slow()
+        made.stop()
+        assert exits == []
+        end_the_grace(made)
+
+
+def load(name: str, in_flight: int = 1, waiting: int = 2, postponed: int = 3, full: float = 4.06) -> Load:
+    return Load(name, in_flight, 9, waiting, postponed, full)
+
+
+def test_a_worker_reports_the_origins_that_cannot_keep_up_and_no_others(store: Store) -> None:
+    pipeline = pipeline_of(store)
+    loads = [load("idle", postponed=0, full=0.0), load("full", postponed=0), load("postponed", full=0.0)]
+    pipeline.courier._loads = (*loads, *(load(f"o{number}") for number in range(5)))
+    report = held_events_report(pipeline)
+    assert (report["events"], report["events_limit"], report["unrecorded_seconds"]) == (0, 100, 0.0)
+    assert [each["origin"] for each in report["origins"]] == ["full", "postponed", "o0", "o1", "o2"]
+    assert report["origins"][0] == {
+        "origin": "full",
+        "in_flight": 1,
+        "waiting": 2,
+        "postponed": 0,
+        "full_seconds": 4.1,
+    }
+
+
+def test_the_gauges_of_a_worker_name_the_busiest_origins_and_count_the_rest(store: Store) -> None:
+    pipeline = pipeline_of(store)
+    pipeline.courier._loads = (load("a", in_flight=4), load("b", in_flight=1))
+    pipeline.courier._flying = cast(Any, dict.fromkeys(map(str, range(7))))
+    pipeline.capacity.reserve(20)
+    pipeline.backlog.put(3, monotonic() - 5)
+    registry = CollectorRegistry()
+    registry.register(WorkerGauges(pipeline))
+
+    def gauge(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(f"scheduler_{name}", labels)
+
+    assert [
+        gauge("origin_events", origin="a", state=each) for each in ("in_flight", "waiting", "postponed")
+    ] == [
+        4,
+        2,
+        3,
+    ]
+    assert gauge("origin_events", origin="other", state="in_flight") == 2
+    states = ("unrecorded", "in_flight", "waiting")
+    assert [gauge("worker_events", state=each) for each in states] == [3, 7, 10]
+    assert gauge("worker_events_limit") == 100
+    assert 5 <= (gauge("oldest_unrecorded_seconds") or 0) < 300
+    pipeline.courier._flying = {}
+    assert gauge("origin_events", origin="other", state="in_flight") == 0

@@ -60,11 +60,15 @@ def test_a_check_says_what_was_found() -> None:
     assert "7.0.15 at redis://here" in found("redis").found
     assert found("redis").facts == {"version": "7.0.15"}
     assert "a replica" in found("redis", role="slave").found
+    assert found("redis", redis_version="5.0.14").facts == {"version": "5.0.14"}
+    assert found("redis eviction").facts == {"policy": "noeviction"}
     assert found("redis eviction", maxmemory_policy="allkeys-lru").facts == {"policy": "allkeys-lru"}
     memory = found("redis memory", used_memory=3 * 2**20, maxmemory=8 * 2**20)
     assert memory.found == "3.0 MiB of 8.0 MiB used"
     assert memory.facts == {"used_bytes": 3 * 2**20, "limit_bytes": 8 * 2**20}
     assert found("redis memory").found == "1.0 MiB used, no limit"
+    assert found("redis memory").facts == {"used_bytes": 2**20, "limit_bytes": 0}
+    assert found("redis memory", maxmemory=2**20).facts == {"used_bytes": 2**20, "limit_bytes": 2**20}
 
 
 @pytest.mark.parametrize(

@@ -256,6 +256,56 @@ def test_a_rule_whose_days_are_all_closed_ends_in_few_steps(monkeypatch: pytest.
     assert saturdays.warnings[-1].startswith("Every occurrence falls on a closed day")
 
 
+ALL_CLOSED = (
+    "Every occurrence falls on a closed day of the calendar bank, so none will fire; take other days, or let"
+    " on_holiday be next or previous."
+)
+NO_DAYS = (
+    "The calendar bank leaves this rule no days, or fewer than it counts, so none will fire; take other days."
+)
+PAST = "All occurrences lie in the past, so none will fire; give a later start or end."
+FRIDAY, SATURDAY = "2026-01-02T08:30:30", "2026-01-03T08:30:30"
+
+
+@pytest.mark.parametrize(
+    ("created_at", "start", "rule", "on_holiday", "told"),
+    [
+        (FRIDAY, "20260103T090000", "WEEKLY;BYDAY=SA", "skip", [ALL_CLOSED]),
+        (FRIDAY, "20260103T090000", "WEEKLY;BYDAY=SA", "uncounted", [NO_DAYS]),
+        (FRIDAY, "20260103T090000", "WEEKLY;BYDAY=SA", "next", []),
+        (FRIDAY, "20260103T090000", "DAILY", "skip", []),
+        # What fires at the moment of the creation is past, and what follows it is not.
+        (SATURDAY, "20260103T083030", "DAILY;COUNT=1", "skip", [PAST]),
+        (SATURDAY, "20260103T083031", "DAILY;COUNT=1", "skip", [ALL_CLOSED]),
+        (FRIDAY, "20260102T083030", "DAILY;COUNT=2", "skip", [ALL_CLOSED]),
+        (FRIDAY, "20260102T083031", "DAILY;COUNT=1", "skip", []),
+    ],
+)
+def test_a_calendar_that_closes_all_days_of_a_rule_is_warned_of(
+    created_at: str, start: str, rule: str, on_holiday: OnHoliday, told: list[str]
+) -> None:
+    parsed = Recurrence.parse(
+        f"DTSTART:{start}Z\nRRULE:FREQ={rule}",
+        created_at=datetime.fromisoformat(created_at).replace(tzinfo=UTC),
+    )
+    assert list(parsed.observing(Observance("bank", days_of(WEEKENDS), on_holiday)).warnings) == told
+
+
+@pytest.mark.parametrize(("days", "warned"), [(400, False), (401, True)])
+def test_a_calendar_that_closes_a_rule_for_long_is_warned_of(days: int, *, warned: bool) -> None:
+    first = date(2026, 3, 1)
+    closed = Calendar.of(
+        dates=tuple(NamedDate(first + timedelta(days=ahead)) for ahead in range(days)), weekend=()
+    )
+    parsed = Recurrence.parse(
+        "DTSTART;TZID=Asia/Tokyo:20260301T090000\nRRULE:FREQ=DAILY",
+        created_at=datetime(2026, 2, 1, tzinfo=UTC),
+    )
+    found = parsed.observing(Observance("bank", days_of(closed), "skip")).warnings
+    told = "The calendar bank closes the days of this rule: the first occurrence is on 6 April 2027 at 09:00."
+    assert list(found) == [told] * warned
+
+
 def test_a_count_is_the_same_with_its_checkpoint() -> None:
     text = "DTSTART:20260102T090000\nRRULE:FREQ=HOURLY;COUNT=500"
     on_holiday: OnHoliday

@@ -1,12 +1,17 @@
-"""Warnings, and what is described without words of our own."""
+"""Warnings, and what is described without words of our own.
+
+`warnings.txt` has all warnings of some recurrences, word for word: those that meet each bound, and their
+neighbours on its other side, which are not warned of.
+"""
 
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from scheduler_app.domain.recurrence import Recurrence, warnings
-from scheduler_app.domain.recurrence.timeline import PARSE_LIMIT, StepBudget
+from scheduler_app.domain.recurrence.timeline import PARSE_LIMIT, OutOfSteps, StepBudget
 
 CREATED = datetime(2026, 1, 1, 8, 30, 30, tzinfo=UTC)
 START = "DTSTART:20260105T093000Z\nRRULE:"
@@ -139,6 +144,40 @@ def test_a_time_in_a_gap_is_no_surprise_to_those_who_asked_to_skip_it() -> None:
     assert Recurrence.parse(GAP + "FREQ=DAILY", created_at=CREATED, gap="skip").warnings == ()
 
 
+def judged_warnings() -> dict[str, list[str]]:
+    lines = Path(__file__).with_name("warnings.txt").read_text(encoding="utf-8")
+    found: dict[str, list[str]] = {}
+    for block in re.split(r"\n(?! )", lines.strip()):
+        text, *told = block.splitlines()
+        if not text.startswith("#"):
+            found[text.replace(" + ", "\n")] = [each.strip() for each in told]
+    return found
+
+
+def test_all_warnings_of_the_table_are_those_that_were_judged() -> None:
+    judged = judged_warnings()
+    assert len(judged) > 80
+    found = {text: list(Recurrence.parse(text, created_at=CREATED).warnings) for text in judged}
+    assert [(text, told, judged[text]) for text, told in found.items() if told != judged[text]] == []
+
+
+@pytest.mark.parametrize(
+    ("created_at", "text", "words"),
+    [
+        ("2026-01-01T23:00:05", "FREQ=DAILY", "fires at 23:00:06 (UTC), that of its creation"),
+        ("2026-01-01T23:00:05", "FREQ=DAILY", "such as BYHOUR=23;BYMINUTE=0;BYSECOND=0"),
+        # The next change of the clocks is that after the creation, even when one has just been.
+        ("2026-03-29T00:59:59", GAP + "FREQ=DAILY", "02:00 to 03:00 on 29 March 2026"),
+        ("2026-03-29T01:30:00", GAP + "FREQ=DAILY", "02:00 to 03:00 on 28 March 2027"),
+        ("2026-03-29T00:59:59", PARIS + "FREQ=HOURLY;INTERVAL=24", "next on 29 March 2026"),
+        ("2026-03-29T01:00:00", PARIS + "FREQ=HOURLY;INTERVAL=24", "next on 25 October 2026"),
+    ],
+)
+def test_a_warning_is_seen_from_the_creation(created_at: str, text: str, words: str) -> None:
+    found = Recurrence.parse(text, created_at=datetime.fromisoformat(created_at).replace(tzinfo=UTC))
+    assert words in found.warnings[0]
+
+
 def test_every_warning_says_what_to_do() -> None:
     remedy = re.compile(
         r"\b(add|write|give|choose|use|check|is the (last|first)|keeps it|makes up|take BYDAY|set|read)\b"
@@ -175,6 +214,23 @@ def test_exceptions_are_looked_for_among_the_first_instances_of_a_long_count(
     late = "20270519T093000Z" if warned else "20270520T093000Z"
     found = Recurrence.parse(f"{START}FREQ=DAILY;COUNT={count}\nEXDATE:{late}", created_at=CREATED)
     assert any("EXDATE takes away 1" in warning for warning in found.warnings) is warned
+
+
+@pytest.mark.parametrize(
+    ("rules", "is_known"),
+    [("FREQ=DAILY", True), ("FREQ=DAILY;COUNT=9", False), ("FREQ=DAILY\nRRULE:FREQ=DAILY;COUNT=9", False)],
+)
+def test_of_a_count_that_is_too_long_nothing_is_said_and_a_set_without_one_is_refused(
+    rules: str, *, is_known: bool
+) -> None:
+    built = Recurrence.parse(START + rules, created_at=CREATED)._warnings.built
+    steps = StepBudget(parsing=True)
+    steps.steps_left = 0
+    if is_known:
+        with pytest.raises(OutOfSteps):
+            warnings.outlook(built, 0, steps)
+    else:
+        assert warnings.outlook(built, 0, steps) == (None, False, False)
 
 
 def test_a_timezone_that_dtstart_overrules_is_mentioned() -> None:
@@ -226,6 +282,11 @@ EXCEPTIONS = [
     (
         START + "FREQ=WEEKLY\nEXDATE:20260106T093000Z",
         [unused("6 January 2026 at 09:30", "nothing occurs on that day; check it")],
+    ),
+    # Of several times on that day, too.
+    (
+        START + "FREQ=DAILY\nRRULE:FREQ=DAILY;BYHOUR=10;BYMINUTE=0\nEXDATE:20260106T110000Z",
+        [unused("6 January 2026 at 11:00", "on that day it fires at 09:30; write that time")],
     ),
     (
         START + "FREQ=WEEKLY\nEXDATE;VALUE=DATE:20260106",

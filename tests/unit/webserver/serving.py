@@ -92,6 +92,9 @@ class Served:
         if path == "/pieces":
             start("200 OK", [("Content-Type", "text/plain")])
             return iter(PIECES)
+        if path == "/short":  # less than it says
+            start("200 OK", [("Content-Length", "9")])
+            return [b"abc"]
         if path == "/fails":
             raise ValueError("of the test")
         body = b"x" * 20_000_000 if path == "/large" else b"[" + environ["wsgi.input"].read() + b"]"

@@ -119,5 +119,10 @@ def test_a_client_that_does_not_read_keeps_no_thread_from_others(api: Served) ->
     """There is one thread, which waits for the first client."""
     channel, _ = api.connect(b"GET /pieces HTTP/1.1\r\nHost: x\r\n\r\n" * 20)
     api.wait_until(lambda: channel.total_outbufs_len > limits.PENDING_ANSWER_BYTES)
+    api.wait_until(lambda: len(api.worker.threads.threads) == 2)
+    _, client = api.connect(b"GET / HTTP/1.0\r\n\r\n")
+    assert api.answer_to(client).endswith(b"\r\n\r\n[]")
+    channel.handle_close()
+    api.wait_until(lambda: len(api.worker.threads.threads) == 1)
     _, client = api.connect(b"GET / HTTP/1.0\r\n\r\n")
     assert api.answer_to(client).endswith(b"\r\n\r\n[]")

@@ -13,7 +13,14 @@ from scheduler_app.domain.notification import Notifying
 from scheduler_app.domain.retry import RetryPolicy
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.states import State
-from scheduler_app.worker.attempt import COMPLETED, Attempt, owed_by, set_aside_record
+from scheduler_app.worker.attempt import (
+    COMPLETED,
+    Attempt,
+    owed_by,
+    postponed_for_another,
+    set_aside_record,
+)
+from scheduler_app.worker.lease import Lease
 from tests.builders import event, message, schedule
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -173,3 +180,31 @@ def test_an_event_that_cannot_be_attempted_ends_in_error_with_the_reason() -> No
     assert record.owed is not None
     assert record.owed.destination == "bad"
     assert set_aside_record(due, "token", "w1", "a defect", NOON).owed is None
+
+
+@pytest.mark.parametrize(
+    ("waited", "longest"), [(0, 2), (8, 2), (40, 10), (239, 59.75), (240, 60), (10_000, 60)]
+)
+def test_what_waits_for_another_comes_again_within_a_part_of_the_time_that_it_has_waited(
+    waited: float, longest: float
+) -> None:
+    """Many that wait at once come again at times of their own, from two seconds to the longest one."""
+    lease = Lease("token", [], asked_at=0, timeout_seconds=10)
+    now = NOON + waited * SECOND
+    seconds = []
+    for number in range(300):
+        made = event(NOON, f"s{number}")
+        asked = postponed_for_another(made, lease, "of the test", now).postponement
+        assert asked.postponed_from == NOON
+        seconds.append((asked.due_at - now).total_seconds())
+    assert min(seconds) == pytest.approx(2, abs=0.01 + (longest - 2) / 50)
+    assert max(seconds) == pytest.approx(longest, abs=0.01 + (longest - 2) / 50)
+
+
+def test_what_was_put_off_before_has_waited_since_it_was_due_at_first() -> None:
+    lease = Lease("token", [], asked_at=0, timeout_seconds=10)
+    made = event(NOON + 100 * SECOND, "s1", postponed_from=NOON)
+    asked = postponed_for_another(made, lease, "of the test", NOON + 400 * SECOND).postponement
+    first = postponed_for_another(event(NOON, "s1")._replace(id=made.id), lease, "", NOON + 400 * SECOND)
+    assert asked.due_at == first.postponement.due_at
+    assert asked.postponed_from == NOON

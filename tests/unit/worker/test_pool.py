@@ -20,7 +20,7 @@ def started_by(*options: str) -> Iterator[None]:
     group = click.Context(celery, info_name="celery")
     with pytest.MonkeyPatch.context() as patch, click.Context(worker, info_name="worker", parent=group):
         patch.setattr(
-            sys, "argv", ["celery", "-A", "scheduler_app", "worker", "--loglevel", "info", *options]
+            sys, "argv", ["celery", "-A", "scheduler_app", "worker", *options, "--loglevel", "info"]
         )
         yield
 

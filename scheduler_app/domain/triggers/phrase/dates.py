@@ -82,7 +82,7 @@ def dates_of(day: Day, today: date) -> list[date]:
     if isinstance(day, NthDay):
         return [_nth(day, today)]
     if isinstance(day, EasterDay):
-        return [next_easter_days(day, today, 1)[0]]
+        return next_easter_days(day, today, 1)
     if isinstance(day, Later):
         return _later(day, today)
     return _ends(day.unit, today)
@@ -126,15 +126,14 @@ def _numeric(day: NumericDate, today: date) -> list[date]:
 
 
 def _numbered(day: DayNumber, today: date) -> date:
-    first = today.replace(day=1)
     if day.month:
-        month = months_later(first, 1 if day.month == "next" else 0)
+        month = months_later(today, 1 if day.month == "next" else 0)
         found = date_or_none(month.year, month.month, day.day)
         if found is None:
             raise PhraseRefused(f"{day.month} month has no day {day.day}")
         return found
     for ahead in range(4):
-        month = months_later(first, ahead)
+        month = months_later(today, ahead)
         found = date_or_none(month.year, month.month, day.day)
         if found is not None and found >= today:
             return found

@@ -195,7 +195,7 @@ def _ordinals(
     number, what = nth.positions[0]
     if unscoped and nth.every and len(nth.positions) == 1 and number > 1 and isinstance(what, int):
         ways: list[list[Clause]] = [
-            [replace(nth, every=False), PeriodClause("month")],
+            [nth, PeriodClause("month")],
             [WeekdaysClause((what,)), RepeatClause(number, "week")],
         ]
         raise bag.ambiguity(nth, ways, "of the month, or so many weeks apart?")

@@ -3,17 +3,23 @@
 from datetime import date
 
 import pytest
+from dateutil.easter import easter
 
 from scheduler_app.domain.triggers import NotUnderstood, TriggerContext
 from scheduler_app.domain.triggers.phrase.clause_bag import PhraseRefused
 from scheduler_app.domain.triggers.phrase.clauses import (
+    BUSINESS_DAY,
+    DAY,
     Date,
     Day,
     DayNumber,
     DaysAway,
+    EasterDay,
     EndOf,
+    Later,
     MonthOfYear,
     NamedDay,
+    NthDay,
     NumericDate,
 )
 from scheduler_app.domain.triggers.phrase.dates import date_or_none, dates_of, months_later
@@ -59,6 +65,26 @@ MEANT: list[tuple[Day, str, list[str]]] = [
     (DayNumber(5, "next"), WEDNESDAY, ["2026-12-05"]),
     (DayNumber(31, "next"), "2026-11-30", ["2026-12-31"]),
     (DayNumber(5, "next"), "2026-12-31", ["2027-01-05"]),
+    # The days of August 2026 begin with a Saturday, and its last Monday is the fifth.
+    (NthDay(1, BUSINESS_DAY, 8, 2026), WEDNESDAY, ["2026-08-03"]),
+    (NthDay(-1, BUSINESS_DAY, 8, 2026), WEDNESDAY, ["2026-08-31"]),
+    (NthDay(1, DAY, 8, 2026), WEDNESDAY, ["2026-08-01"]),
+    (NthDay(31, DAY, 8, 2026), WEDNESDAY, ["2026-08-31"]),
+    (NthDay(5, MON, 8, 2026), WEDNESDAY, ["2026-08-31"]),
+    (NthDay(-5, MON, 8, 2026), WEDNESDAY, ["2026-08-03"]),
+    (NthDay(2, TUE, "this"), WEDNESDAY, ["2026-11-10"]),
+    (NthDay(2, TUE, "next"), "2026-01-31", ["2026-02-10"]),
+    (EasterDay(0), "2026-04-04", ["2026-04-05"]),
+    (EasterDay(0), "2026-04-05", ["2026-04-05"]),
+    (EasterDay(0), "2026-04-06", ["2027-03-28"]),
+    (EasterDay(-2), "2026-04-04", ["2027-03-26"]),
+    (EasterDay(39, 2027), WEDNESDAY, ["2027-05-06"]),
+    (EasterDay(0), "9997-01-01", ["9997-04-20"]),
+    (Later(1, "week", NamedDay(WED)), WEDNESDAY, ["2026-11-25", "2026-12-02"]),
+    (Later(1, "week", NamedDay(TUE)), WEDNESDAY, ["2026-12-01"]),
+    (Later(-3, "day", Date(12, 25)), WEDNESDAY, ["2026-12-22"]),
+    (Later(10_000, "day", DaysAway(0)), WEDNESDAY, ["2054-04-05"]),
+    (Later(-10_000, "day", DaysAway(0)), WEDNESDAY, ["1999-07-03"]),
     (MonthOfYear(3, None), WEDNESDAY, ["2027-03-01"]),
     (MonthOfYear(11, None), WEDNESDAY, ["2027-11-01"]),
     (MonthOfYear(11, 2026), WEDNESDAY, ["2026-11-01"]),
@@ -93,11 +119,24 @@ def test_a_day_means_these_dates(day: Day, today: str, meant: list[str]) -> None
         (Date(12, 25, 2026, MON), "25 December 2026 is a Friday"),
         (DayNumber(31, "this"), "this month has no day 31"),
         (DayNumber(32), "there is no day 32 in the next months"),
+        (NthDay(5, TUE, 8, 2026), "that month has no such day"),
+        (NthDay(-5, TUE, 8, 2026), "that month has no such day"),
+        (NthDay(32, DAY, 8, 2026), "that month has no such day"),
+        (EasterDay(0, 1582), "Easter is known from 1583 on"),
+        (EasterDay(0, 9999), "Easter is known from 1583 on"),
+        (Later(10_001, "day", DaysAway(0)), "this is too far away"),
+        (Later(-10_001, "day", DaysAway(0)), "this is too far away"),
     ],
 )
 def test_a_day_that_does_not_exist_is_refused(day: Day, why: str) -> None:
     with pytest.raises(PhraseRefused, match=why):
         dates_of(day, date.fromisoformat(WEDNESDAY))
+
+
+def test_easter_is_that_of_the_gregorian_calendar() -> None:
+    today = date(2026, 11, 18)
+    years = range(1583, 9_999)
+    assert [dates_of(EasterDay(0, year), today) for year in years] == [[easter(year)] for year in years]
 
 
 @pytest.mark.parametrize(
@@ -131,6 +170,13 @@ def test_what_lies_beyond_the_year_9998_is_no_date() -> None:
         None,
         date(2026, 11, 30),
     ]
+
+
+def test_a_weekday_that_its_date_does_not_have_is_refused_with_either() -> None:
+    with pytest.raises(NotUnderstood, match="25 December 2026 is a Friday") as refused:
+        translate("on monday 25 december 2026 at 9", TriggerContext(SAID))
+    told = [each.recurrence or "" for each in refused.value.readings]
+    assert [each.rpartition("RDATE:")[2] for each in told] == ["20261225T090000", "20261123T090000"]
 
 
 @pytest.mark.parametrize(

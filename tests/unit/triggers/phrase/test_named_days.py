@@ -7,7 +7,12 @@ import pytest
 from scheduler_app.domain.triggers import NotUnderstood, TriggerContext
 from scheduler_app.domain.triggers.phrase import clauses
 from scheduler_app.domain.triggers.phrase.clause_bag import NAMES
-from scheduler_app.domain.triggers.phrase.clauses import Clause, ExceptedClause, HolidaysClause
+from scheduler_app.domain.triggers.phrase.clauses import (
+    Clause,
+    ExceptedClause,
+    HolidaysClause,
+    RepeatingClause,
+)
 from scheduler_app.domain.triggers.phrase.translation import translate
 from tests.unit.triggers.phrase.judged import SAID
 
@@ -55,6 +60,16 @@ UNDERSTOOD = [
     ("every 3 weeks on friday", "WEEKLY;BYDAY=FR;INTERVAL=3 from 20261120", None),
     ("every 2 weeks on monday and friday", "WEEKLY;BYDAY=MO,FR;INTERVAL=2 from 20261120", None),
     ("every monday every 2 weeks", "WEEKLY;BYDAY=MO;INTERVAL=2 from 20261123", None),
+    ("every other monday every week", "WEEKLY;BYDAY=MO;INTERVAL=2 from 20261123", None),
+    ("every day every monday", "WEEKLY;BYDAY=MO", None),
+    ("every december 25 every day", "YEARLY;BYMONTH=12;BYMONTHDAY=25", None),
+    ("every year on monday and friday of week 12", "YEARLY;BYWEEKNO=12;BYDAY=MO,FR", None),
+    (
+        "every month on the first monday of every other month",
+        "MONTHLY;BYDAY=1MO;INTERVAL=2 from 20261207",
+        None,
+    ),
+    ("every 2 months on the first monday of the month", "MONTHLY;BYDAY=1MO;INTERVAL=2 from 20261207", None),
     ("every 2 weeks on monday in march", "WEEKLY;BYMONTH=3;BYDAY=MO;INTERVAL=2 from 20270301", None),
     ("every 3 months on the 15th", "MONTHLY;BYMONTHDAY=15;INTERVAL=3 from 20261215", None),
     ("the 10th of every other month", "MONTHLY;BYMONTHDAY=10;INTERVAL=2 from 20261210", None),
@@ -106,7 +121,16 @@ REFUSED = [
     ("every 2 years on friday the 13th", "goes together with months only"),
     ("every 2 weeks on friday the 13th", "goes together with months only"),
     ("every december 25 in march", "dates do not go together"),
+    ("every december 25 every 2 days", "dates do not go together"),
+    ("every december 25 every month", "dates do not go together"),
     ("every month on december 25", "one day does not go together with what repeats"),
+    ("every 2 years on monday of week 12", "weeks of the year go together with every year only"),
+    ("every year on next monday of week 12", "weeks of the year go together with days of the week only"),
+    ("every year on december 25 of week 12", "weeks of the year go together with days of the week only"),
+    ("every month every monday", "days of the week go together with weeks only"),
+    ("every 2 days every monday", "days of the week go together with weeks only"),
+    ("every 2 quarters on the 1st", "so many of these units cannot be skipped"),
+    ("the 10th of every other month in march", "the months are named in two ways"),
     ("every year on monday", "one day does not go together with what repeats"),
     ("every week on next friday", "one day does not go together with what repeats"),
     ("every year on 25 december 2026", "one day does not go together with what repeats"),
@@ -132,6 +156,8 @@ UNCLEAR = [
     ("every other weekday", ["WEEKLY;BYDAY=MO,WE,FR", f"WEEKLY;{WORKDAYS};INTERVAL=2 from 20261119"]),
     ("every second monday", ["MONTHLY;BYDAY=2MO", "WEEKLY;BYDAY=MO;INTERVAL=2 from 20261123"]),
     ("the second monday", ["MONTHLY;BYDAY=2MO"]),
+    ("the first monday in q1", ["MONTHLY;BYMONTH=1;BYDAY=1MO", "MONTHLY;BYMONTH=1,2,3;BYDAY=1MO"]),
+    ("in q1", ["DAILY;BYMONTH=1,2,3"]),
     ("every first and third monday", ["MONTHLY;BYDAY=1MO,3MO"]),
     ("first monday and tuesday of the month", ["MONTHLY;BYDAY=1MO,1TU"]),
     ("every third weekday", [f"MONTHLY;{WORKDAYS};BYSETPOS=3"]),
@@ -189,4 +215,35 @@ def test_the_day_that_follows_sunday_is_monday() -> None:
 def test_a_refusal_has_words_for_every_kind_of_clause() -> None:
     kinds = {kind for kind in vars(clauses).values() if isinstance(kind, type) and issubclass(kind, Clause)}
     # Holidays only stand behind "except", which is named as a whole.
-    assert set(NAMES) == kinds - {Clause, ExceptedClause, HolidaysClause}
+    assert set(NAMES) == kinds - {Clause, ExceptedClause, HolidaysClause, RepeatingClause}
+
+
+@pytest.mark.parametrize(
+    ("phrase", "why", "readings"),
+    [
+        (
+            "the 15th of every month or the nearest business day",
+            "say the business day before or the one after",
+            [("MONTHLY;BYMONTHDAY=15", "previous"), ("MONTHLY;BYMONTHDAY=15", "next")],
+        ),
+        (
+            "the first monday and the last business day of the month",
+            "business days and other days need two schedules",
+            [("MONTHLY;BYMONTHDAY=-1", "previous"), ("MONTHLY;BYDAY=1MO", None)],
+        ),
+    ],
+)
+def test_what_a_calendar_cannot_say_at_once_is_refused_with_each_part(
+    phrase: str, why: str, readings: list[tuple[str, str | None]]
+) -> None:
+    with pytest.raises(NotUnderstood) as refused:
+        translate(f"{phrase} at 9", TriggerContext(SAID, calendar=True))
+    assert why in refused.value.message
+    told = [(each.recurrence, each.on_holiday) for each in refused.value.readings]
+    assert told == [(recurrence(rule), on_holiday) for rule, on_holiday in readings]
+
+
+def test_the_nearest_weekday_needs_no_calendar() -> None:
+    phrase = "the 15th of every month or the nearest weekday at 9"
+    context = TriggerContext(SAID, calendar=True)
+    assert translate(phrase, context).recurrence == translate(phrase, TriggerContext(SAID)).recurrence

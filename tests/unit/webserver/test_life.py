@@ -1,0 +1,207 @@
+"""How a worker of the API begins and ends, what it logs of answers, and what ends a connection."""
+
+import json
+import logging
+import os
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from gunicorn.config import Config
+
+from scheduler_app.webserver import limits
+from scheduler_app.webserver.worker import WaitressWorker
+from tests.unit.webserver.serving import Served, served
+
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.fixture
+def api() -> Iterator[Served]:
+    with served() as made:
+        yield made
+
+
+@contextmanager
+def run(api: Served) -> Iterator[None]:
+    """The worker's own loop, in a thread, until it has ended."""
+    api.worker.begin = lambda: None  # type: ignore[method-assign]  # it has begun
+    thread = threading.Thread(target=api.worker.run)
+    thread.start()
+    try:
+        yield
+    finally:
+        api.worker.alive = False
+        thread.join()
+
+
+def statuses(said: bytes) -> list[bytes]:
+    return re.findall(rb"HTTP/1.1 (\d+)", said)
+
+
+def said_to(client: socket.socket) -> bytes:
+    said = b""
+    while data := client.recv(65536):
+        said += data
+    return said
+
+
+def test_after_so_many_requests_a_worker_ends_and_its_last_answer_closes_the_connection() -> None:
+    with served(max_requests=3) as api:
+        _, client = api.connect()
+        with run(api):
+            client.sendall(GET * 4)
+            answer = said_to(client)
+        assert not api.worker.alive
+    assert [b"Connection: close" in each for each in answer.split(b"HTTP/1.1 200 ")[1:]] == [
+        False,
+        False,
+        True,
+    ]
+
+
+def test_a_worker_that_serves_fewer_requests_goes_on() -> None:
+    with served(max_requests=3) as api:
+        channel, _ = api.connect(GET * 2)
+        api.wait_until(lambda: api.worker.nr == 2 and channel.phase == "idle")
+        assert api.worker.alive
+
+
+def test_a_worker_that_ends_answers_what_has_begun_and_keeps_nobody_else(
+    api: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "STOPPING_IDLE_SECONDS", 0.3)
+    _, waits = api.connect(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+    _, half = api.connect(b"GET / HTT")
+    _, silent = api.connect()
+    [server] = api.worker.servers
+    with run(api):
+        api.worker.alive = False
+        began = time.monotonic()
+        assert said_to(half) == b""
+        assert said_to(silent) == b""
+        assert time.monotonic() - began >= 0.2, "they have a moment in which their requests may come"
+        assert not server.accepting
+        assert len(api.worker.channels) == 1
+        api.gate.set()
+        answer = said_to(waits)
+    assert statuses(answer) == [b"200"]
+    assert b"\r\nConnection: close\r\n" in answer
+
+
+def test_a_worker_that_ends_waits_for_what_has_begun_for_a_bounded_time() -> None:
+    with served(graceful_timeout=1) as api:
+        api.connect(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+        began = time.monotonic()
+        with run(api):
+            api.worker.alive = False
+        assert time.monotonic() - began >= 1
+        assert len(api.worker.channels) == 1
+
+
+def test_a_worker_ends_with_the_process_that_started_it(api: Served) -> None:
+    api.worker.ppid = os.getppid() + 1
+    with run(api):
+        api.wait_until(lambda: not api.worker.threads.threads)
+        assert api.worker.alive, "nobody told it to end"
+
+
+def test_it_speaks_no_tls() -> None:
+    cfg = Config()
+    WaitressWorker.check_config(cfg, None)
+    cfg.set("certfile", "a.pem")
+    with pytest.raises(SystemExit, match="put a TLS proxy in front of it"):
+        WaitressWorker.check_config(cfg, None)
+
+
+def test_each_answer_has_a_line_in_the_access_log(caplog: pytest.LogCaptureFixture) -> None:
+    line = "%(m)s %(U)s?%(q)s %(s)s %(B)s %({content-type}o)s %({x-asked}i)s %(M)s"
+    with served(accesslog="-", access_log_format=line, logconfig_dict={}) as api:
+        api.worker.log.access_log.propagate = True
+        caplog.set_level(logging.INFO, "gunicorn.access")
+        _, client = api.connect(
+            b"GET /pieces?a=b HTTP/1.1\r\nHost: x\r\nX-Asked: this\r\nConnection: close\r\n\r\n"
+        )
+        body = api.answer_to(client)
+        api.wait_until(lambda: bool(caplog.messages))
+    assert body.startswith(b"HTTP/1.1 200 ")
+    told, _, took = caplog.messages[0].rpartition(" ")
+    size = sum(number * 37 % 5000 for number in range(2000))
+    assert told == f"GET /pieces?a=b 200 {size} text/plain this"
+    assert 0 <= int(took) < 60_000
+
+
+def test_a_body_that_ends_before_it_is_complete_is_a_400(api: Served) -> None:
+    _, client = api.connect(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc")
+    client.shutdown(socket.SHUT_WR)
+    answer = api.answer_to(client)
+    assert statuses(answer) == [b"400"]
+    assert b"the body ended before it was complete" in answer
+
+
+def test_a_client_that_ends_without_a_request_is_forgotten(api: Served) -> None:
+    channel, client = api.connect(b"GET / HTT")
+    client.shutdown(socket.SHUT_WR)
+    assert api.answer_to(client) == b""
+    assert channel not in api.worker.channels.values()
+
+
+def test_a_connection_that_has_nothing_to_read_after_all_stays(api: Served) -> None:
+    channel, client = api.connect(b"GET / HT")
+    channel.handle_read()
+    assert channel in api.worker.channels.values()
+    api.send(client, b"TP/1.0\r\n\r\n")
+    assert statuses(api.answer_to(client).replace(b"1.0", b"1.1")) == [b"200"]
+
+
+def test_probes_wait_for_no_request_of_others(api: Served) -> None:
+    """There is one thread, which computes for the first client."""
+    api.connect(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+    for path in (b"/health", b"/healthz", b"/readyz"):
+        _, client = api.connect(b"GET " + path + b" HTTP/1.0\r\n\r\n")
+        assert api.answer_to(client).endswith(b"[]")
+    _, refused = api.connect(b"G@T / HTTP/1.1\r\n\r\n")
+    assert statuses(api.answer_to(refused)) == [b"400"]
+
+
+def test_a_client_of_a_unix_socket_has_no_address(api: Served) -> None:
+    [server] = api.worker.servers
+    assert server.fix_addr("") == ("", "")
+    assert server.fix_addr(("1.2.3.4", 5)) == ("1.2.3.4", 5)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        b"HEAD /pieces HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /pieces HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+        b"GET /short HTTP/1.1\r\nHost: x\r\n\r\n",
+    ],
+    ids=["head", "asked-for", "shorter-than-it-says"],
+)
+def test_a_connection_ends_whose_answer_has_no_other_end_or_that_is_asked_to(
+    api: Served, asked: bytes
+) -> None:
+    _, client = api.connect(asked)
+    assert statuses(api.answer_to(client)) == [b"200"]
+
+
+def test_what_is_wrong_with_a_request_is_told_in_a_bounded_sentence(api: Served) -> None:
+    _, client = api.connect(b"GET / HTTP/1.1\r\nHost: x\r\nno colon " + b"x" * 1_000 + b"\r\n\r\n")
+    head, _, body = api.answer_to(client).partition(b"\r\n\r\n")
+    assert b"Content-Type: application/problem+json" in head
+    assert f"Content-Length: {len(body)}".encode() in head
+    problem = json.loads(body)
+    assert problem["type"] == "about:blank"
+    assert (problem["title"], problem["status"]) == ("Bad Request", 400)
+    assert len(problem["detail"]) <= 300
+
+
+def test_a_new_connection_has_its_time_from_now_on(api: Served) -> None:
+    began = time.monotonic()
+    channel, _ = api.connect()
+    assert began <= channel.since <= time.monotonic()
