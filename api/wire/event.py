@@ -296,12 +296,12 @@ class RedriveInput(_EventChoice, PageSelection):
     which = fields.String(
         "Which of them: `all`; `newest_of_each_schedule`; `not_too_late`: without those that the policies of"
         " their schedules would give up. Default: all",
-        validate=validate.OneOf(list(RedriveChoice)),
+        validate=validate.OneOf([each.value for each in RedriveChoice]),
     )
     when = fields.String(
         "`now`, or `receiver_answers`: when the receiver of `cause` has succeeded since its last failure; one"
         " dead letter a minute is sent to see. Default: now",
-        validate=validate.OneOf(list(RedriveTime)),
+        validate=validate.OneOf([each.value for each in RedriveTime]),
     )
 
     @validates_schema
@@ -346,7 +346,7 @@ class RedriveProgressOutput(OmitNone):
     state = fields.String(
         "`waiting` for its receiver to answer; `running`; `sent`: all are due again; `stopped`; `error`",
         required=True,
-        validate=validate.OneOf(list(RedriveState)),
+        validate=validate.OneOf([each.value for each in RedriveState]),
     )
     which = fields.String("As in the request", required=True)
     when = fields.String("As in the request", required=True)
