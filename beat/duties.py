@@ -140,6 +140,14 @@ def duties(assembly: Assembly) -> list[Duty]:
             period=1.0,
         ),
         Duty(
+            name="redrive",
+            wanted=has(Work.REDRIVE),
+            page=assembly.redrive_duty.work_page,
+            while_failing="dead letters that people have asked to send again stay where they are",
+            period=1.0,
+            turn=1.0,
+        ),
+        Duty(
             name="recover",
             page=lambda now: _recover_page(
                 assembly.recovery,

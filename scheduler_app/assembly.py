@@ -49,6 +49,7 @@ from scheduler_app.usecases.duties.notifications import Notifications
 from scheduler_app.usecases.duties.owed_expansion import OwedExpansion
 from scheduler_app.usecases.duties.partition_share import PartitionShare, lease_seconds
 from scheduler_app.usecases.duties.pauses import FailurePausing, Resumption
+from scheduler_app.usecases.duties.redrives import RedriveDuty, RedriveService
 from scheduler_app.usecases.duties.remaking import Recalendaring, Rezoning
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.questions.backlog import BacklogService
@@ -89,6 +90,7 @@ class Services:
     schedules: ScheduleQuestions
     events: EventService
     failures: FailureService
+    redrives: RedriveService
     completions: CompletionService
     messages: MessageService
     destinations: DestinationService
@@ -128,6 +130,7 @@ class Assembly(Services):
     inspection: Inspection
     cause_tending: CauseTending
     cause_inspection: CauseInspection
+    redrive_duty: RedriveDuty
     recent_figures: RecentFigures
     # What reads or keeps one thing, and needs no use case around it.
     edits: Edits
@@ -260,6 +263,7 @@ def assemble(
             schedules=ScheduleQuestions(store),
             events=EventService(store, effects.dispatch_urgently),
             failures=FailureService(store),
+            redrives=RedriveService(store),
             completions=CompletionService(
                 store,
                 effects.dispatch_urgently,
@@ -328,6 +332,7 @@ def assemble(
         recalendaring=Recalendaring(store),
         inspection=Inspection(store),
         cause_tending=CauseTending(store),
+        redrive_duty=RedriveDuty(store, prompt.dispatch_urgently),
         cause_inspection=CauseInspection(store, partial(_faults, store), partial(_unserved, store)),
         recent_figures=RecentFigures(store),
         edits=store.edits,

@@ -39,6 +39,7 @@ def register(app: Flask) -> Api:
         events.blueprint,
         failures.failures_blueprint,
         failures.status_blueprint,
+        events.redrives_blueprint,
         messages.blueprint,
         calendars.calendars_blueprint,
         calendars.calendar_feeds_blueprint,

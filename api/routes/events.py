@@ -2,16 +2,18 @@
 
 from flask import request
 
+from scheduler_app.api import idempotency
 from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.services import make_dry_run, services, tenant
+from scheduler_app.api.services import is_dry_run, make_dry_run, services, tenant
 from scheduler_app.api.wire import event as wire
 from scheduler_app.api.wire import examples
 from scheduler_app.api.wire.paging import listed, skipped_shown, window
 from scheduler_app.api.wire.schedule import event_shown
 from scheduler_app.domain.errors import NotAuthorized
-from scheduler_app.domain.ids import WholeId
+from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.usecases.deeds.events import STRANGER
+from scheduler_app.usecases.duties.redrives import RedriveAsked
 
 MAX_TOKEN = 200
 
@@ -75,9 +77,15 @@ def fail_event(given: Loaded, event_id: WholeId) -> View:
 @blueprint.arguments(wire.RedriveInput, required=False, example=examples.REDRIVE)
 @blueprint.response(202, wire.RedriveOutput)
 def redrive_events(given: Loaded) -> View:
-    """Send events that ended in error again, the newest first, a page a call"""
+    """Send events that ended in error again, the newest first, a page a call
+
+    With `cause`, `which` or `when` beats do it: the answer has a `redrive_id`.
+    """
     if given["dry_run"]:
         make_dry_run()
+    asked = wire.redrive_asked(given)
+    if asked is not None:
+        return _by_beats(asked)
     page = services().events.redrive_page(
         tenant(),
         window(given),
@@ -96,6 +104,33 @@ def redrive_events(given: Loaded) -> View:
     if page.last_due is not None:
         view["last_due_at"] = page.last_due
     return view
+
+
+def _by_beats(asked: RedriveAsked) -> View:
+    assembly = services()
+    if is_dry_run():
+        return wire.redrive_planned(assembly.redrives.plan(tenant(), asked, assembly.now()))
+    seed = idempotency.request_seed()
+    made = assembly.redrives.start(tenant(), asked, assembly.now(), request_seed=seed)
+    nothing_yet: View = {"redriven": 0, "skipped": [], "more": False, "next_cursor": None}
+    return nothing_yet | {"redrive_id": name_of(made.id)}
+
+
+redrives_blueprint = ApiBlueprint("redrives", "/api/v1/redrives", "Dead letters that beats send again")
+
+
+@redrives_blueprint.route("/<id:redrive_id>", methods=["GET"])
+@redrives_blueprint.response(200, wire.RedriveProgressOutput)
+def get_redrive(redrive_id: WholeId) -> View:
+    """Show how far a redrive has come"""
+    return wire.redrive_shown(services().redrives.get(redrive_id))
+
+
+@redrives_blueprint.route("/<id:redrive_id>", methods=["DELETE"])
+@redrives_blueprint.response(200, wire.RedriveProgressOutput)
+def stop_redrive(redrive_id: WholeId) -> View:
+    """Stop a redrive: nothing more is sent, and what is due again already stays so"""
+    return wire.redrive_shown(services().redrives.stop(redrive_id, services().now()))
 
 
 def _token() -> str:

@@ -8,9 +8,16 @@ from marshmallow import ValidationError, post_load, validate, validates_schema
 from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import tenant
-from scheduler_app.api.wire.field_types import Cursor, Instant, LocalOrInstant, ScheduleId, StatusCodes
+from scheduler_app.api.wire.field_types import (
+    CauseId,
+    Cursor,
+    Instant,
+    LocalOrInstant,
+    ScheduleId,
+    StatusCodes,
+)
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.api.wire.output_schema import OutputSchema
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.api.wire.paging import MAX_LIMIT, Listed, PageSelection, Paging, Skipped, call_limit
 from scheduler_app.domain.action import UNKNOWN_ORIGIN, origin_of
 from scheduler_app.domain.errors import InvalidField
@@ -18,8 +25,17 @@ from scheduler_app.domain.event import MAX_REASON
 from scheduler_app.domain.http_action import destination_key, destination_of_key
 from scheduler_app.domain.ids import name_of, whole_id
 from scheduler_app.domain.recurrence.zones import instant_at
+from scheduler_app.domain.redrive import (
+    MAX_PLANNED,
+    PLANNED_SHOWN,
+    Redrive,
+    RedriveChoice,
+    RedriveState,
+    RedriveTime,
+)
 from scheduler_app.domain.states import State
 from scheduler_app.store.events.lists import EventListFilter
+from scheduler_app.usecases.duties.redrives import RedriveAsked, RedrivePlan
 
 
 class StatusLine(OutputSchema):
@@ -249,11 +265,18 @@ class RedriveInput(_EventChoice, PageSelection):
     """Which dead letters to send again; they must match every field given."""
 
     FILTERS: ClassVar = {
-        **{name: name for name in ("schedule_id", "origin", "status_code", "error", "tag")},
+        **{name: name for name in ("schedule_id", "origin", "status_code", "error", "tag", "cause")},
         "since": "from",
         "until": "to",
     }
     THINGS = "dead letter"
+    #: Each of them makes it a redrive that beats carry out.
+    BY_BEATS: ClassVar = ("cause", "which", "when")
+    #: What such a redrive does not take.
+    BY_PAGES: ClassVar = {
+        **{name: name for name in ("status_code", "error", "start_at")},
+        "since": "from",
+    }
 
     status_code = StatusChoice(in_query=False)
     limit = call_limit(MAX_LIMIT, MAX_LIMIT)
@@ -266,10 +289,40 @@ class RedriveInput(_EventChoice, PageSelection):
         " call before, so that all calls together keep the rate. Default: now"
     )
 
+    cause = CauseId(
+        "Those of this failure: its id among /api/v1/failures. With it, `which` or `when` beats send them"
+        " again, and the answer has a `redrive_id`"
+    )
+    which = fields.String(
+        "Which of them: `all`; `newest_of_each_schedule`; `not_too_late`: without those that the policies of"
+        " their schedules would give up. Default: all",
+        validate=validate.OneOf([each.value for each in RedriveChoice]),
+    )
+    when = fields.String(
+        "`now`, or `receiver_answers`: when the receiver of `cause` has succeeded since its last failure; one"
+        " dead letter a minute is sent to see. Default: now",
+        validate=validate.OneOf([each.value for each in RedriveTime]),
+    )
+
+    @validates_schema
+    def check_by_beats(self, data: Loaded, **_: object) -> None:
+        if any(name in data for name in self.BY_BEATS):
+            for name, shown in self.BY_PAGES.items():
+                if name in data:
+                    raise ValidationError("is not for a redrive with cause, which or when", shown)
+
     @validates_schema
     def check_start(self, data: Loaded, **_: object) -> None:
         if "start_at" in data and "rate" not in data:
             raise ValidationError("give it beside rate, or not at all", "start_at")
+
+
+class RedrivenLetter(OmitNone):
+    """A dead letter that would be sent again."""
+
+    id = fields.String("The event", required=True)
+    schedule_id = fields.String("Its schedule; absent for a message")
+    run_time = Instant("The occurrence that it stands for", required=True)
 
 
 class RedriveOutput(OutputSchema):
@@ -279,6 +332,31 @@ class RedriveOutput(OutputSchema):
     more = fields.Boolean("Whether there may be more: then call again with `cursor`", required=True)
     next_cursor = Cursor("Give it as `cursor` in the next call; null at the end", allow_none=True)
     last_due_at = Instant("Where a `rate` was given: when the last event of this call is due")
+    redrive_id = fields.String("Of a redrive that beats carry out: see /api/v1/redrives/{redrive_id}")
+    letters = fields.List(
+        RedrivenLetter,
+        f"Of a dry run with `cause`, `which` or `when`: the first {PLANNED_SHOWN} events that would be sent",
+    )
+
+
+class RedriveProgressOutput(OmitNone):
+    """A redrive that beats carry out."""
+
+    redrive_id = fields.String("Its id", required=True)
+    state = fields.String(
+        "`waiting` for its receiver to answer; `running`; `sent`: all are due again; `stopped`; `error`",
+        required=True,
+        validate=validate.OneOf([each.value for each in RedriveState]),
+    )
+    which = fields.String("As in the request", required=True)
+    when = fields.String("As in the request", required=True)
+    rate = fields.Float("As in the request; absent without one")
+    planned = fields.Integer(f"How many there were at its start; {MAX_PLANNED} at most", required=True)
+    sent = fields.Integer("How many are due again so far", required=True)
+    skipped = fields.Integer("How many were left dead letters", required=True)
+    reason = fields.String("Why it ended in error; absent otherwise")
+    started_at = Instant("When it was asked for", required=True)
+    ended_at = Instant("When it was over; absent before")
 
 
 class FailureInput(InputSchema):
@@ -289,3 +367,54 @@ class FailureInput(InputSchema):
         validate=validate.Length(max=MAX_REASON),
         example="the disk is full",
     )
+
+
+def redrive_asked(given: Loaded) -> RedriveAsked | None:
+    """The redrive that beats are to carry out; None where this call does it."""
+    if not any(name in given for name in RedriveInput.BY_BEATS):
+        return None
+    narrowing: EventListFilter = given["narrowing"]
+    return RedriveAsked(
+        cause_id=given.get("cause"),
+        choice=RedriveChoice(given.get("which", RedriveChoice.ALL)),
+        time=RedriveTime(given.get("when", RedriveTime.NOW)),
+        rate_per_second=given.get("rate"),
+        schedule_id=given.get("schedule_id"),
+        tag=narrowing.tag,
+        origin=narrowing.origin,
+        until=given.get("until"),
+    )
+
+
+def redrive_shown(redrive: Redrive) -> View:
+    return {
+        "redrive_id": name_of(redrive.id),
+        "state": redrive.state.value,
+        "which": redrive.choice.value,
+        "when": redrive.time.value,
+        "rate": redrive.rate_per_second,
+        "planned": redrive.planned,
+        "sent": redrive.sent,
+        "skipped": redrive.skipped,
+        "reason": redrive.reason,
+        "started_at": redrive.started_at,
+        "ended_at": redrive.ended_at,
+    }
+
+
+def redrive_planned(plan: RedrivePlan) -> View:
+    """The answer of a dry run."""
+    return {
+        "redriven": plan.redrive.planned,
+        "skipped": [],
+        "more": False,
+        "next_cursor": None,
+        "letters": [
+            {
+                "id": name_of(each.id),
+                "run_time": each.run_time,
+                **({"schedule_id": name_of(each.schedule_id)} if each.schedule_id else {}),
+            }
+            for each in plan.shown
+        ],
+    }

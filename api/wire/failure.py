@@ -113,7 +113,7 @@ class CauseOutput(OmitNone):
     state = fields.String(
         "`open`; `over`; `dismissed` by a person, whether it goes on or not",
         required=True,
-        validate=validate.OneOf(list(CauseState)),
+        validate=validate.OneOf([each.value for each in CauseState]),
     )
     subject = fields.String("The receiver, schedule, queue or part of the installation", required=True)
     destination = fields.String("The receiver, where it is a destination")
@@ -193,7 +193,7 @@ class StatusOutput(OmitNone):
     verdict = fields.String(
         "`well`; `attention`: work fails or is late; `down`: a part of the machinery does not work",
         required=True,
-        validate=validate.OneOf(list(SystemState)),
+        validate=validate.OneOf([each.value for each in SystemState]),
     )
     since = Instant("When the oldest reason began; absent if there is none")
     reasons = fields.List(StatusReasonOutput, "What is wrong, the worst first", required=True)

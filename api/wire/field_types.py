@@ -198,6 +198,12 @@ class DestinationId(_NameOfAnId, DestinationName):
     """The id of a destination that a filter names."""
 
 
+class CauseId(_NameOfAnId, PatternedText):
+    """The id of a failure."""
+
+    PATTERN = ID
+
+
 class CalendarName(PatternedText):
     """The name of a calendar."""
 

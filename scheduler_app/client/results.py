@@ -462,3 +462,19 @@ class SystemVerdict(Record):
     since: datetime | None = None
     reasons: tuple[VerdictReason, ...] = ()
     reasons_omitted: int = 0
+
+
+class RedriveProgress(Record):
+    """A redrive that beats carry out."""
+
+    redrive_id: str
+    state: str
+    which: str
+    when: str
+    planned: int
+    sent: int
+    skipped: int
+    started_at: datetime
+    rate: float | None = None
+    reason: str | None = None
+    ended_at: datetime | None = None

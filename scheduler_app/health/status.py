@@ -164,7 +164,8 @@ def _reason(cause: Cause, counts: MarkCounts) -> StatusReason | None:
             if not counts.dead:
                 return None
     return StatusReason(
-        *(kind, subject_shown(cause), cause_sentence(cause, counts), _REMEDIES[kind]),
+        *(kind, subject_shown(cause), cause_sentence(cause, counts)),
+        remedy=_REMEDIES[kind].replace("QUEUE", cause.key.subject),
         since=cause.since,
         cause=cause,
         schedules=cause.schedules.count,

@@ -291,6 +291,13 @@ BACKFILLS = [
         partialFilterExpression={"active": True},
     )
 ]
+REDRIVES = [
+    IndexModel(
+        [("active", ASCENDING), ("tenant", ASCENDING)],
+        name="active_v1",
+        partialFilterExpression={"active": True},
+    )
+]
 SESSIONS = [IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY_KEY)]
 
 #: What was edited of one schedule; written by people's edits alone.
@@ -330,6 +337,7 @@ _OF_COLLECTIONS = {
     "sessions": SESSIONS,
     "edits": EDITS,
     "causes": CAUSES,
+    "redrives": REDRIVES,
     "ended_revisions": ENDED_REVISIONS,
     "ledger": LEDGER,
 }
@@ -362,6 +370,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
             message_retention_days * DAY_SECONDS,
             partialFilterExpression={"archived_at": {"$exists": True}, "kind": "message"},
         ),
+        partial(_ensure_ttl, mongo, "redrives", "ended_at", "retention_v1", retention_days * DAY_SECONDS),
         partial(_ensure_ttl, mongo, "causes", "over_at", "retention_v1", retention_days * DAY_SECONDS),
         partial(_ensure_ttl, mongo, "edits", "at", "retention_v1", retention_days * DAY_SECONDS),
         # The witness judges hours whose events are kept; a revision that has ended may have begun before.

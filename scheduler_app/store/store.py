@@ -32,6 +32,7 @@ from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.partition_owners import PartitionOwners
 from scheduler_app.store.processes import Processes, shared_settings
 from scheduler_app.store.recoveries import Inspections, Recoveries
+from scheduler_app.store.redrives import Redrives
 from scheduler_app.store.schedules.cursors import Cursors, OwedRanges
 from scheduler_app.store.schedules.last_runs import LastRuns
 from scheduler_app.store.schedules.revisions import Pauses, Remakes
@@ -74,6 +75,7 @@ class Store:
         self.owed_notifications = OwedNotifications(self.mongo)
         self.last_runs = LastRuns(self.mongo)
         self.causes = Causes(self.mongo)
+        self.redrives = Redrives(self.mongo)
         self.cause_inspections = CauseInspections(self.mongo)
         self.cause_marks = CauseMarks(self.mongo)
         self.calendars = Calendars(self.mongo)

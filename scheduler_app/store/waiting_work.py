@@ -27,6 +27,8 @@ class Work(StrEnum):
     """Schedules with ranges that an edit left to beats."""
     BACKFILL = "backfill"
     """Backfills that are not over."""
+    REDRIVE = "redrive"
+    """Redrives that are not over."""
     TIME_OUT = "time_out"
     """Events whose receivers have not said in time how their work went."""
 
@@ -74,4 +76,5 @@ _LOOKS: dict[Work, tuple[str, Callable[[datetime], Document]]] = {
         lambda now: {"owed": {"$exists": True}, "owed.next_run_at": {"$gte": MinKey()}},
     ),
     Work.BACKFILL: ("backfills", lambda now: {"active": True}),
+    Work.REDRIVE: ("redrives", lambda now: {"active": True}),
 }

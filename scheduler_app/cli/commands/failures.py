@@ -9,7 +9,7 @@ from scheduler_app.cli.click_extensions import CommandGroup
 from scheduler_app.cli.client_options import json_option, with_client
 from scheduler_app.cli.listing import shows_answer, shows_list, watchable
 from scheduler_app.cli.output import say, say_result, show_answer, table
-from scheduler_app.client import Failure, Scheduler, SystemVerdict
+from scheduler_app.client import Failure, RedriveProgress, Scheduler, SystemVerdict
 
 #: Tags of a reason on one line.
 TAGS_SHOWN = 10
@@ -118,3 +118,44 @@ def show_failure(scheduler: Scheduler, failure_id: str) -> Failure:
 def dismiss_failure(scheduler: Scheduler, failure_id: str, **given: Any) -> Failure:
     """Take a failure out of the verdict."""
     return scheduler.dismiss_failure(failure_id, **given)
+
+
+def _show_redrive(found: RedriveProgress) -> None:
+    say(f"{found.state}: {found.sent} of {found.planned} are due again, {found.skipped} left dead letters")
+    if found.reason:
+        say(f"  {found.reason}")
+
+
+@failures.command("resend")
+@click.argument("failure_id")
+@click.option("--which", type=click.Choice(["all", "newest_of_each_schedule", "not_too_late"]))
+@click.option("--when", type=click.Choice(["now", "receiver_answers"]), help="Now, or when it answers again.")
+@click.option(
+    "--rate", type=click.FloatRange(min=0, min_open=True), metavar="A_SECOND", help="How many a second."
+)
+@shows_answer(_show_redrive)
+def resend(scheduler: Scheduler, failure_id: str, **given: Any) -> RedriveProgress:
+    """Have beats send a failure's dead letters again.
+
+    The id of the redrive is what `redrive-show` and `redrive-stop` take.
+    """
+    redrive_id = scheduler.start_redrive(cause=failure_id, **given)
+    say(f"redrive {redrive_id}")
+    return scheduler.get_redrive(redrive_id)
+
+
+@failures.command("redrive-show")
+@click.argument("redrive_id")
+@shows_answer(_show_redrive)
+def show_redrive(scheduler: Scheduler, redrive_id: str) -> RedriveProgress:
+    """Show how far a redrive has come."""
+    return scheduler.get_redrive(redrive_id)
+
+
+@failures.command("redrive-stop")
+@click.argument("redrive_id")
+@shows_answer(_show_redrive)
+def stop_redrive(scheduler: Scheduler, redrive_id: str) -> RedriveProgress:
+    """Stop a redrive: nothing more is sent."""
+    scheduler.stop_redrive(redrive_id)
+    return scheduler.get_redrive(redrive_id)

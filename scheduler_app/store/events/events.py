@@ -1,6 +1,6 @@
 """Makes events, shows them with their history, and redrives dead letters."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypedDict
 
@@ -161,6 +161,10 @@ class Events:
     def get(self, event_id: str) -> EventRecord | None:
         row = self._events.find_one({"_id": event_id})
         return to_record(row) if row else None
+
+    def records(self, ids: Collection[str]) -> list[EventRecord]:
+        """Those of the events that are there."""
+        return [to_record(row) for row in self._events.find({"_id": {"$in": list(ids)}}, hint="_id_")]
 
     def last_ended(
         self, schedule_id: str, *, after: datetime | None, until: datetime, limit: int

@@ -125,7 +125,7 @@ class EventService:
         schedule_id = event.schedule_id
         if event.state is State.ERROR and event.kind is not Kind.MESSAGE:
             schedule = self.store.schedules.for_delivery([schedule_id]).get(schedule_id)
-            if reason := _hopeless_reason(event, schedule):
+            if reason := hopeless_reason(event, schedule):
                 raise Conflict(reason)
         redriven = self.store.events.redrive([event_id], now, REDRIVEN)
         if not redriven:
@@ -159,7 +159,7 @@ class EventService:
         for event in found.rows:
             # A message needs no schedule.
             is_message = event.kind is Kind.MESSAGE
-            reason = None if is_message else _hopeless_reason(event, schedules.get(event.schedule_id))
+            reason = None if is_message else hopeless_reason(event, schedules.get(event.schedule_id))
             if reason is None:
                 ids.append(event.id)
             else:
@@ -198,7 +198,7 @@ def _due_times(count: int, a_second: float, start: datetime | None, now: datetim
     return [first + timedelta(seconds=i / a_second) for i in range(count)]
 
 
-def _hopeless_reason(event: EventRecord, schedule: Schedule | CorruptSchedule | None) -> str | None:
+def hopeless_reason(event: EventRecord, schedule: Schedule | CorruptSchedule | None) -> str | None:
     """Why a redrive of a dead letter would end in error again without a request; None if it would not."""
     if schedule is None:
         return NO_CALLBACK

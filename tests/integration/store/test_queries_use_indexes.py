@@ -24,6 +24,7 @@ from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.missed import MissedRange, missed_step
 from scheduler_app.domain.notification import Notifying, OwedNotification
+from scheduler_app.domain.redrive import Redrive
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.schedule import EditRecord, OwedRange, Pause, ScheduleState
 from scheduler_app.domain.states import FINAL, LIVING, State
@@ -617,6 +618,16 @@ def _use_causes(store: Any, now: datetime) -> None:
     unmarked = marks.unmarked(limit=10)
     marks.mark(unmarked)
     marks.marked(made.key.id, limit=10)
+    asked = Redrive(id=WholeId("r1"), cause=None, before=now, next_due_at=now, started_at=now)
+    assert store.redrives.start(asked)
+    assert store.redrives.running(TENANT, most=10) == 1
+    claim, [redrive] = store.redrives.claim(limit=10, lease_seconds=60)
+    assert store.redrives.advance(redrive, claim)
+    assert store.redrives.stop("r1", now)
+    assert store.redrives.get("r1")
+    assert store.events.records(["old-1"])
+    page = partial(store.event_lists.page, TENANT, PageRequest(limit=10), states={State.ERROR})
+    page(narrowing=EventListFilter(cause=made.key.id))
     looks = store.cause_inspections
     looks.overdue(now, limit=10)
     looks.queued("eu", limit=10)

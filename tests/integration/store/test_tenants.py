@@ -20,6 +20,7 @@ from scheduler_app.domain.event import token_digest
 from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.ids import TENANT, WholeId, event_id, name_of, tenant_of, whole_id
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
+from scheduler_app.domain.redrive import Redrive
 from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import EditRecord, Schedule
 from scheduler_app.domain.states import State
@@ -97,6 +98,10 @@ class World:
         store.edits.add(EditRecord(self.edit, self.living, now, "edited", 2, "ann", "", {}, {"name": "a"}))
         tally = Tally(failing_key(self.dead.id, "http://x:80", 500, None), now, now, dead=1)
         [self.cause] = store.causes.touch([tally])
+        self.redrive = whole_id(self.owner, "r1")
+        assert store.redrives.start(
+            Redrive(id=self.redrive, cause=None, before=now, next_due_at=now, started_at=now)
+        )
         self.feed = whole_id(self.owner, "f1")
         store.calendar_feeds.insert(CalendarFeed(self.feed, "x", "0" * 64, now))
         store.idempotency.finish(begun, 200, {}, b"said")
@@ -120,6 +125,7 @@ class World:
             "cancel_requests",
             "edits",
             "causes",
+            "redrives",
         )
         return {
             (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
@@ -245,6 +251,9 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     ),
     "edits.page": (lambda w: w.store.edits.page(PageRequest(limit=9), w.theirs(w.living)).rows, []),
     "edits.get": (lambda w: w.store.edits.get(w.edit, w.theirs(w.living)), None),
+    "redrives.running": (lambda w: w.store.redrives.running(w.stranger, most=9), 0),
+    "redrives.get": (lambda w: w.store.redrives.get(w.theirs(w.redrive)), None),
+    "redrives.stop": (lambda w: w.store.redrives.stop(w.theirs(w.redrive), w.now), False),
     "causes.unsettled": (lambda w: w.store.causes.unsettled(w.stranger, limit=9), []),
     "causes.get": (lambda w: w.store.causes.get(w.theirs(w.cause.id)), None),
     "causes.change": (
@@ -423,6 +432,7 @@ ACROSS_TENANTS = {
     *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
     *("expirations.expire_claimed", "expirations.newest_due", "missed.settle", "cursors.advance_within"),
     "waiting_work.kinds",
+    *("redrives.start", "redrives.claim", "redrives.advance", "events.records"),
     *(f"causes.{verb}" for verb in ("living", "with_dead_letters", "newest", "touch", "write")),
     *(f"causes.{verb}" for verb in ("unanswered", "answered")),
     *(f"cause_marks.{verb}" for verb in ("keys", "count", "counts", "unmarked", "marked", "mark")),

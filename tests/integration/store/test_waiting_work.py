@@ -65,6 +65,10 @@ def backfilled(store: Store, now: datetime) -> None:
     store.mongo.collection("backfills").insert_one({"_id": "b1", "active": True})
 
 
+def redriven(store: Store, now: datetime) -> None:
+    store.mongo.collection("redrives").insert_one({"_id": "r1", "active": True})
+
+
 PLANTS: dict[Work, Plant] = {
     Work.FINISH: finished,
     Work.RESUME: paused,
@@ -73,6 +77,7 @@ PLANTS: dict[Work, Plant] = {
     Work.ROUTED: routed,
     Work.OWED: owed,
     Work.BACKFILL: backfilled,
+    Work.REDRIVE: redriven,
     Work.TIME_OUT: awaited,
 }
 #: Work that has a time, before which there is nothing to do.
