@@ -265,7 +265,7 @@ events = _define(
     "gauge",
     {API},
     "scheduler_events",
-    "Events in each living state; of more than 10,000, as last counted",
+    "Events in each living state; many, as they were counted last",
     "state",
 )
 oldest_due = _define(
