@@ -216,7 +216,7 @@ class Events:
                 # Not `$exists`, for which mongod would fetch each document.
                 ever = {"$gt": datetime.fromtimestamp(0, UTC)}
                 counts = {
-                    state: self._events.count_documents({"state": state, "due_at": ever}, hint=BY_DUE)
+                    state.value: self._events.count_documents({"state": state, "due_at": ever}, hint=BY_DUE)
                     for state in sorted(LIVING)
                 }
                 took = monotonic() - began if sum(counts.values()) > QUICKLY_COUNTED else 0.0
