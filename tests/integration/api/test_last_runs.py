@@ -152,7 +152,8 @@ def test_a_list_is_answered_whatever_somebody_bent(client: FlaskClient, store: S
     run = ran(store, made["id"], old(store, made), State.COMPLETED)
     ran(store, bent["id"], old(store, bent), State.COMPLETED)
     schedules = store.mongo.collection("schedules")
-    for value in ("text", None, [], 5):
+    value: object
+    for value in ("text", None, {"at": 1}, 5):
         schedules.update_one({"_id": bent["id"]}, {"$set": {"created_at": value}})
         assert store.last_runs.succeeding([made["id"], bent["id"]]) == {made["id"], bent["id"]}
         (row,) = client.get("/api/schedules").get_json()["schedules"]
