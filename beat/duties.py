@@ -16,7 +16,12 @@ from scheduler_app.store import REJECTED, STORE_FAULTS, Store
 from scheduler_app.store.waiting_work import Work
 from scheduler_app.usecases.deeds.events import COMPLETIONS_A_PAGE
 from scheduler_app.usecases.duties.dispatch import Dispatch
-from scheduler_app.usecases.duties.housekeeping import EVENTS_A_PAGE, Recovery, Retention
+from scheduler_app.usecases.duties.housekeeping import (
+    EVENTS_A_PAGE,
+    Recovery,
+    Retention,
+    drop_replaced_indexes,
+)
 from scheduler_app.usecases.duties.remaking import CALENDARS_A_PAGE
 
 #: How old a look may be: each tick makes one of its own, ticks that follow at once share one.
@@ -189,6 +194,12 @@ def duties(assembly: Assembly) -> list[Duty]:
             name="prune_calendars",
             page=_single(retention.prune_calendars),
             while_failing="deleted calendars stay in the database",
+            period=60.0,
+        ),
+        Duty(
+            name="drop_indexes",
+            page=_single(lambda now: drop_replaced_indexes(assembly.store)),
+            while_failing="indexes that an upgrade has replaced are still written for each event",
             period=60.0,
         ),
     ]

@@ -16,6 +16,7 @@ from scheduler_app.store import Store
 from scheduler_app.store.indexes import BY_DUE
 from scheduler_app.store.recoveries import GRACE_SECONDS
 from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.version import INDEX_LEVEL
 
 log = get_logger(__name__)
 
@@ -253,3 +254,10 @@ class Retention:
             else:
                 calendars.remove(calendar_id)
                 log.info("calendar.pruned", message="A deleted calendar was removed", calendar=calendar_id)
+
+
+def drop_replaced_indexes(store: Store) -> None:
+    """Drops the indexes that this release has replaced, when no process of an older one is left that asks for
+    them by name. Raises a STORE_FAULT."""
+    if all(each.index_level >= INDEX_LEVEL for each in store.processes.alive()):
+        store.drop_replaced_indexes()
