@@ -10,7 +10,7 @@ from scheduler_app.domain.action import UNKNOWN_ORIGIN
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.states import UNCLAIMED
 from scheduler_app.domain.stored_fields import EARLIEST
-from scheduler_app.store.indexes import BY_NEXT_RUN, ROUTED
+from scheduler_app.store.indexes import BY_DUE, BY_NEXT_RUN, ROUTED
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 
 _SCHEDULE: Document = {"$cond": [{"$eq": [{"$type": "$schedule_id"}, "string"]}, "$schedule_id", ""]}
@@ -84,7 +84,7 @@ class CauseInspections:
                 found[row["_id"]] = float(seconds)
         return found
 
-    def _grouped(self, stages: list[Document], hint: str = "due_v2") -> list[OverdueEvents]:
+    def _grouped(self, stages: list[Document], hint: str = BY_DUE) -> list[OverdueEvents]:
         owner = {"tenant": "$tenant", "schedule": _SCHEDULE, "receiver": _ORIGIN}
         group = {"_id": owner, "number": {"$sum": 1}, "oldest": {"$min": "$due_at"}}
         return [
