@@ -16,7 +16,12 @@ from scheduler_app.store import REJECTED, STORE_FAULTS, Store
 from scheduler_app.store.waiting_work import Work
 from scheduler_app.usecases.deeds.events import COMPLETIONS_A_PAGE
 from scheduler_app.usecases.duties.dispatch import Dispatch
-from scheduler_app.usecases.duties.housekeeping import EVENTS_A_PAGE, Recovery, Retention
+from scheduler_app.usecases.duties.housekeeping import (
+    EVENTS_A_PAGE,
+    Recovery,
+    Retention,
+    drop_replaced_indexes,
+)
 from scheduler_app.usecases.duties.remaking import CALENDARS_A_PAGE
 
 #: How old a look may be: each tick makes one of its own, ticks that follow at once share one.
@@ -150,10 +155,7 @@ def duties(assembly: Assembly) -> list[Duty]:
         Duty(
             name="recover",
             page=lambda now: _recover_page(
-                assembly.recovery,
-                assembly.publisher.queue_lengths,
-                now,
-                has_named_queues=work.has(Work.ROUTED, now),
+                assembly.recovery, assembly.publisher.queue_lengths, now, work.has
             ),
             while_failing="callbacks that dead processes left unfinished wait",
         ),
@@ -202,6 +204,12 @@ def duties(assembly: Assembly) -> list[Duty]:
             while_failing="deleted calendars stay in the database",
             period=60.0,
         ),
+        Duty(
+            name="drop_indexes",
+            page=_single(lambda now: drop_replaced_indexes(assembly.store)),
+            while_failing="indexes that an upgrade has replaced are still written for each event",
+            period=60.0,
+        ),
     ]
 
 
@@ -232,15 +240,16 @@ def _recover_page(
     recovery: Recovery,
     queue_lengths: Callable[[str], QueueLengths],
     now: datetime,
-    *,
-    has_named_queues: bool,
+    has: Callable[[Work, datetime], bool],
 ) -> bool:
     # Messages last: the others need MongoDB only, and continue while the broker is away.
-    workers = recovery.recover_workers(now)
-    dispatches = recovery.recover_dispatches(now)
-    messages = [
-        recovery.recover_messages(now, queue=queue_lengths(name), name=name)
-        for name in (CALLBACKS, *(recovery.named_queues() if has_named_queues else ()))
-    ]
-    most = max(each.total for each in (workers, dispatches, *messages))
-    return most >= EVENTS_A_PAGE
+    recovered = [recovery.recover_workers(now)] if has(Work.LEASE_OVER, now) else []
+    if has(Work.UNSENT, now):
+        recovered.append(recovery.recover_dispatches(now))
+    if has(Work.UNCLAIMED, now):
+        named = recovery.named_queues() if has(Work.ROUTED, now) else ()
+        recovered += [
+            recovery.recover_messages(now, queue=queue_lengths(name), name=name)
+            for name in (CALLBACKS, *named)
+        ]
+    return max((each.total for each in recovered), default=0) >= EVENTS_A_PAGE

@@ -5,3 +5,6 @@ __version__ = "0.1.0"
 #: Which policies in documents this release obeys. It is raised when there is one that the release before it
 #: ignores. 0: releases that know none of kill switches, blackouts, `run_overlap` and `completion`.
 POLICY_LEVEL = 1
+#: Which indexes this release asks MongoDB for by their names. It is raised where some of them are replaced,
+#: which are dropped when every process has the level. 0: releases that do not report it.
+INDEX_LEVEL = 1

@@ -12,8 +12,7 @@ from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.mongo import Document
-from scheduler_app.store.recoveries import MAX_GRACE_DOUBLINGS
-from scheduler_app.usecases.duties.housekeeping import GRACE_SECONDS
+from scheduler_app.store.recoveries import GRACE_SECONDS, MAX_GRACE_DOUBLINGS
 from tests.builders import event, message, schedule
 
 MISSING = object()

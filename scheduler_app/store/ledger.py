@@ -7,13 +7,12 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from pymongo import ASCENDING, DESCENDING
-from pymongo.errors import BulkWriteError, DuplicateKeyError
 
 from scheduler_app.domain.ledger import COUNTED, HOUR, Account, LedgerLine, counts_from
 from scheduler_app.domain.states import Kind
 from scheduler_app.domain.stored_fields import fields, instant, items, text, version, whole
+from scheduler_app.store.bulk_writes import insert_new
 from scheduler_app.store.ended_revisions import TIMING
-from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 
 DOCUMENT_VERSION: Final = 1
@@ -137,15 +136,7 @@ class Ledger:
     def append(self, line: LedgerLine) -> bool:
         """Writes a sealed line; False where another witness has written its number, or its turn. Raises a
         STORE_FAULT."""
-        try:
-            self._lines.insert_many([_document(line)])
-        except DuplicateKeyError:
-            return False
-        except BulkWriteError as error:
-            if not only_duplicates(error):
-                raise
-            return False
-        return True
+        return not insert_new(self._lines, [_document(line)])
 
     def lines(
         self, tenant: str, since: datetime, until: datetime, *, limit: int

@@ -15,7 +15,7 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.action import CALLBACKS
 from scheduler_app.domain.stored_fields import Corrupt, fields, flag, instant, items, number, text, whole
 from scheduler_app.store.mongo import Document, Mongo, new_token
-from scheduler_app.version import POLICY_LEVEL
+from scheduler_app.version import INDEX_LEVEL, POLICY_LEVEL
 
 
 def shared_settings(settings: Settings) -> dict[str, Any]:
@@ -78,6 +78,8 @@ class ProcessRecord:
     version: str = ""
     policy_level: int = 0
     """Its POLICY_LEVEL; older releases report none."""
+    index_level: int = 0
+    """Its INDEX_LEVEL; older releases report none."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The settings on which processes must agree, by name (see `shared_settings`)."""
     last_tick_at: datetime | None = None
@@ -118,6 +120,7 @@ class Processes:
                         "host": socket.gethostname(),
                         "pid": os.getpid(),
                         "policy_level": POLICY_LEVEL,
+                        "index_level": INDEX_LEVEL,
                         "seen_at": "$$NOW",
                     }
                     | {"settings": {"$literal": self.settings}}
@@ -200,6 +203,7 @@ _CHECKS: dict[str, Callable[[Any, str], object]] = {
     "name": text,
     "version": text,
     "policy_level": whole,
+    "index_level": whole,
     "settings": fields,
     "seen_at": instant,
     "age_seconds": _any_number,

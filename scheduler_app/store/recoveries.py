@@ -32,6 +32,8 @@ from scheduler_app.store.partition_owners import in_partitions
 from scheduler_app.store.schedules.cursors import WITHOUT_REQUEST, without_request
 from scheduler_app.store.schedules.documents import CorruptSchedule, read_schedule, set_aside_corrupt
 
+#: What is overdue for longer, and was dispatched, may have lost its message.
+GRACE_SECONDS = 10.0
 MAX_GRACE_DOUBLINGS = 6
 
 
@@ -95,11 +97,6 @@ class Recoveries:
             )
         return found
 
-    def any_lease_over(self, partitions: Collection[int] | None = None) -> bool:
-        """Whether a lease in these partitions (None: in any) looks over by mongod's clock; after a jump of
-        that clock it may not be."""
-        return self._events.find_one(_dead(0.0) | in_partitions(partitions), {"_id": 1}) is not None
-
     def recover_workers(
         self,
         now: datetime,
@@ -113,7 +110,7 @@ class Recoveries:
         tried again, and of those that are set aside. `owner` stays, so that a worker that was only slow can
         still record; a lost lease is no attempt. `jumped_ahead_seconds` is added to the leases after a jump
         of mongod's clock."""
-        dead = _dead(jumped_ahead_seconds) | in_partitions(partitions)
+        dead = lost_claims({"$exists": True}, jumped_ahead_seconds) | in_partitions(partitions)
         # The event's own request was being made, and no other suspect event's: `isolated` holds the claim
         # that said so.
         alone = {"$and": [{"$gt": ["$isolated", None]}, {"$eq": ["$isolated", "$owner"]}]}
@@ -175,11 +172,12 @@ def _number(path: str, otherwise: int) -> Document:
     return {"$cond": [{"$isNumber": path}, path, otherwise]}
 
 
-def _dead(jumped_ahead_seconds: float) -> Document:
+def lost_claims(due_at: Document, jumped_ahead_seconds: float = 0.0) -> Document:
+    """The condition of events, due then, whose worker's lease is over (see `lease_over`)."""
     # What waits for its receiver's word has no lease: its time is `due_at`.
     running: Document = {
         "state": source_states("recover_worker"),
-        "due_at": {"$exists": True},
+        "due_at": due_at,
         "completion.awaiting": {"$ne": True},
     }
     return running | lease_over("lease_until", jumped_ahead_seconds)

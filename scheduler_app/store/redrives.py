@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from pymongo.errors import BulkWriteError
-
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.redrive import Redrive, RedriveChoice, RedriveState, RedriveTime
 from scheduler_app.domain.stored_fields import (
@@ -21,13 +19,13 @@ from scheduler_app.domain.stored_fields import (
     version,
     whole,
 )
+from scheduler_app.store.bulk_writes import insert_new
 from scheduler_app.store.mongo import (
     BY_ID,
     Document,
     Mongo,
     lease,
     new_token,
-    only_duplicates,
     unclaimed,
     written_by_token,
 )
@@ -42,13 +40,7 @@ class Redrives:
 
     def start(self, redrive: Redrive) -> bool:
         """Stores a new one; False where it is there already."""
-        try:
-            self._redrives.insert_many([_to_document(redrive)])
-        except BulkWriteError as error:
-            if not only_duplicates(error):
-                raise
-            return False
-        return True
+        return not insert_new(self._redrives, [_to_document(redrive)])
 
     def running(self, tenant: str, *, most: int) -> int:
         """How many of the tenant's are at work; no more than `most` are counted."""

@@ -25,7 +25,7 @@ from scheduler_app.store.events.outcomes import Outcomes
 from scheduler_app.store.events.overlaps import Overlaps
 from scheduler_app.store.forecasts import Forecasts
 from scheduler_app.store.idempotency import Idempotency
-from scheduler_app.store.indexes import ensure_indexes
+from scheduler_app.store.indexes import drop_replaced, ensure_indexes
 from scheduler_app.store.ledger import History, Ledger
 from scheduler_app.store.missed import MissedOccurrences
 from scheduler_app.store.mongo import Mongo
@@ -108,6 +108,10 @@ class Store:
                 message_retention_days=self._settings.message_retention_days,
             )
             self._prepared = True
+
+    def drop_replaced_indexes(self) -> None:
+        """See `drop_replaced`. Raises a STORE_FAULT."""
+        drop_replaced(self.mongo)
 
     def dry_run(self) -> "Store":
         """The same database for one request, whose writes report what they would do and change nothing."""

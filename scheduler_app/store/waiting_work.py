@@ -1,13 +1,16 @@
 """One look for many duties of beats that mostly have nothing to do."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from bson import MinKey
 
 from scheduler_app.domain.schedule import ScheduleState
-from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.domain.stored_fields import EARLIEST
+from scheduler_app.store.events.documents import source_states
+from scheduler_app.store.mongo import Document, Mongo, lease_over
+from scheduler_app.store.recoveries import GRACE_SECONDS, lost_claims
 
 
 class Work(StrEnum):
@@ -31,6 +34,17 @@ class Work(StrEnum):
     """Redrives that are not over."""
     TIME_OUT = "time_out"
     """Events whose receivers have not said in time how their work went."""
+    LEASE_OVER = "lease_over"
+    """Events whose worker has not reported before its lease was over by mongod's clock; after a jump of that
+    clock it may not be."""
+    UNSENT = "unsent"
+    """Pages of the outbox whose dispatcher died, or is slow."""
+    UNCLAIMED = "unclaimed"
+    """Events that were dispatched, and that no worker has claimed for long after they were due."""
+
+
+#: No lease is over so soon after its event was due: what runs is left out without being read.
+SHORTEST_LEASE = timedelta(seconds=5)
 
 
 class WaitingWork:
@@ -62,6 +76,15 @@ _LOOKS: dict[Work, tuple[str, Callable[[datetime], Document]]] = {
         lambda now: {"routed": True, "queue": {"$gt": ""}, "due_at": {"$exists": True}},
     ),
     Work.TIME_OUT: ("events", lambda now: {"completion.awaiting": True, "due_at": {"$lte": now}}),
+    Work.LEASE_OVER: ("events", lambda now: lost_claims({"$lt": now - SHORTEST_LEASE})),
+    Work.UNCLAIMED: (
+        "events",
+        lambda now: {
+            "state": source_states("recover_message"),
+            "due_at": {"$gte": EARLIEST, "$lt": now - timedelta(seconds=GRACE_SECONDS)},
+        },
+    ),
+    Work.UNSENT: ("outbox", lambda now: lease_over("until")),
     Work.FINISH: (
         "schedules",
         lambda now: {"state": ScheduleState.ACTIVE.value, "finishes_at": {"$lte": now}},

@@ -269,7 +269,13 @@ requests = _counter(
 
 # What the API reads of the whole system when it is scraped.
 processes = _define("gauge", {API}, "scheduler_nodes", "Processes that reported lately", "role")
-events = _define("gauge", {API}, "scheduler_events", "Events in each living state", "state")
+events = _define(
+    "gauge",
+    {API},
+    "scheduler_events",
+    "Events in each living state; many, as they were counted last",
+    "state",
+)
 oldest_due = _define(
     "gauge",
     {API},

@@ -237,10 +237,10 @@ class KillSwitchGate:
         self._view = KillSwitchView(store)
 
     def passed(self, events: Sequence[DueEvent], until: datetime, now: datetime) -> Sequence[DueEvent]:
-        """The events, due up to `until`, that no kill switch stops. It costs nothing while none is on.
-        Raises a STORE_FAULT."""
-        switches = self._view.current()
-        if not switches or not events:
+        """The events, due up to `until`, that no kill switch stops. It costs nothing while none is on, and
+        asks nothing for no event. Raises a STORE_FAULT."""
+        switches = self._view.current() if events else None
+        if not switches:
             return events
         facts = self._store.kill_switches.judged_by({schedule_of(event.id) for event in events})
         held: dict[Target, list[str]] = {}
@@ -357,7 +357,7 @@ class BlackoutGate:
 
         A late occurrence that fell due within a blackout that skips is skipped, though that is over, unless
         the blackout was given only after that."""
-        blackouts = self._view.current()
+        blackouts = self._view.current() if events else None
         if not blackouts or not any(_may_cover(blackouts, event, now) for event in events):
             return events
         facts = self._store.kill_switches.judged_by({schedule_of(event.id) for event in events})

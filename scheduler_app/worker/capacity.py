@@ -82,6 +82,12 @@ class Capacity:
             if self._stopping:
                 raise WorkerStopping
             self._held += count
+            self._changed.notify_all()
+
+    def wait_for_events(self) -> None:
+        """Waits until there is an event that this worker may hold, or it stops."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._held > 0 or self._stopping)
 
     def release(self, count: int = 1) -> None:
         with self._changed:

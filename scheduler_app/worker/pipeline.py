@@ -53,7 +53,7 @@ class Pipeline:
         self.recorder = Recorder(
             store, self.backlog, self.capacity, now=now, worker=worker, recorded=self.reports.note
         )
-        self.withholding = Withholding(store)
+        self.withholding = Withholding(store, self.capacity.wait_for_events)
         self.courier = Courier(
             executors,
             self.recorder,

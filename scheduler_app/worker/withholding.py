@@ -1,9 +1,11 @@
 """Keeps claimed events from being sent at the last moment: by a kill switch or a blackout.
 
-One thread looks at both several times a second, so that nothing that starts attempts waits for MongoDB.
+One thread looks at both several times a second while the worker has events, so that nothing that starts
+attempts waits for MongoDB.
 """
 
 import threading
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from scheduler_app.clock import monotonic
@@ -30,8 +32,10 @@ BACK_TO_BEAT = timedelta(seconds=2)
 class Withholding(threading.Thread):
     """A thread of each worker process."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, wait_for_events: Callable[[], None]) -> None:
+        """`wait_for_events` returns at once while the worker has any, or stops."""
         super().__init__(name="withholding", daemon=True)
+        self._wait_for_events = wait_for_events
         self.kill_switches = KillSwitchView(store)
         self.blackouts = BlackoutView(store)
         self._unexpected = UnexpectedErrors(
@@ -44,6 +48,7 @@ class Withholding(threading.Thread):
 
     def run(self) -> None:
         while True:
+            self._wait_for_events()
             try:
                 if self.blackouts.is_old or not self.blackouts.has_answer:
                     self.blackouts.look()

@@ -1,9 +1,11 @@
 """Makes events, shows them with their history, and redrives dead letters."""
 
+import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, Final, NamedTuple, TypedDict
 
+from scheduler_app.clock import monotonic
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.states import LIVING, Kind, State
@@ -102,10 +104,25 @@ def to_record(row: Document) -> EventRecord:
 LOOK_MS = 2_000
 
 
+#: So many are counted whenever somebody asks: that takes a few milliseconds.
+QUICKLY_COUNTED: Final = 10_000
+#: A count of more is kept for so many times as long as it took: however often a process is scraped, its
+#: counts are a hundredth of MongoDB's time.
+KEPT_FOR: Final = 100
+
+
+class _KeptCounts(NamedTuple):
+    by_state: Mapping[str, int] = {}
+    until: float = float("-inf")
+    """In monotonic seconds."""
+
+
 class Events:
     def __init__(self, mongo: Mongo) -> None:
         self._events = mongo.collection("events")
         self._majority = mongo.majority("events")
+        self._living = _KeptCounts()
+        self._counting = threading.Lock()
 
     def insert(self, events: Sequence[Event], now: datetime, message: str) -> int:
         """Stores events; those that exist already stay as they are. Returns how many were new. Raises
@@ -186,14 +203,21 @@ class Events:
     def any_of_schedule(self, schedule_id: str) -> bool:
         return self._events.find_one({"schedule_id": schedule_id}, {"_id": 1}) is not None
 
-    def living_by_state(self) -> dict[str, int]:
-        """How many events there are in each living state, by index alone."""
-        # Not `$exists`, for which mongod would fetch each document.
-        ever = {"$gt": datetime.fromtimestamp(0, UTC)}
-        return {
-            state: self._events.count_documents({"state": state, "due_at": ever}, hint=BY_DUE)
-            for state in sorted(LIVING)
-        }
+    def living_by_state(self) -> Mapping[str, int]:
+        """How many events there are in each living state, by index alone. Many are not counted each time (see
+        `KEPT_FOR`): it tells what this process counted then."""
+        with self._counting:
+            began = monotonic()
+            if began >= self._living.until:
+                # Not `$exists`, for which mongod would fetch each document.
+                ever = {"$gt": datetime.fromtimestamp(0, UTC)}
+                counts = {
+                    state.value: self._events.count_documents({"state": state, "due_at": ever}, hint=BY_DUE)
+                    for state in sorted(LIVING)
+                }
+                took = monotonic() - began if sum(counts.values()) > QUICKLY_COUNTED else 0.0
+                self._living = _KeptCounts(counts, began + KEPT_FOR * took)
+            return self._living.by_state
 
     def dead_letters(self, tenant: str, *, most: int) -> int:
         """How many of the tenant's events are in error; no more than `most` are counted."""

@@ -152,9 +152,10 @@ class LastRuns:
             return []
         pipeline: list[Document] = [
             {"$match": {"_id": {"$in": list(schedule_ids)}}},
-            {"$project": {"since": {"$subtract": ["$created_at", CLOCKS_DIFFER // MILLISECOND]}}},
+            {"$project": {"since": {"$cond": [_IS_DATED, _SINCE, None]}}},
             {"$lookup": _newest_event(clock.now())},
             {"$unwind": "$run"},
+            {"$match": {"$expr": {"$gte": ["$run.time", "$since"]}}},
             {"$replaceWith": {"$mergeObjects": ["$run", {"schedule_id": "$_id"}]}},
         ]
         rows = self._schedules.aggregate(pipeline, hint=BY_ID, maxTimeMS=int(MAX_SECONDS * 1000))
@@ -170,6 +171,10 @@ class LastRuns:
 MILLISECOND = timedelta(milliseconds=1)
 
 
+_IS_DATED: Document = {"$eq": [{"$type": "$created_at"}, "date"]}
+_SINCE: Document = {"$subtract": ["$created_at", CLOCKS_DIFFER // MILLISECOND]}
+
+
 def _newest_event(now: datetime) -> Document:
     lines = {"$cond": [{"$isArray": "$status"}, "$status", []]}
     outcomes = {"$in": ["$$this.status", [outcome.value for outcome in OUTCOMES]]}
@@ -179,7 +184,7 @@ def _newest_event(now: datetime) -> Document:
         {"$match": {"run_time": {"$lte": now}}},
         {"$sort": {"run_time": -1, "_id": -1}},
         {"$limit": MOST_LOOKED_AT},
-        {"$match": {"attempt": {"$gt": 0}, "$expr": {"$gte": ["$run_time", "$$since"]}}},
+        {"$match": {"attempt": {"$gt": 0}}},
         {"$project": {"run_time": 1, "line": last}},
         {"$match": {"line": {"$exists": True}}},
         {"$limit": 1},
@@ -189,7 +194,6 @@ def _newest_event(now: datetime) -> Document:
         "from": "events",
         "localField": "_id",
         "foreignField": "schedule_id",
-        "let": {"since": "$since"},
         "pipeline": pipeline,
         "as": "run",
     }
@@ -221,7 +225,7 @@ _SUPERSEDED: Document = {
                 {"$gte": ["$last_run.ended_at", "$row.ended_at"]},
             ]
         },
-        {"$gt": [{"$subtract": ["$created_at", CLOCKS_DIFFER // MILLISECOND]}, "$row.time"]},
+        {"$gt": [_SINCE, "$row.time"]},
     ]
 }
 _NEWEST: Document = {"$cond": [_SUPERSEDED, {"$ifNull": ["$last_run", "$$REMOVE"]}, "$row"]}

@@ -14,14 +14,15 @@ from scheduler_app.domain.action import CALLBACKS, QueueLengths
 from scheduler_app.domain.partitions import OwnedPartitions, all_partitions
 from scheduler_app.store import Store
 from scheduler_app.store.indexes import BY_DUE
+from scheduler_app.store.recoveries import GRACE_SECONDS
 from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.version import INDEX_LEVEL
 
 log = get_logger(__name__)
 
 EVENTS_A_PAGE = 1_000
 PAGES_AT_ONCE = 10
 RETRY_DELAY_SECONDS = 2.0
-GRACE_SECONDS = 10.0
 #: A worker that is behind holds up the recovery of lost messages no longer than this.
 MOST_GRACE_SECONDS = 120.0
 #: Workers report every few seconds.
@@ -83,16 +84,13 @@ class Recovery:
 
     def recover_workers(self, now: datetime) -> RecoveryResult:
         """Ends claims whose lease is over. Raises a STORE_FAULT."""
-        own = self._partitions()
-        if not self._recoveries.any_lease_over(own):
-            return RecoveryResult(0, 0, 0)
         # Leases may only look over: after a jump of mongod's clock, they end by as much later.
         again, spent = self._recoveries.recover_workers(
             now,
             delay_seconds=RETRY_DELAY_SECONDS,
             limit=EVENTS_A_PAGE,
             jumped_ahead_seconds=self._store.jumped_ahead_seconds(self._clock),
-            partitions=own,
+            partitions=self._partitions(),
         )
         if again:
             metrics.recovered.labels("worker").inc(len(again))
@@ -256,3 +254,10 @@ class Retention:
             else:
                 calendars.remove(calendar_id)
                 log.info("calendar.pruned", message="A deleted calendar was removed", calendar=calendar_id)
+
+
+def drop_replaced_indexes(store: Store) -> None:
+    """Drops the indexes that this release has replaced, when no process of an older one is left that asks for
+    them by name. Raises a STORE_FAULT."""
+    if all(each.index_level >= INDEX_LEVEL for each in store.processes.alive()):
+        store.drop_replaced_indexes()

@@ -147,6 +147,19 @@ def test_an_older_failure_told_after_a_newer_success_is_not_the_last_run(
     assert listed(client, last_outcome="completed") == {made["id"]}
 
 
+def test_a_list_is_answered_whatever_somebody_bent(client: FlaskClient, store: Store, create: Create) -> None:
+    made, bent = create(), create()
+    run = ran(store, made["id"], old(store, made), State.COMPLETED)
+    ran(store, bent["id"], old(store, bent), State.COMPLETED)
+    schedules = store.mongo.collection("schedules")
+    value: object
+    for value in ("text", None, {"at": 1}, 5):
+        schedules.update_one({"_id": bent["id"]}, {"$set": {"created_at": value}})
+        assert store.last_runs.succeeding([made["id"], bent["id"]]) == {made["id"], bent["id"]}
+        (row,) = client.get("/api/schedules").get_json()["schedules"]
+        assert row["last_run"]["event_id"] == run.event_id
+
+
 def test_a_last_run_outlives_its_event(client: FlaskClient, store: Store, create: Create) -> None:
     made, other = create(), create()
     run = ran(store, made["id"], old(store, made), State.COMPLETED)

@@ -2,12 +2,16 @@
 
 from scheduler_app.store import Store
 from scheduler_app.store.indexes import ensure_indexes
+from scheduler_app.usecases.duties.housekeeping import drop_replaced_indexes
+from scheduler_app.version import INDEX_LEVEL
 
 
-def test_an_index_that_was_replaced_is_dropped_once_its_successor_is_there(store: Store) -> None:
-    events = store.mongo.collection("events")
+def test_an_index_that_was_replaced_is_dropped_once_its_successor_is_there_and_no_process_asks_for_it(
+    store: Store,
+) -> None:
+    events, nodes = store.mongo.collection("events"), store.mongo.collection("nodes")
     events.create_index(
-        [("state", 1), ("due_at", 1)], name="due_v1", partialFilterExpression={"due_at": {"$exists": True}}
+        [("state", 1), ("due_at", 1)], name="due_v2", partialFilterExpression={"due_at": {"$exists": True}}
     )
     events.create_index(
         [("archived_at", 1)],
@@ -15,12 +19,23 @@ def test_an_index_that_was_replaced_is_dropped_once_its_successor_is_there(store
         expireAfterSeconds=60,
         partialFilterExpression={"archived_at": {"$exists": True}},
     )
+    store.processes.report("beat")
+    older = {"_id": "older", "role": "api", "index_level": INDEX_LEVEL - 1}
+    nodes.update_one({"_id": "older"}, [{"$set": older | {"seen_at": "$$NOW"}}], upsert=True)
+    ensure_indexes(store.mongo, retention_days=30, message_retention_days=90)
+    drop_replaced_indexes(store)
+    assert {"due_v2", "retention_v1", "due_v3", "retention_v2"} <= set(events.index_information())
+    # The last release reports no level at all.
+    nodes.update_one({"_id": "older"}, {"$unset": {"index_level": ""}})
+    drop_replaced_indexes(store)
+    assert "due_v2" in events.index_information()
+
+    nodes.delete_one({"_id": "older"})
     for _ in range(2):  # the second time there is nothing to drop
-        ensure_indexes(store.mongo, retention_days=30, message_retention_days=90)
+        drop_replaced_indexes(store)
         names = set(events.index_information())
-        assert "due_v3" in names
-        assert "retention_v2" in names
-        assert not names & {"due_v1", "retention_v1"}
+        assert {"due_v3", "retention_v2"} <= names
+        assert not names & {"due_v2", "retention_v1"}
 
 
 def test_what_was_replaced_stays_while_a_process_of_an_older_release_is_there(store: Store) -> None:
@@ -42,5 +57,5 @@ def test_what_was_replaced_stays_while_a_process_of_an_older_release_is_there(st
 def test_a_collection_that_nothing_uses_any_more_is_dropped(store: Store) -> None:
     store.mongo.collection("sign_in_attempts").insert_one({"_id": "an address", "count": 1})
     for _ in range(2):  # the second time there is nothing to drop
-        ensure_indexes(store.mongo, retention_days=30, message_retention_days=90)
+        drop_replaced_indexes(store)
         assert "sign_in_attempts" not in store.mongo.db.list_collection_names()

@@ -249,7 +249,6 @@ def _use_events(store: Any, now: datetime) -> None:
     store.events.redrive(["old-1", "old-2"], now, "redriven", due=[due, due])
     store.events.dismiss(["old-3"], now, "dismissed")
     store.recoveries.recover_messages(now + 3600 * SECOND, grace_seconds=10, limit=10)
-    store.recoveries.any_lease_over()
     store.recoveries.recover_workers(now, delay_seconds=2, limit=10)
     store.events.get("x")
     store.events.any_of_schedule("s1")

@@ -9,6 +9,7 @@ from scheduler_app.domain.action import FRESH_FOR
 from scheduler_app.domain.states import MAX_ISOLATED_LOSSES, SUSPECT_AFTER
 from scheduler_app.store import Store
 from scheduler_app.store.recoveries import MAX_GRACE_DOUBLINGS
+from scheduler_app.store.waiting_work import Work
 from tests.builders import event
 from tests.documents import event_document
 
@@ -129,7 +130,7 @@ def test_an_event_whose_lease_is_over_is_tried_again_after_a_delay_and_keeps_its
     made = running(store, now, isolated="other", due_at=now)
     held = running(store, now, 1, over=False)
     awaited = running(store, now, 2, completion={"awaiting": True})
-    assert store.recoveries.any_lease_over()
+    assert Work.LEASE_OVER in store.waiting_work.kinds(now + 60 * SECOND)
     assert recovered(store, now + 60 * SECOND) == ([made], [])
     found = row(store, made)
     assert (found["state"], found["owner"], found["lost_leases"]) == ("retrying", "token", 1)
@@ -138,7 +139,7 @@ def test_an_event_whose_lease_is_over_is_tried_again_after_a_delay_and_keeps_its
     assert not found.keys() & {"lease_until", "isolated"}
     assert found["isolated_losses"] == 0, "another suspect's request was being made"
     assert [row(store, each)["state"] for each in (held, awaited)] == ["running"] * 2
-    assert not store.recoveries.any_lease_over()
+    assert Work.LEASE_OVER not in store.waiting_work.kinds(now + 60 * SECOND)
     assert recovered(store, now + 60 * SECOND) == ([], [])
 
 

@@ -439,7 +439,7 @@ ACROSS_TENANTS = {
     *(f"cause_inspections.{verb}" for verb in ("overdue", "queued", "late_after")),
     *(f"cause_inspections.{verb}" for verb in ("far_ahead", "finished_with_calendar")),
     *(f"last_runs.{verb}" for verb in ("attach", "keep", "succeeded", "succeeding")),
-    *(f"recoveries.{verb}" for verb in ("recover_messages", "any_lease_over", "recover_workers")),
+    *(f"recoveries.{verb}" for verb in ("recover_messages", "recover_workers")),
     *(f"inspections.{verb}" for verb in ("misplaced_events", "array_fields", "events_with_arrays")),
     *(f"inspections.{verb}" for verb in ("forgotten_events", "misplaced_schedules", "schedules_after")),
     *(f"processes.{verb}" for verb in ("report", "leave", "alive")),

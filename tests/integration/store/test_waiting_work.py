@@ -1,7 +1,7 @@
 """One look tells beats which of their duties have something to do."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from pymongo.errors import AutoReconnect, OperationFailure
@@ -18,6 +18,7 @@ from scheduler_app.usecases.stops import HeldEvents
 from tests.builders import event, schedule
 
 MINUTE = timedelta(minutes=1)
+SECOND = timedelta(seconds=1)
 Plant = Callable[[Store, datetime], None]
 
 
@@ -69,6 +70,25 @@ def redriven(store: Store, now: datetime) -> None:
     store.mongo.collection("redrives").insert_one({"_id": "r1", "active": True})
 
 
+def in_state(store: Store, due_at: datetime, state: State, number: int = 1) -> None:
+    """Events of that state, whose lease is over where they have one."""
+    store.events.insert([event(due_at, f"s{each}") for each in range(number)], due_at, "made")
+    change = {"state": state.value, "lease_until": due_at, "owner": "token"}
+    store.mongo.collection("events").update_many({}, {"$set": change})
+
+
+def lease_over(store: Store, now: datetime) -> None:
+    in_state(store, now - MINUTE / 2, State.RUNNING)
+
+
+def unclaimed(store: Store, now: datetime) -> None:
+    in_state(store, now - MINUTE / 2, State.WORKER_QUEUE)
+
+
+def unsent(store: Store, now: datetime) -> None:
+    store.mongo.collection("outbox").insert_one({"_id": "token", "ids": ["e1"], "until": now - MINUTE})
+
+
 PLANTS: dict[Work, Plant] = {
     Work.FINISH: finished,
     Work.RESUME: paused,
@@ -79,9 +99,12 @@ PLANTS: dict[Work, Plant] = {
     Work.BACKFILL: backfilled,
     Work.REDRIVE: redriven,
     Work.TIME_OUT: awaited,
+    Work.LEASE_OVER: lease_over,
+    Work.UNCLAIMED: unclaimed,
+    Work.UNSENT: unsent,
 }
 #: Work that has a time, before which there is nothing to do.
-TIMED = (Work.FINISH, Work.RESUME, Work.TIME_OUT)
+TIMED = (Work.FINISH, Work.RESUME, Work.TIME_OUT, Work.LEASE_OVER, Work.UNCLAIMED)
 
 
 def test_every_kind_has_a_case_here() -> None:
@@ -96,6 +119,24 @@ def test_each_kind_of_work_is_seen_when_it_is_there_and_no_other(
     PLANTS[kind](store, now)
     assert store.waiting_work.kinds(now) == {kind}
     assert store.waiting_work.kinds(now - MINUTE) == (set() if kind in TIMED else {kind})
+
+
+@pytest.mark.parametrize("state", [State.RUNNING, State.WORKER_QUEUE])
+def test_what_was_due_a_moment_ago_is_not_read(store: Store, now: datetime, state: State) -> None:
+    in_state(store, now - SECOND, state, 2_000)
+    # Another beat's ordinary page of the outbox.
+    soon = datetime.now(UTC) + MINUTE
+    store.mongo.collection("outbox").insert_one({"_id": "token", "ids": [], "until": soon})
+    db = store.mongo.db
+    db.command("profile", 2)
+    try:
+        assert store.waiting_work.kinds(now) == set()
+    finally:
+        db.command("profile", 0)
+    (look,) = db.system.profile.find({"command.aggregate": "events"})
+    db.drop_collection("system.profile")
+    assert look["docsExamined"] <= 1, "the page of the outbox"
+    assert look["keysExamined"] < 50
 
 
 @pytest.mark.parametrize("bent", ["text", 7, [], [{"next_run_at": "soon"}], {"next_run_at": None}])

@@ -41,7 +41,7 @@ class Bench:
         self.store = store
         self.backlog = RecordingBacklog()
         self.capacity = Capacity(100, is_behind=lambda: False)
-        self.withholding = Withholding(store)
+        self.withholding = Withholding(store, lambda: None)
         self.recorder = Recorder(
             *(store, self.backlog, self.capacity), now=clock.now, worker="w1", recorded=lambda _: None
         )

@@ -558,7 +558,7 @@ def test_events_of_a_schedule_that_was_deleted_meanwhile_are_cancelled_beside_on
 def test_a_schedule_whose_missed_occurrences_mongodb_rejects_is_set_aside_and_no_page_follows_for_it(
     store: Store, expansion: Expansion, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    late = {"catch_up": CatchUp.NONE, "late_after_seconds": 60}
+    late: dict[str, Any] = {"catch_up": CatchUp.NONE, "late_after_seconds": 60}
     store.schedules.insert(schedule(now - timedelta(hours=1), rrule="FREQ=HOURLY;INTERVAL=5", **late))
 
     def rejects(*_: Any) -> None:

@@ -20,6 +20,7 @@ from scheduler_app.domain.action import CALLBACKS, Lane, QueueLengths
 from scheduler_app.domain.event import Event, manual
 from scheduler_app.domain.states import SUSPECT_AFTER
 from scheduler_app.store import Store
+from scheduler_app.store.recoveries import GRACE_SECONDS
 from scheduler_app.usecases.duties.dispatch import Dispatch
 from scheduler_app.usecases.duties.dispatch_selection import (
     CANDIDATES,
@@ -31,7 +32,7 @@ from scheduler_app.usecases.duties.dispatch_selection import (
     ROUNDS,
     Batch,
 )
-from scheduler_app.usecases.duties.housekeeping import GRACE_SECONDS, NEARLY_EMPTY, Recovery
+from scheduler_app.usecases.duties.housekeeping import NEARLY_EMPTY, Recovery
 from scheduler_app.usecases.stops import HeldEvents
 from tests.builders import event
 from tests.integration.usecases.queued import messages

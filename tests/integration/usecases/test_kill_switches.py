@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
-from scheduler_app.clock import clock
+from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event
@@ -48,6 +48,10 @@ SECOND = timedelta(seconds=1)
 EVERYTHING = Target(TENANT, Scope.ALL)
 BILLING = Target(TENANT, Scope.TAG, "billing")
 ERP = Target(TENANT, Scope.DESTINATION, "erp")
+
+
+def _has_events() -> None:
+    """What a worker waits for that has events."""
 
 
 @pytest.fixture
@@ -281,7 +285,7 @@ def test_what_a_worker_has_claimed_is_judged_again_before_it_is_sent(
     assert found["postponed_from"] == events["tagged"].due_at
     KillSwitchService(store).turn_off(BILLING)
     HeldEvents(store).release_page(clock.now())
-    wait_until(lambda: not pipeline.withholding.kill_switches.known, "the worker to know that it is off")
+    wait_until(lambda: not pipeline.withholding.may_start(), "what it knows to be old")
     assert pipeline.delivery.deliver([events["tagged"].id]) == 1
     assert pipeline.wait_until_empty(PATIENCE_SECONDS)
     assert [call.key for call in journal.calls["/tagged"]] == [events["tagged"].id]
@@ -345,7 +349,7 @@ def aged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Withholding, float], None
 def test_a_worker_that_was_frozen_looks_again_before_it_starts_anything(
     store: Store, aged: Callable[[Withholding, float], None]
 ) -> None:
-    watch = Withholding(store)
+    watch = Withholding(store, _has_events)
     aged(watch, 0.0)
     assert not watch.may_start()
     watch.blackouts.look()
@@ -358,12 +362,31 @@ def test_a_worker_that_was_frozen_looks_again_before_it_starts_anything(
     assert watch.may_start()
 
 
+def test_a_worker_without_events_asks_nothing_and_looks_before_it_starts_the_first_one(
+    store: Store, pipeline: Pipeline
+) -> None:
+    view, looks = pipeline.withholding.kill_switches, list[float]()
+    read = view._read
+
+    def noted() -> Any:
+        looks.append(monotonic())
+        return read()
+
+    view._read = noted
+    assert not pipeline.withholding.may_start()
+    pipeline.capacity.reserve(1)
+    wait_until(pipeline.withholding.may_start, "a look")
+    pipeline.capacity.release(1)
+    wait_until(lambda: monotonic() > looks[0] + 5 * KILL_SWITCH_LOOK_SECONDS, "the time of five looks")
+    assert len(looks) <= 2, "one may have begun before the event had gone"
+
+
 def test_a_look_that_breaks_is_counted_each_time_logged_once_and_followed_by_others(store: Store) -> None:
     def failures() -> float:
         found = REGISTRY.get_sample_value("scheduler_worker_failures_total", {"step": "withholding"})
         return found or 0.0
 
-    watch, before = Withholding(store), failures()
+    watch, before = Withholding(store, _has_events), failures()
     read = watch.kill_switches._read
 
     def broken() -> NoReturn:
@@ -393,7 +416,7 @@ def test_a_worker_that_has_just_started_sends_nothing_before_it_knows_what_is_st
 ) -> None:
     """MongoDB did not answer its first look in time, and answers again."""
     away = Store(replace(settings, mongo_uri="mongodb://127.0.0.1:9/"))
-    watch, without_answer = Withholding(store), Withholding(away)
+    watch, without_answer = Withholding(store, _has_events), Withholding(away, _has_events)
     aged(watch, 0.0)
     view = getattr(watch, unknown)
     read, view._read = view._read, getattr(without_answer, unknown)._read
@@ -411,7 +434,7 @@ def test_a_worker_looks_for_blackouts_at_once_again_until_mongodb_answers_and_th
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stops, "monotonic", lambda: 100.0)  # what is known grows no older
-    watch = Withholding(store)
+    watch = Withholding(store, _has_events)
     read, looks = watch.blackouts._read, list[str]()
     switches = watch.kill_switches._read
 
@@ -439,7 +462,7 @@ def test_a_worker_looks_for_blackouts_at_once_again_until_mongodb_answers_and_th
 def test_nothing_starts_by_what_was_known_almost_a_second_ago(
     store: Store, aged: Callable[[Withholding, float], None]
 ) -> None:
-    watch = Withholding(store)
+    watch = Withholding(store, _has_events)
     watch.blackouts.look()
     watch.kill_switches.look()
     aged(watch, KILL_SWITCH_LOOK_SECONDS)

@@ -20,10 +20,11 @@ from scheduler_app.health.check import Status
 from scheduler_app.health.work import check_queues
 from scheduler_app.store import Store
 from scheduler_app.store.events.outbox import MOST_QUEUES
+from scheduler_app.store.recoveries import GRACE_SECONDS
 from scheduler_app.usecases.duties.dispatch import Dispatch
 from scheduler_app.usecases.duties.dispatch_selection import EVENTS_A_BATCH, LANE_MESSAGES, Batch
 from scheduler_app.usecases.duties.expansion import Expansion
-from scheduler_app.usecases.duties.housekeeping import GRACE_SECONDS, Recovery
+from scheduler_app.usecases.duties.housekeeping import Recovery
 from scheduler_app.worker import Pipeline
 from tests.builders import event, schedule
 from tests.executors import executors

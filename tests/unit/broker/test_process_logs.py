@@ -18,7 +18,7 @@ from scheduler_app.broker import app
 from scheduler_app.broker.app import set_up_flower_log, set_up_worker_log
 from scheduler_app.config import Settings
 
-JSON, TEXT = Settings(log_format="json", log_level="WARNING"), Settings(log_format="text")
+JSON, TEXT = Settings(log_format="json", log_level="warning"), Settings(log_format="text")
 
 
 @pytest.fixture(autouse=True)

@@ -7,13 +7,13 @@ from typing import Any, cast
 
 import pytest
 
+from scheduler_app.domain.action import CALLBACKS
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.message import UnreadableMessage
-from scheduler_app.domain.not_given import NOT_GIVEN
-from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.states import Kind, State
 from scheduler_app.store.destinations import CorruptDestination

@@ -13,7 +13,7 @@ from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.states import Kind
 from scheduler_app.store import Store
-from scheduler_app.worker.late_events import LateEvents, judged_again_at
+from scheduler_app.worker.policies import LateEvents, judged_again_at
 from tests.builders import event, schedule
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
