@@ -55,6 +55,7 @@ from scheduler_app.usecases.questions.backlog import BacklogService
 from scheduler_app.usecases.questions.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.questions.figures import RecentFigures
 from scheduler_app.usecases.questions.forecast import ForecastService
+from scheduler_app.usecases.questions.ledger import LedgerQuestions
 from scheduler_app.usecases.questions.schedules import ScheduleQuestions
 from scheduler_app.usecases.stops import BlackoutService, HeldEvents, KillSwitchNotice, KillSwitchService
 
@@ -95,6 +96,7 @@ class Services:
     calendar_feeds: CalendarFeedService
     backfills: BackfillService
     backlog: BacklogService
+    ledger: LedgerQuestions
     blackouts: BlackoutService
     kill_switches: KillSwitchService
     notifications: Notifications
@@ -283,6 +285,7 @@ def assemble(
             calendar_feeds=CalendarFeedService(store, effects.new_token),
             backfills=BackfillService(store),
             backlog=BacklogService(store),
+            ledger=LedgerQuestions(store),
             blackouts=BlackoutService(store),
             kill_switches=KillSwitchService(store),
             notifications=notifications,

@@ -11,6 +11,7 @@ from scheduler_app.api.routes import (
     destinations,
     events,
     failures,
+    ledger,
     messages,
     preview,
     schedules,
@@ -47,6 +48,7 @@ def register(app: Flask) -> Api:
         backlog.backfills_blueprint,
         backlog.backlog_blueprint,
         preview.forecast_blueprint,
+        ledger.ledger_blueprint,
         calendars.zone_check_blueprint,
         tasks.blueprint,
     ):

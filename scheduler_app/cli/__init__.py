@@ -37,6 +37,7 @@ _COMMANDS = {
     "import-crontab": "import_crontab:import_crontab",
     "blackout": "stops:blackout",
     "kill-switch": "stops:kill_switch",
+    "ledger": "ledger:ledger",
     "list": "schedules:list_schedules",
     "message": "message:messages",
     "next": "occurrences:next_runs",
@@ -55,9 +56,10 @@ _COMMANDS = {
     "update": "schedules:update_schedule",
     "version": "installation:version",
     "why": "occurrences:why",
+    "witness": "ledger:witness",
 }
 #: Commands that need more than the client, and the extra that brings it.
-_EXTRAS = {"doctor": "server", "reseal": "server", "up": "embedded"}
+_EXTRAS = {"doctor": "server", "reseal": "server", "up": "embedded", "witness": "server"}
 
 
 class _ImportedOnDemand(CommandGroup):

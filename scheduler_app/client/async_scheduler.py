@@ -16,6 +16,7 @@ from scheduler_app.client.tries import Reply, Tries, no_address, refusal, unreac
 if TYPE_CHECKING:
     from scheduler_app.client.calendars import AsyncCalendars
     from scheduler_app.client.destinations import AsyncDestinations
+    from scheduler_app.client.ledger import AsyncLedger
     from scheduler_app.client.messages import AsyncMessages
 
 T = TypeVar("T")
@@ -127,6 +128,12 @@ class AsyncScheduler(SchedulerOperations, FailureOperations, AsyncClient):
         from scheduler_app.client.calendars import AsyncCalendars
 
         return AsyncCalendars(self._http)
+
+    @cached_property
+    def ledger(self) -> "AsyncLedger":
+        from scheduler_app.client.ledger import AsyncLedger
+
+        return AsyncLedger(self._http)
 
     @cached_property
     def destinations(self) -> "AsyncDestinations":

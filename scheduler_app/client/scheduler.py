@@ -18,6 +18,7 @@ from scheduler_app.client.tries import Reply, Tries, no_address, refusal, unreac
 if TYPE_CHECKING:
     from scheduler_app.client.calendars import Calendars
     from scheduler_app.client.destinations import Destinations
+    from scheduler_app.client.ledger import Ledger
     from scheduler_app.client.messages import Messages
 
 T = TypeVar("T")
@@ -140,6 +141,12 @@ class Scheduler(SchedulerOperations, FailureOperations, SyncClient):
         from scheduler_app.client.calendars import Calendars
 
         return Calendars(self._http)
+
+    @cached_property
+    def ledger(self) -> "Ledger":
+        from scheduler_app.client.ledger import Ledger
+
+        return Ledger(self._http)
 
     @cached_property
     def destinations(self) -> "Destinations":

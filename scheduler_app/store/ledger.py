@@ -44,6 +44,11 @@ class History:
             self._schedules.find({"_id": {"$gt": after}}, TIMING, hint=BY_ID, sort=[("_id", 1)], limit=limit)
         )
 
+    def tagged(self, tenant: str, tag: str, *, limit: int) -> list[Document]:
+        """The same of a tenant's schedules with a tag."""
+        which = {"tenant": tenant, "tags": tag}
+        return list(self._schedules.find(which, TIMING, hint="list_tag_v1", limit=limit))
+
     def ended_revisions(self, ids: Collection[str], since: datetime) -> dict[str, list[Document]]:
         """The ended revisions of these schedules that ended at `since` or later, the oldest first."""
         which = {"schedule_id": {"$in": list(ids)}, "ended_at": {"$gte": since}}

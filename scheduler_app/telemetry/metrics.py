@@ -72,9 +72,10 @@ class Role(StrEnum):
     API = "api"
     BEAT = "beat"
     WORKER = "worker"
+    WITNESS = "witness"
 
 
-API, BEAT, WORKER = Role
+API, BEAT, WORKER, WITNESS = Role
 #: For a metric that any process may count.
 EVERY = {API, BEAT, WORKER}
 Kind = Literal["counter", "gauge", "histogram"]
@@ -181,6 +182,13 @@ completions = _counter(
 )
 claims = _counter(
     {WORKER}, "scheduler_claims_total", "Events of messages, by what their claim came to", "result"
+)
+ledger_lines = _counter({WITNESS}, "scheduler_ledger_lines_total", "Lines that were written into the ledger")
+ledger_alarms = _counter(
+    {WITNESS},
+    "scheduler_ledger_alarms_total",
+    "Events of these lines that are missing, or that nothing explains",
+    "kind",
 )
 expanded = _counter({API, BEAT}, "scheduler_events_expanded_total", "Occurrences that became events")
 backfilled = _counter(

@@ -73,6 +73,15 @@ def account_of(
     return {tenant: found.account() for tenant, found in sorted(tallies.items())}
 
 
+def account_of_schedules(history: History, rows: Sequence[Mapping[str, Any]], hour: datetime) -> Account:
+    """The same of some schedules of one tenant, given by what the history says of them."""
+    found = _Tally()
+    for start in range(0, len(rows), SCHEDULES_A_PAGE):
+        page = rows[start : start + SCHEDULES_A_PAGE]
+        _judge(history, page, hour, history.calendar, lambda _: found)
+    return found.account()
+
+
 def _judge(
     history: History,
     page: Sequence[Mapping[str, Any]],

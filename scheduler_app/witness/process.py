@@ -10,10 +10,11 @@ from threading import Event
 from typing import Final
 
 from scheduler_app.clock import clock, monotonic
+from scheduler_app.config import Settings
 from scheduler_app.domain.ledger import BEGINNING, HOUR, Account, LedgerLine, hour_of
-from scheduler_app.store import STORE_FAULTS
+from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.ledger import History, Ledger
-from scheduler_app.telemetry import get_logger
+from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.witness.accounting import account_of
 
 log = get_logger(__name__)
@@ -29,6 +30,8 @@ MOST_AGAIN: Final = 3
 MOST_UNSETTLED: Final = 1_000
 #: After a start, hours are made up from the last line on, and no more than these.
 MOST_MADE_UP: Final = 48
+#: After so long without a page read it hangs.
+HANGS_SECONDS: Final = 300.0
 #: Hours that other witnesses write at the same moment are tried again.
 TRIES: Final = 10
 
@@ -138,6 +141,7 @@ def _report(line: LedgerLine) -> None:
         ("unexplained", counts.unexplained, line.account.unexplained),
     ):
         if number:
+            metrics.ledger_alarms.labels(kind).inc(number)
             log.error(
                 f"witness.{kind}",
                 message=f"The ledger has {kind} events; `scheduler ledger` shows them",
@@ -161,11 +165,47 @@ def paced(share: float = BUSY_SHARE) -> Callable[[], None]:
     return rest
 
 
-def run(witness: Witness, stopped: Event, *, every_seconds: float = 60.0, beat: Callable[[], None]) -> None:
-    """Works until `stopped` is set. `beat` is called after each turn that went well."""
+def witness_of(settings: Settings) -> tuple[Store, Witness]:
+    """A witness with a store of its own. Raises InvalidSetting and InvalidField."""
+    store = Store(settings)
+    look_back = timedelta(days=settings.retention_days)
+    return store, Witness(store.history, store.ledger, look_back=look_back)
+
+
+class WitnessHealth:
+    """Whether turns end: a process that hangs is restarted by who asks `/healthz`."""
+
+    def __init__(self) -> None:
+        self._alive_at = monotonic()
+
+    def answered(self) -> None:
+        """Notes that it works: a page was read, or MongoDB did not answer."""
+        self._alive_at = monotonic()
+
+    def trouble(self) -> str | None:
+        """A sentence where it has done nothing for `HANGS_SECONDS`."""
+        silent = monotonic() - self._alive_at
+        return f"nothing was read for {silent:.0f} s" if silent > HANGS_SECONDS else None
+
+
+def run(
+    witness: Witness,
+    stopped: Event,
+    health: WitnessHealth,
+    *,
+    every_seconds: float = 60.0,
+    once: bool = False,
+) -> None:
+    """Works until `stopped` is set, or for one turn."""
+    pause = paced()
+
+    def rest() -> None:
+        health.answered()
+        pause()
+
     while not stopped.is_set():
         try:
-            done = witness.turn(clock.now(), rest=paced())
+            done = witness.turn(clock.now(), rest=rest)
         except STORE_FAULTS as error:
             log.warning(
                 "witness.waits",
@@ -173,7 +213,10 @@ def run(witness: Witness, stopped: Event, *, every_seconds: float = 60.0, beat: 
                 error=str(error)[:300],
             )
         else:
+            health.answered()
+            metrics.ledger_lines.inc(done.lines)
             if done.lines:
                 log.info("witness.wrote", message="The ledger has new lines", lines=done.lines)
-            beat()
+            if once:
+                return
         stopped.wait(every_seconds)

@@ -32,6 +32,7 @@ from scheduler_app.cli.up.services import (
     server_service,
     service_environment,
     with_metrics_port,
+    witness_service,
     worker_service,
 )
 from scheduler_app.cli.up.supervisor import Console, Service, Supervisor
@@ -133,6 +134,7 @@ def _services(
         *embedded,
         api_service(settings, shared),
         beat_service(shared),
+        witness_service(shared),
         *workers,
         flower_service(flower_port, login, shared),
     ]

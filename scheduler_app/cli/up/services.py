@@ -67,6 +67,12 @@ def beat_service(environment: Mapping[str, str]) -> Service:
     return Service("beat", _celery("beat"), environment, _DOORS, _DOOR_GRACE)
 
 
+def witness_service(environment: Mapping[str, str]) -> Service:
+    # Without a port for metrics: those of beat and the workers follow each other.
+    own = {**environment, "METRICS_PORT": "0"}
+    return Service("witness", (*_python("scheduler_app.cli"), "witness"), own, _DOORS, _DOOR_GRACE)
+
+
 def with_metrics_port(settings: Settings, environment: Mapping[str, str], offset: int) -> dict[str, str]:
     """Returns `environment` with METRICS_PORT moved by `offset`: beat uses the port itself, workers the next
     ones."""

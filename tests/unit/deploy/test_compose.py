@@ -28,7 +28,7 @@ SECRETS = {
 }
 README = (ROOT / "README.md").read_text()
 HEALTH = ROOT / "deploy" / "mongo-health.sh"
-OURS = ("api", "beat", "worker", "flower")
+OURS = ("api", "beat", "worker", "witness", "flower")
 ALL = ("mongo", "redis", *OURS)
 
 pytestmark = pytest.mark.skipif(
@@ -90,6 +90,7 @@ def test_every_part_is_there(services: dict[str, Any]) -> None:
         "api": 1,
         "beat": 2,
         "worker": 2,
+        "witness": 1,
         "flower": 1,
     }
 
@@ -222,7 +223,7 @@ def test_only_the_api_knows_its_keys_and_only_those_that_open_them_the_secrets(
         "FLOWER_BASIC_AUTH": {"flower"},
         "MONGO_KEY": {"mongo"},
         "MONGO_PASSWORD": {"mongo"},
-        "MONGO_URI": {"api", "beat", "worker"},
+        "MONGO_URI": {"api", "beat", "worker", "witness"},
     }
 
 

@@ -21,7 +21,7 @@ SECRETS = {
     "BROKER_URL": "redis://:p@redis",
     "FLOW_CONTROL_URL": "",
 }
-PARTS = ("api", "beat", "worker")
+PARTS = ("api", "beat", "worker", "witness")
 
 
 def documents(path: Path) -> list[dict[str, Any]]:
@@ -80,7 +80,12 @@ def test_every_part_is_there() -> None:
     assert tuple(POD_SPECS) == PARTS
     replicas = {one["metadata"]["name"]: one["spec"].get("replicas") for one in of_kind("Deployment")}
     # A number in the manifest would undo at each `apply` what the autoscaler has decided.
-    assert replicas == {"scheduler-api": 2, "scheduler-beat": 2, "scheduler-worker": None}
+    assert replicas == {
+        "scheduler-api": 2,
+        "scheduler-beat": 2,
+        "scheduler-worker": None,
+        "scheduler-witness": 1,
+    }
     (scaler,) = of_kind("HorizontalPodAutoscaler")
     assert scaler["spec"]["scaleTargetRef"]["name"] == "scheduler-worker"
     assert scaler["spec"]["minReplicas"] == 2
@@ -174,7 +179,7 @@ def test_each_part_has_only_the_secrets_that_it_needs_and_none_is_in_the_setting
         for part in PARTS
     }
     shared = {"SECRETS_KEY", "MONGO_URI", "BROKER_URL", "FLOW_CONTROL_URL"}
-    assert asked == {"api": {*shared, "API_KEYS"}, "beat": shared, "worker": shared}
+    assert asked == {"api": {*shared, "API_KEYS"}, "beat": shared, "worker": shared, "witness": {"MONGO_URI"}}
     assert not any("://" in value for value in CONFIG.values())
 
 

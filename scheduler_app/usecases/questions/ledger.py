@@ -1,0 +1,72 @@
+"""What people ask of the ledger: its hours, those of one tag, and whether it is as it was written."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.ledger import HOUR, Account, LedgerLine, Verification, by_hour, hour_of, verify
+from scheduler_app.store import Store
+from scheduler_app.witness.accounting import account_of_schedules
+
+#: The longest stretch of time that is answered at once, and of a tag's hours, which are counted anew.
+MOST_HOURS: Final = 31 * 24
+MOST_HOURS_OF_TAG: Final = 24
+#: The schedules with a tag that are looked at.
+MOST_TAGGED: Final = 500
+#: Lines of one hour follow each other as its events end; more than these of a stretch of time are not read.
+MOST_LINES: Final = 20_000
+_LINES_A_PAGE: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class HourOfTag:
+    """What was owed to a tag's schedules in an hour; counted when it is asked for, and in no line."""
+
+    hour: datetime
+    account: Account
+
+
+@dataclass(frozen=True)
+class LedgerQuestions:
+    store: Store
+    lines_a_page: int = field(default=_LINES_A_PAGE)
+
+    def hours(self, tenant: str, since: datetime, until: datetime) -> list[LedgerLine]:
+        """The last line of each hour from `since` up to `until`. Raises InvalidField and a STORE_FAULT."""
+        _check_range(since, until, MOST_HOURS)
+        lines, more = self.store.ledger.lines(tenant, hour_of(since), until, limit=MOST_LINES)
+        if more:
+            raise InvalidField("to", f"there are more than {MOST_LINES} lines; ask for a shorter time")
+        return by_hour(lines)
+
+    def hours_of_tag(self, tenant: str, tag: str, since: datetime, until: datetime) -> list[HourOfTag]:
+        """What was owed to the schedules with a tag, hour by hour. Raises InvalidField and a STORE_FAULT."""
+        _check_range(since, until, MOST_HOURS_OF_TAG)
+        rows = self.store.history.tagged(tenant, tag, limit=MOST_TAGGED + 1)
+        if len(rows) > MOST_TAGGED:
+            raise InvalidField("tag", f"more than {MOST_TAGGED} schedules have it; ask for one of fewer")
+        found = []
+        hour = hour_of(since)
+        while hour < until:
+            found.append(HourOfTag(hour, account_of_schedules(self.store.history, rows, hour)))
+            hour += HOUR
+        return found
+
+    def verify(self, tenant: str) -> Verification:
+        """Whether each line has the hash that the next one names. Raises a STORE_FAULT, and Corrupt."""
+        return verify(self._chain(tenant))
+
+    def _chain(self, tenant: str) -> Iterator[LedgerLine]:
+        after = 0
+        while page := self.store.ledger.chain(tenant, after, limit=self.lines_a_page):
+            yield from page
+            after = page[-1].number
+
+
+def _check_range(since: datetime, until: datetime, hours: int) -> None:
+    if until <= since:
+        raise InvalidField("to", "must come after from")
+    if until - since > timedelta(hours=hours):
+        raise InvalidField("to", f"must be within {hours} hours after from")
