@@ -23,6 +23,7 @@ _UNITS = (
     "scheduler-beat@2",
     "scheduler-worker@1",
     "scheduler-worker@2",
+    "scheduler-witness",
     "scheduler-flower",
     "scheduler-commands@1",
 )
