@@ -3,7 +3,12 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from scheduler_app.broker.held_messages import HeldMessages
+import pytest
+from kombu.connection import Connection
+
+from scheduler_app.broker.consumer import TolerantConsumer
+from scheduler_app.broker.held_messages import HeldMessages, held_messages
+from scheduler_app.broker.task import DELIVER
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -49,3 +54,18 @@ def test_acknowledged_messages_do_not_pile_up() -> None:
         held.take(message, NOW)
         message.acknowledged = True
     assert len(held._held) <= 1
+
+
+@pytest.mark.parametrize(
+    ("task", "behind"), [(DELIVER, True), ("own.task", False)], ids=["of callbacks", "of another task"]
+)
+def test_a_consumer_notes_what_it_has_taken_until_it_is_acknowledged(task: str, behind: bool) -> None:
+    held_messages.forget()
+    connection = Connection("memory://")  # type: ignore[no-untyped-call]
+    with connection, connection.SimpleQueue("held") as queue:  # type: ignore[no-untyped-call]
+        queue.put({}, headers={"task": task, "eta": (NOW - 9 * SECOND).isoformat()})
+        message = queue.get(timeout=60)
+        TolerantConsumer._note_held(message)
+        assert held_messages.behind_since(NOW) == (NOW - 9 * SECOND if behind else None)
+        message.ack()
+        assert held_messages.behind_since(NOW) is None
