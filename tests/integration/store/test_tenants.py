@@ -433,6 +433,7 @@ ACROSS_TENANTS = {
     *(f"inspections.{verb}" for verb in ("misplaced_events", "array_fields", "events_with_arrays")),
     *(f"inspections.{verb}" for verb in ("forgotten_events", "misplaced_schedules", "schedules_after")),
     *(f"processes.{verb}" for verb in ("report", "leave", "alive")),
+    *(f"partition_owners.{verb}" for verb in ("renew", "change", "leave")),
 }
 
 
