@@ -18,7 +18,6 @@ from scheduler_app.store.faults import Unavailable, raising_store_faults
 from scheduler_app.store.idempotency import BY_OWNER, KEPT_SECONDS
 from scheduler_app.store.ledger import BY_HOUR, BY_NUMBER, OF_SCHEDULE, UNSETTLED
 from scheduler_app.store.mongo import Document, Mongo
-from scheduler_app.version import POLICY_LEVEL
 
 DAY_SECONDS = 86_400
 #: How long lines of the ledger are kept, whatever the retention of events is.
@@ -264,13 +263,7 @@ CAUSES = [
     IndexModel([("tenant", ASCENDING), ("since", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
 ]
 
-<<<<<<< HEAD
 #: Each would be a write for each event. Releases before the INDEX_LEVEL ask for some of them by name.
-||||||| 03174559
-#: Each would be a write for each event. Older releases work with the indexes that replaced them.
-=======
-#: Each would be a write for each event.
->>>>>>> main
 REPLACED = {"events": ("due_v1", "due_v2", "retention_v1"), "schedules": ("expand_v1", "expand_v2")}
 #: An older release counted attempts to sign in here, each address for a minute.
 UNUSED_COLLECTIONS = ("sign_in_attempts",)
@@ -435,23 +428,9 @@ def _progress(collection: Collection[Document]) -> str:
     return f", {min(shares):.0%} of this step" if shares else ""
 
 
-<<<<<<< HEAD
 def drop_replaced(mongo: Mongo) -> None:
     """Drops replaced indexes, whose replacements exist, and collections that nothing uses any more. A process
     of a release that asks for one by name would be refused: there must be none. Raises a STORE_FAULT."""
-||||||| 03174559
-def _drop_replaced(mongo: Mongo) -> None:
-    """Drops replaced indexes, after their replacements exist, and collections that nothing uses any more."""
-=======
-def _drop_replaced(mongo: Mongo) -> None:
-    """Drops replaced indexes, after their replacements exist, and collections that nothing uses any more.
-
-    Processes of an older release name their indexes: while one of them is there, they stay.
-    """
-    older = {"policy_level": {"$not": {"$gte": POLICY_LEVEL}}}
-    if mongo.collection("nodes").find_one(older, {"_id": 1}) is not None:
-        return
->>>>>>> main
     for unused in UNUSED_COLLECTIONS:
         with raising_store_faults():
             mongo.db.drop_collection(unused)

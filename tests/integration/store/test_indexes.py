@@ -38,38 +38,6 @@ def test_an_index_that_was_replaced_is_dropped_once_its_successor_is_there_and_n
         assert not names & {"due_v2", "retention_v1"}
 
 
-def test_what_was_replaced_stays_while_a_process_of_an_older_release_is_there(store: Store) -> None:
-    events, nodes = store.mongo.collection("events"), store.mongo.collection("nodes")
-    events.create_index(
-        [("state", 1), ("due_at", 1), ("origin", 1)],
-        name="due_v2",
-        partialFilterExpression={"due_at": {"$exists": True}},
-    )
-    store.processes.report("beat")
-    nodes.insert_one({"_id": "old", "role": "beat"})
-    ensure_indexes(store.mongo, retention_days=30, message_retention_days=90)
-    assert "due_v2" in events.index_information()
-    nodes.delete_one({"_id": "old"})
-    ensure_indexes(store.mongo, retention_days=30, message_retention_days=90)
-    assert "due_v2" not in events.index_information()
-
-
-def test_what_was_replaced_stays_while_a_process_of_an_older_release_is_there(store: Store) -> None:
-    events, nodes = store.mongo.collection("events"), store.mongo.collection("nodes")
-    events.create_index(
-        [("state", 1), ("due_at", 1), ("origin", 1)],
-        name="due_v2",
-        partialFilterExpression={"due_at": {"$exists": True}},
-    )
-    store.processes.report("beat")
-    nodes.insert_one({"_id": "old", "role": "beat"})
-    ensure_indexes(store.mongo, retention_days=30, message_retention_days=90)
-    assert "due_v2" in events.index_information()
-    nodes.delete_one({"_id": "old"})
-    ensure_indexes(store.mongo, retention_days=30, message_retention_days=90)
-    assert "due_v2" not in events.index_information()
-
-
 def test_a_collection_that_nothing_uses_any_more_is_dropped(store: Store) -> None:
     store.mongo.collection("sign_in_attempts").insert_one({"_id": "an address", "count": 1})
     for _ in range(2):  # the second time there is nothing to drop
