@@ -70,9 +70,10 @@ class Causes:
         self._causes = mongo.collection("causes")
         self._majority = mongo.majority("causes")
 
-    def living(self, *, limit: int = MAX_LIVING, kind: CauseKind | None = None) -> list[Cause]:
-        """Those that are not over, of all tenants, the oldest first. Raises a STORE_FAULT."""
-        which: Document = {"living": True} | ({"kind": kind.value} if kind else {})
+    def living(self, *, limit: int = MAX_LIVING, kinds: Collection[CauseKind] = ()) -> list[Cause]:
+        """Those of these kinds, or of all, that are not over, of all tenants, the oldest first. Raises a
+        STORE_FAULT."""
+        which: Document = {"living": True} | ({"kind": {"$in": [*kinds]}} if kinds else {})
         rows = self._causes.find(which, hint=CAUSE_LIVING).limit(limit)
         return sorted(self._sound(rows), key=lambda cause: cause.since)
 
@@ -96,8 +97,10 @@ class Causes:
         return None if row is None else from_document(row)
 
     def newest(self, keys: Collection[str]) -> dict[str, Cause]:
-        """The newest cause of each of these keys, living or over."""
+        """The newest cause of each of these keys, living or over. It asks nothing for no key."""
         found: dict[str, Cause] = {}
+        if not keys:
+            return found
         rows = self._causes.find({"key": {"$in": list(keys)}}, hint="key_v1").sort(
             [("key", 1), ("since", DESCENDING)]
         )

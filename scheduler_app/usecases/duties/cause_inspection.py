@@ -68,9 +68,8 @@ class CauseInspection:
 
     def _living(self) -> dict[CauseKind, list[Cause]]:
         kinds: dict[CauseKind, list[Cause]] = {kind: [] for kind in CauseKind}
-        for kind in CauseKind:
-            if kind is not CauseKind.FAILING:
-                kinds[kind] = self._store.causes.living(kind=kind)
+        for cause in self._store.causes.living(kinds=[*kinds.keys() - {CauseKind.FAILING}]):
+            kinds[cause.key.kind].append(cause)
         return kinds
 
     def _see(

@@ -34,7 +34,7 @@ class CauseTending:
         self._take_up(unmarked)
         waiting, dead = marks.keys()
         self._find_lost(waiting, dead)
-        living = self._store.causes.living(limit=CAUSES_A_PAGE, kind=CauseKind.FAILING)
+        living = self._store.causes.living(limit=CAUSES_A_PAGE, kinds=[CauseKind.FAILING])
         self._settle(living, waiting, dead, now)
         self._forget_dead_letters(dead)
         return len(unmarked) == UNMARKED_A_PAGE
