@@ -24,6 +24,8 @@ _TIME: Final = re.compile(r"\b(20\d\d-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)?(Z|[
 _DRAWN: Final = (
     ("process", re.compile(r"\bgen\d+@[\w.-]+")),
     ("claim", re.compile(r'"(?:claim|dispatcher|redrive|token)": "([0-9a-f]{16})"')),
+    # The key of a cause follows from its receiver, whose port is drawn.
+    ("key", re.compile(r"(?<![0-9a-zA-Z])([0-9a-f]{16})(?![0-9a-zA-Z])")),
     ("backfill", re.compile(r'(?:-backfill|"number": ")([0-9a-f]{8})(?=[-"])')),
     ("uuid", re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")),
     ("signing secret", re.compile(r"\bwhsec_([A-Za-z0-9+/]{43}=)")),

@@ -63,11 +63,13 @@ VERSIONS: Final = {
     "blackouts": 1,
     "calendar_feeds": 1,
     "calendars": 1,
+    "causes": 1,
     "destinations": 2,
     "edits": 1,
     "events": 2,
     "idempotency": 1,
     "kill_switches": 1,
+    "redrives": 1,
     "schedules": 3,
     "sessions": 1,
 }

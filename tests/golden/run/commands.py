@@ -113,6 +113,21 @@ forecast --from 2040-03-06T00:00:00Z --for 1d --bucket 12h --json
 export --tag weekly
 """,  # noqa: E501
     "events": """
+status
+status --json
+failures list
+failures list --state dismissed --json
+failures show none
+failures show {failure}
+failures show {failure} --json
+failures resend {failure} --when receiver_answers --rate 5
+failures resend {failure} --which newest_of_each_schedule --when receiver_answers --json
+failures redrive-show {redrive}
+failures redrive-show {redrive} --json
+failures redrive-stop {redrive}
+failures redrive-stop {redrive} --json
+failures dismiss {failure} --note known
+failures dismiss {failure} --json
 events
 events --state error --json
 failed
@@ -242,6 +257,7 @@ class Shell:
             (folder / name).write_text(text, encoding="utf-8")
         self._product = product
         self._values = {"url": receiver, "waiting": "none", "failed": "none"}
+        self._values |= {"failure": "none", "redrive": "none"}
         self._environment = {
             "SCHEDULER_URL": url,
             "SCHEDULER_API_KEY": ADMIN,
@@ -289,4 +305,9 @@ def _work(product: Product, shell: Shell) -> None:
     failed = product.database["events"].find_one({"state": "error"})
     made = product.client.post("/api/v1/schedules/backup/trigger", headers={"X-API-Key": ADMIN}).get_json()
     assert failed is not None
+    failing = product.database["causes"].find_one({"kind": "failing"})
+    assert failing is not None
+    asked = {"cause": failing["_id"], "when": "receiver_answers"}
+    started = product.client.post("/api/v1/events/redrive", json=asked, headers={"X-API-Key": ADMIN})
+    shell.put(failure=failing["_id"], redrive=started.get_json()["redrive_id"])
     shell.put(failed=failed["_id"], waiting=made["event_id"])

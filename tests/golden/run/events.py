@@ -127,6 +127,7 @@ def _events(run: Recording, journal: Journal) -> None:
     )
     ask("GET", "/api/v1/events?status_code=503")
     ask("GET", "/api/v1/events/fails-1-20990305T130000Z")
+    ask_for_failures(run)
     ask("POST", "/api/v1/events/fails-1-20400305T130000Z/redrive?dry_run=true")
     ask("POST", "/api/v1/events/fails-1-20400305T130000Z/redrive")
     ask("POST", "/api/v1/events/waits-1-20400305T130000Z/redrive")
@@ -331,3 +332,26 @@ def _backfills(run: Recording, receiver: str) -> None:
     ask("GET", "/api/v1/schedules/succeeds/events/history")
     ask("GET", "/api/v1/events?state=expired&limit=3")
     ask("GET", "/api/v1/schedules/succeeds")
+
+
+def ask_for_failures(run: Recording) -> None:
+    """What fails, by its cause, and what is sent again by beats."""
+    ask = run.ask
+    ask("GET", "/api/v1/status")
+    found = ask("GET", "/api/v1/failures?state=open,over&limit=100").get_json()["failures"]
+    ask("GET", "/api/v1/failures?state=dismissed&tag=none&destination=none")
+    ask("GET", "/api/v1/failures?state=closed")
+    failing = next(each for each in found if each["kind"] == "failing" and each["events"]["dead_letters"])
+    path = f"/api/v1/failures/{failing['id']}"
+    ask("GET", path)
+    ask("GET", "/api/v1/failures/none")
+    asked = {"cause": failing["id"], "which": "newest_of_each_schedule"}
+    ask("POST", "/api/v1/events/redrive?dry_run=true", asked)
+    ask("POST", "/api/v1/events/redrive", asked | {"status_code": 500})
+    started = ask("POST", "/api/v1/events/redrive", asked | {"when": "receiver_answers", "rate": 5})
+    redrive = f"/api/v1/redrives/{started.get_json()['redrive_id']}"
+    ask("GET", redrive)
+    ask("DELETE", redrive)
+    ask("GET", "/api/v1/redrives/none")
+    ask("POST", f"{path}/dismiss", {"note": "known"})
+    ask("POST", f"{path}/dismiss", {"note": "known"})
