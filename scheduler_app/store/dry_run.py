@@ -87,6 +87,12 @@ class DryRunDocuments(Documents):
             return next(self.find(filter, *args[:1]), None)
         return super().find_one(filter, *args, **options)
 
+    def aggregate(self, pipeline: Sequence[Mapping[str, Any]], *args: Any, **options: Any) -> Any:
+        """Of what is stored; one that writes is refused."""
+        if any(name in stage for stage in pipeline for name in ("$out", "$merge")):
+            raise NotInDryRun("an aggregation that writes")
+        return super().aggregate(pipeline, *args, **options)
+
     def _made_of(self, which: Any) -> list[Document]:
         if not self._made:
             return []

@@ -14,7 +14,10 @@ from redis import Redis
 
 from scheduler_app.api.wire import examples
 from scheduler_app.domain.calendar_feed import CalendarFeed
+from scheduler_app.domain.cause import Tally, failing_key
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.masking import MASK
+from scheduler_app.domain.redrive import Redrive
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.dry_run import READS, DryRunDocuments, NotInDryRun
@@ -66,6 +69,10 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
     edited = client.put(f"{SCHEDULES}/there", json={"tags": ["first"]})
     assert edited.status_code == 200
     edit = client.get(f"{SCHEDULES}/there/edits").get_json()["edits"][0]["id"]
+    now = datetime.now(UTC).replace(microsecond=0)
+    [cause] = store.causes.touch([Tally(failing_key(dead, "http://127.0.0.1:9", 500, None), now, now)])
+    redrive = Redrive(id=WholeId("r1"), cause=None, before=now, next_due_at=now, started_at=now)
+    assert store.redrives.start(redrive)
     # Each leaves something to do for the next, when they are done in earnest.
     writes: list[tuple[str, str, Any]] = [
         ("POST", SCHEDULES, BODY | {"id": "new", "signing": True}),
@@ -99,6 +106,10 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("POST", f"{events}/{waiting}/redrive", None),
         ("POST", f"{events}/{dead}/redrive", None),
         ("POST", f"{events}/redrive", {"schedule_id": "there"}),
+        ("POST", f"/api/v1/failures/{cause.id}/dismiss", {"note": "known", "events": True}),
+        ("POST", "/api/v1/failures/none/dismiss", None),
+        ("DELETE", "/api/v1/redrives/r1", None),
+        ("DELETE", "/api/v1/redrives/none", None),
         ("POST", f"{SCHEDULES}/pause", {"all": True}),
         ("POST", f"{SCHEDULES}/resume", {"name": "n"}),
         ("POST", f"{SCHEDULES}/delete", {"name": "n"}),
@@ -212,6 +223,8 @@ def generic(path: str) -> str:
             "messages": "{message_id}",
             "destinations": "{name}",
             "blackouts": "{name}",
+            "failures": "{failure_id}",
+            "redrives": "{redrive_id}",
         }
         parts[1] = names.get(parts[0], "{schedule_id}")
         if len(parts) > 3 and parts[2] == "edits":
