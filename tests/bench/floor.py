@@ -26,7 +26,7 @@ from tests.bench.planted import events_at, make_schedules, soon
 from tests.bench.report import Report, Row, middle
 
 DATABASE = "floor"
-LEAD_SECONDS = 3
+LEAD_SECONDS = 6
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

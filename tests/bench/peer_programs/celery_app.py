@@ -19,6 +19,7 @@ app.conf.update(
     broker_transport_options={"visibility_timeout": 4 * 3600},
     redbeat_redis_url=os.environ["PEER_REDIS"],
     beat_max_loop_interval=1,
+    redbeat_lock_timeout=60,  # by default five intervals: beat ends where a busy machine makes it late
     enable_utc=True,
 )
 _of_thread = threading.local()
