@@ -21,6 +21,7 @@ from scheduler_app.health.work import check_queues
 from scheduler_app.store import Store
 from scheduler_app.store.events.outbox import MOST_QUEUES
 from scheduler_app.store.recoveries import GRACE_SECONDS
+from scheduler_app.usecases.duties import dispatch
 from scheduler_app.usecases.duties.dispatch import Dispatch
 from scheduler_app.usecases.duties.dispatch_selection import EVENTS_A_BATCH, LANE_MESSAGES, Batch
 from scheduler_app.usecases.duties.expansion import Expansion
@@ -58,8 +59,8 @@ def test_each_queue_gets_the_messages_of_its_own_events(
     store.events.insert(
         [event(now, "a"), event(now, "b", queue="eu"), event(now, "c", queue="slow")], now, "made"
     )
-    dispatch = Dispatch(store, CeleryPublisher(make_app(settings)), horizon_seconds=5)
-    assert dispatch.dispatch_page(now).dispatched == 3
+    dispatching = Dispatch(store, CeleryPublisher(make_app(settings)), horizon_seconds=5)
+    assert dispatching.dispatch_page(now).dispatched == 3
     with Redis.from_url(redis_url) as client:
         prefix = key_prefix(settings.mongo_database)
         found = {name: len(client.keys(f"{prefix}{name}*")) for name in (CALLBACKS, "eu", "slow")}
@@ -74,13 +75,48 @@ def test_a_queue_that_nobody_serves_fills_its_own_room_and_holds_up_no_other(
     many = (LANE_MESSAGES[Lane.FRESH] + 5) * EVENTS_A_BATCH
     store.events.insert([event(now, f"eu{number}", queue="eu") for number in range(many)], now, "made")
     store.events.insert([event(now, "other")], now, "made")
-    dispatch = Dispatch(store, broker, horizon_seconds=5)
-    while dispatch.dispatch_page(now).full:
+    dispatching = Dispatch(store, broker, horizon_seconds=5)
+    while dispatching.dispatch_page(now).full:
         pass
     lengths = broker.queue_lengths("eu")
     assert lengths.fresh <= LANE_MESSAGES[Lane.FRESH] + 5
     assert any(event(now, "other").id in batch.ids for batch in broker.batches)
     assert store.events.living_by_state()["ready_queue"] > 0, "the rest waits in MongoDB"
+
+
+def test_a_page_whose_time_is_over_leaves_the_other_queues_to_the_next_one(
+    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = [event(now, name, queue=name) for name in ("eu", "us")]
+    store.events.insert([event(now, "plain"), *named], now, "made")
+    broker = Unserved()
+    dispatching = Dispatch(store, broker, horizon_seconds=5)
+    monkeypatch.setattr(dispatch, "SELECTION_SECONDS", -1.0)
+    page = dispatching.dispatch_page(now)
+    assert (page.dispatched, page.full) == (1, True)
+    monkeypatch.setattr(dispatch, "SELECTION_SECONDS", PATIENCE_SECONDS)
+    page = dispatching.dispatch_page(now)
+    assert (page.dispatched, page.full) == (2, False)
+
+
+def test_the_room_of_many_queues_is_not_remembered_for_ever(
+    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "MOST_ESTIMATES", 2)
+    asked: list[str] = []
+
+    class Counted(Unserved):
+        def queue_lengths(self, queue: str = CALLBACKS) -> QueueLengths:
+            asked.append(queue)
+            return super().queue_lengths(queue)
+
+    dispatching = Dispatch(store, Counted(), horizon_seconds=5)
+    for queue in ("a", "b", "a", "c", "c", "a"):
+        made = event(now, f"{queue}{len(asked)}{queue}", queue=queue)
+        store.events.insert([made], now, "made")
+        dispatching.dispatch_these([made], now)
+    # A third one made it forget both.
+    assert asked == ["a", "b", "c", "a"]
 
 
 def test_only_a_worker_that_serves_the_queue_claims(store: Store, now: datetime) -> None:
@@ -93,10 +129,10 @@ def test_only_a_worker_that_serves_the_queue_claims(store: Store, now: datetime)
 
 
 def test_lost_messages_are_recovered_queue_by_queue(store: Store, now: datetime) -> None:
-    dispatch = Dispatch(store, Unserved(), horizon_seconds=5)
+    dispatching = Dispatch(store, Unserved(), horizon_seconds=5)
     made = [event(now, "plain"), event(now, "routed", queue="eu")]
     store.events.insert(made, now, "made")
-    assert dispatch.dispatch_page(now).dispatched == 2
+    assert dispatching.dispatch_page(now).dispatched == 2
     later, recovery = now + timedelta(seconds=GRACE_SECONDS + 1), Recovery(store)
     assert recovery.named_queues() == ["eu"]
     assert recovery.recover_messages(later, queue=QueueLengths(fresh=99, late=99), name="eu").messages == 0

@@ -205,3 +205,18 @@ def test_a_new_connection_has_its_time_from_now_on(api: Served) -> None:
     began = time.monotonic()
     channel, _ = api.connect()
     assert began <= channel.since <= time.monotonic()
+
+
+def test_it_looks_for_slow_clients_every_half_a_second_and_not_at_each_turn(
+    api: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[float] = []
+    monkeypatch.setattr(api.worker, "sweep", looks.append)
+    began = time.monotonic()
+    for _ in range(3):
+        api.worker.turn(0.0)
+    assert len(looks) == 1 or time.monotonic() - began > 0.5
+    assert api.worker.next_sweep == pytest.approx(looks[-1] + 0.5)
+    api.worker.next_sweep = time.monotonic()
+    api.worker.turn(0.0)
+    assert len(looks) >= 2
