@@ -160,6 +160,7 @@ def test_the_end_of_a_request_lets_the_next_one_start(
     wait_until(lambda: bench.limiter.look(made).in_flight == 0, "all slots to be free")
     answers = bench.limiter.look(made).answers
     assert [each.status_code for each in answers] == [200] * 3
+    wait_until(lambda: not bench.pipeline.flow_control._queues, "the destination to be forgotten")
 
 
 def test_a_worker_that_ends_gives_back_what_waits_for_room(
