@@ -353,6 +353,7 @@ def test_no_thread_of_a_worker_keeps_its_process_from_ending(store: Store) -> No
         assert len(own) >= 10
         assert [each.name for each in own if not each.daemon] == []
     finally:
+        pipeline.stop_starting()
         pipeline.stop()
     for each in own:  # and each ends when it is told to
         each.join()
