@@ -227,7 +227,8 @@ class WrongKeys:
 
 
 def refuse_beyond_limit(event: str) -> None:
-    """Counts and logs a wrong key of the request's client, as `event`. Raises Problem beyond the limit."""
+    """Counts and logs a wrong key, or a wrong token, of the request's client, as `event`. Raises Problem
+    beyond the limit."""
     counted: WrongKeys = current_app.extensions["wrong_keys"]
     address = request.remote_addr or ""
     count = counted.add(address, monotonic())
@@ -263,7 +264,11 @@ COMPLETION_PATH = re.compile(rf"{PREFIX}/events/[^/]+/(complete|fail)")
 PAGES = "pages"
 #: Endpoints that change nothing, though their requests have a body.
 READ_ONLY_POSTS = frozenset(("previews.preview_rule", "pages.preview_when", "pages.pick"))
-OPEN_PATHS = ("/health", "/healthz", "/readyz", "/docs/", "/swagger-ui", "/swagger/", "/favicon.ico", "/echo")
+OPEN_PATHS = (
+    *("/health", "/healthz", "/readyz", "/docs/", "/swagger-ui", "/swagger/", "/favicon.ico", "/echo"),
+    # The token in its path is judged by the route, and opens one heartbeat.
+    "/ping/",
+)
 
 
 def register_auth(app: Flask, settings: Settings, page_access: Callable[[], AnyResponse | None]) -> None:

@@ -15,7 +15,7 @@ from scheduler_app.api import (
     versions,
 )
 from scheduler_app.api.openapi import Node, complete_specification, spec_options
-from scheduler_app.api.routes import documentation, operations
+from scheduler_app.api.routes import documentation, heartbeats, operations
 from scheduler_app.assembly import Assembly, assemble
 from scheduler_app.broker.app import make_app
 from scheduler_app.config import Settings, conceal_secrets, load_settings
@@ -73,6 +73,7 @@ def routed(settings: Settings) -> Flask:
     request_limits.register_turns(app)
     operations.register_health(app)
     operations.register_echo(app)
+    heartbeats.register_pings(app)
     operations.register_metrics(app)
     documentation.register_swagger_ui(app, api)
     documentation.register_manual(app)

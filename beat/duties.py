@@ -187,6 +187,13 @@ def duties(assembly: Assembly) -> list[Duty]:
             period=10.0,
         ),
         Duty(
+            name="heartbeats",
+            wanted=has(Work.HEARTBEATS),
+            page=assembly.heartbeat_watch.look_page,
+            while_failing="heartbeats that are missed are not told of",
+            turn=1.0,
+        ),
+        Duty(
             name="inspect",
             page=_single(assembly.inspection.inspect),
             while_failing="corrupt documents that no other duty meets are not reported",

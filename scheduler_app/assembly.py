@@ -18,11 +18,11 @@ from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import CALLBACKS, Action
-from scheduler_app.domain.calendar_feed import new_token
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.url_token import new_token
 from scheduler_app.health.processes import check_fleet
 from scheduler_app.health.work import unserved
 from scheduler_app.store import STORE_FAULTS, Processes, SecretBox, Store
@@ -37,6 +37,7 @@ from scheduler_app.usecases.deeds.creation import Creation
 from scheduler_app.usecases.deeds.destinations import DestinationService
 from scheduler_app.usecases.deeds.events import CompletionService, CompletionTimeouts, EventService
 from scheduler_app.usecases.deeds.failures import FailureService
+from scheduler_app.usecases.deeds.heartbeats import HeartbeatService
 from scheduler_app.usecases.deeds.messages import MessageQuota, MessageService
 from scheduler_app.usecases.deeds.schedules import ExpandUntil, OnEdit, ScheduleService, ignore_edit
 from scheduler_app.usecases.duties.backfills import BackfillDuty, BackfillService
@@ -44,6 +45,7 @@ from scheduler_app.usecases.duties.cause_inspection import CauseInspection, Faul
 from scheduler_app.usecases.duties.causes import CauseTending
 from scheduler_app.usecases.duties.dispatch import Dispatch, PromptDispatch
 from scheduler_app.usecases.duties.expansion import Expansion
+from scheduler_app.usecases.duties.heartbeats import HeartbeatWatch
 from scheduler_app.usecases.duties.housekeeping import Inspection, Recovery
 from scheduler_app.usecases.duties.notifications import Notifications
 from scheduler_app.usecases.duties.owed_expansion import OwedExpansion
@@ -96,6 +98,7 @@ class Services:
     destinations: DestinationService
     calendars: CalendarService
     calendar_feeds: CalendarFeedService
+    heartbeats: HeartbeatService
     backfills: BackfillService
     backlog: BacklogService
     ledger: LedgerQuestions
@@ -129,6 +132,7 @@ class Assembly(Services):
     recalendaring: Recalendaring
     inspection: Inspection
     cause_tending: CauseTending
+    heartbeat_watch: HeartbeatWatch
     cause_inspection: CauseInspection
     redrive_duty: RedriveDuty
     recent_figures: RecentFigures
@@ -287,6 +291,7 @@ def assemble(
             ),
             calendars=CalendarService(store),
             calendar_feeds=CalendarFeedService(store, effects.new_token),
+            heartbeats=HeartbeatService(store, effects.new_token),
             backfills=BackfillService(store),
             backlog=BacklogService(store),
             ledger=LedgerQuestions(store),
@@ -333,6 +338,7 @@ def assemble(
         inspection=Inspection(store),
         cause_tending=CauseTending(store),
         redrive_duty=RedriveDuty(store, prompt.dispatch_urgently),
+        heartbeat_watch=HeartbeatWatch(store),
         cause_inspection=CauseInspection(store, partial(_faults, store), partial(_unserved, store)),
         recent_figures=RecentFigures(store),
         edits=store.edits,

@@ -78,6 +78,12 @@ BLACKOUT: View = {
     "tag": "billing",
     "note": "no calls from 22:00 to 06:00",
 }
+HEARTBEAT: View = {
+    "cron": "30 2 * * *",
+    "timezone": "Europe/Zurich",
+    "grace_seconds": 3_600,
+    "note": "the nightly backup of the shop",
+}
 TASK: View = {"id": "my-task-1", "name": "My Task", "command": "echo hello"}
 TASK_CHANGE: View = {"name": "Updated Name"}
 TASK_TIME: View = {"scheduled_at": "2040-12-01T15:00:00Z"}

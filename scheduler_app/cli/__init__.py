@@ -31,6 +31,7 @@ _COMMANDS = {
     "failures": "failures:failures",
     "forecast": "occurrences:forecast",
     "get": "schedules:get_schedule",
+    "heartbeat": "heartbeat:heartbeat",
     "history": "events:history",
     "import": "export_import:import_schedules",
     "import-celery-beat": "import_celery_beat:import_celery_beat",

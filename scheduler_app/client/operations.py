@@ -243,6 +243,46 @@ class SchedulerOperations:
         return calls.delete(path_of("blackouts", name))
 
     @operation
+    def put_heartbeat(self, name: str, fields: Mapping[str, Any], *, dry_run: bool = False) -> Call[Json]:
+        """Sets when something outside has to ping, or changes it; `fields` are those of the API. The answer
+        to its creation has the secret `ping_url`, which is never shown again. `dry_run` changes nothing."""
+        return calls.put(path_of("heartbeats", name), dict, fields, dry_run=dry_run)
+
+    @operation
+    def get_heartbeat(self, name: str) -> Call[Json]:
+        """One as the API shows it, with its newest pings and what the last one said."""
+        return calls.get(path_of("heartbeats", name), dict)
+
+    @operation
+    def heartbeats(self) -> Call[tuple[Json, ...]]:
+        """All heartbeats as the API shows them."""
+        return calls.get("/api/v1/heartbeats", calls.each(dict, "heartbeats"))
+
+    @operation
+    def ping_heartbeat(
+        self,
+        name: str,
+        *,
+        kind: str | None = None,
+        exit_status: int | None = None,
+        output: str | None = None,
+    ) -> Call[Json]:
+        """Reports a run that has succeeded, or that it was of another `kind` (`start`, `fail`) or ended with
+        this exit status; `output` is what it has written. Returns the heartbeat."""
+        body = without_none({"kind": kind, "exit_status": exit_status, "output": output})
+        return calls.post(path_of("heartbeats", name, "ping"), dict, body)
+
+    @operation
+    def rotate_heartbeat_token(self, name: str) -> Call[Json]:
+        """Gives it another secret `ping_url`, which is shown once; the old one opens nothing any more."""
+        return calls.post(path_of("heartbeats", name, "token"), dict)
+
+    @operation
+    def delete_heartbeat(self, name: str) -> Call[None]:
+        """Removes a heartbeat."""
+        return calls.delete(path_of("heartbeats", name))
+
+    @operation
     def trigger(self, schedule_id: str, *, idempotency_key: str | None = None) -> Call[str]:
         """Calls back at once, whatever the rule or the state; returns the event's id."""
         path = _schedule(schedule_id, "trigger")

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from scheduler_app.domain.cause import Cause, CauseKind
+from scheduler_app.domain.heartbeat import OF_HEARTBEAT
 from scheduler_app.domain.http_action import destination_of_key
 from scheduler_app.domain.ids import name_of, tenant_of
 from scheduler_app.domain.instants import shown_instant
@@ -163,9 +164,10 @@ def _reason(cause: Cause, counts: MarkCounts) -> StatusReason | None:
             kind, events = "dead_letters", counts.dead
             if not counts.dead:
                 return None
+    remedy = _REMEDIES[OF_HEARTBEAT if cause.key.failure == OF_HEARTBEAT else kind]
     return StatusReason(
         *(kind, subject_shown(cause), cause_sentence(cause, counts)),
-        remedy=_REMEDIES[kind].replace("QUEUE", cause.key.subject),
+        remedy=remedy.replace("QUEUE", cause.key.subject),
         since=cause.since,
         cause=cause,
         schedules=cause.schedules.count,
@@ -182,6 +184,7 @@ _REMEDIES: Final = {
     "late": "start more workers, or see why those that run take nothing",
     "stalled": "correct its rule or its calendar",
     "unserved": "start a worker for this queue: celery -A scheduler_app worker -Q QUEUE",
+    OF_HEARTBEAT: "see why what should ping does not run, or does not reach us",
     "missed": "see why beats or workers were away; a backfill makes up for occurrences",
 }
 

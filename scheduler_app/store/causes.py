@@ -187,6 +187,14 @@ class Causes:
                 return after
         return None
 
+    def end(self, key: CauseKey, at: datetime) -> bool:
+        """Ends the living cause of a key, if there is one; False where others change it all the time."""
+        for _ in range(TRIES):
+            cause = self.newest([key.id]).get(key.id)
+            if cause is None or not cause.is_living or not self._replaced([cause.over(at)]):
+                return True
+        return False
+
     def write(self, changed: Sequence[Cause]) -> list[Cause]:
         """Stores what verbs made of causes that were read; returns those that it has written. Others have
         changed the rest since."""

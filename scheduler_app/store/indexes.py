@@ -31,6 +31,7 @@ BY_DUE = "due_v3"
 BY_NEXT_RUN = "expand_v3"
 WAITING_OF_CAUSE = "cause_waiting_v1"
 DEAD_OF_CAUSE = "cause_dead_v1"
+HEARTBEATS_DUE = "due_v1"
 CAUSE_LIVING = "living_v1"
 CAUSE_DEAD = "dead_v1"
 
@@ -263,6 +264,16 @@ CAUSES = [
     IndexModel([("tenant", ASCENDING), ("since", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
 ]
 
+HEARTBEATS = [
+    IndexModel([("tenant", ASCENDING), ("_id", ASCENDING)], name="list_v1"),
+    # Those that beats are to look at, by when.
+    IndexModel(
+        [("look_at", ASCENDING)],
+        name=HEARTBEATS_DUE,
+        partialFilterExpression={"look_at": {"$exists": True}},
+    ),
+]
+
 #: Each would be a write for each event. Releases before the INDEX_LEVEL ask for some of them by name.
 REPLACED = {"events": ("due_v1", "due_v2", "retention_v1"), "schedules": ("expand_v1", "expand_v2")}
 #: An older release counted attempts to sign in here, each address for a minute.
@@ -337,6 +348,7 @@ _OF_COLLECTIONS = {
     "edits": EDITS,
     "causes": CAUSES,
     "redrives": REDRIVES,
+    "heartbeats": HEARTBEATS,
     "ended_revisions": ENDED_REVISIONS,
     "ledger": LEDGER,
 }

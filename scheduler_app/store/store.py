@@ -24,6 +24,7 @@ from scheduler_app.store.events.outbox import BlackedOutEvents, EventHolds, Outb
 from scheduler_app.store.events.outcomes import Outcomes
 from scheduler_app.store.events.overlaps import Overlaps
 from scheduler_app.store.forecasts import Forecasts
+from scheduler_app.store.heartbeats import Heartbeats
 from scheduler_app.store.idempotency import Idempotency
 from scheduler_app.store.indexes import drop_replaced, ensure_indexes
 from scheduler_app.store.ledger import History, Ledger
@@ -79,6 +80,7 @@ class Store:
         self.cause_inspections = CauseInspections(self.mongo)
         self.cause_marks = CauseMarks(self.mongo)
         self.calendars = Calendars(self.mongo)
+        self.heartbeats = Heartbeats(self.mongo, self.calendars)
         self.schedules = Schedules(self.mongo, self.secret_box, self.calendars)
         self.destinations = Destinations(self.mongo, self.secret_box)
         self.successors = Successors(self.mongo, self.secret_box)

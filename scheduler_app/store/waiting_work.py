@@ -32,6 +32,8 @@ class Work(StrEnum):
     """Backfills that are not over."""
     REDRIVE = "redrive"
     """Redrives that are not over."""
+    HEARTBEATS = "heartbeats"
+    """Heartbeats that are to be looked at."""
     TIME_OUT = "time_out"
     """Events whose receivers have not said in time how their work went."""
     LEASE_OVER = "lease_over"
@@ -98,6 +100,7 @@ _LOOKS: dict[Work, tuple[str, Callable[[datetime], Document]]] = {
         "schedules",
         lambda now: {"owed": {"$exists": True}, "owed.next_run_at": {"$gte": MinKey()}},
     ),
+    Work.HEARTBEATS: ("heartbeats", lambda now: {"look_at": {"$lte": now}}),
     Work.BACKFILL: ("backfills", lambda now: {"active": True}),
     Work.REDRIVE: ("redrives", lambda now: {"active": True}),
 }

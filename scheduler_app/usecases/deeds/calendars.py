@@ -120,6 +120,10 @@ class CalendarService:
             raise Conflict(
                 f"{schedules} the calendar {name}: give them another by PUT, or calendar null, or delete them"
             )
+        if names := self.store.heartbeats.observing(calendar_id):
+            raise Conflict(
+                f"the heartbeat {names[0]} observes the calendar {name}: give it another by PUT, or none"
+            )
         if not self.store.calendars.delete(calendar_id, now, version=version):
             raise StaleVersion("the calendar was changed or deleted meanwhile; read it again")
         log.info("calendar.deleted", message="A calendar was deleted", calendar=calendar_id)

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from scheduler_app.domain.calendar_feed import CalendarFeed, feed_of
+from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.errors import Conflict, InvalidRecurrence, NotFound
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.recurrence import AnyRecurrence, Once, Recurrence
 from scheduler_app.domain.recurrence.standard_rule import StandardRule, standard_rule
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.states import UNSENT, Kind
+from scheduler_app.domain.url_token import id_of
 from scheduler_app.ics import CalendarEntry, EntryTime, write_calendar
 from scheduler_app.store import Store
 from scheduler_app.store.access_tokens import MAX_FEEDS, CorruptFeed
@@ -45,7 +46,7 @@ class CalendarFeedService:
 
     store: Store
     new_token: Callable[[str], tuple[str, str]]
-    """See `domain.calendar_feed`; a dry run makes none."""
+    """See `domain.url_token`; a dry run makes none."""
 
     def create(self, tenant: str, name: str, tag: str | None, now: datetime) -> tuple[CalendarFeed, str]:
         """A new feed, and its token, which cannot be shown again. Raises Conflict beyond `MAX_FEEDS`."""
@@ -73,7 +74,7 @@ class CalendarFeedService:
 
     def opened(self, token: str) -> CalendarFeed | None:
         """The feed whose token that is; None if no feed has it."""
-        feed = self.store.calendar_feeds.find(feed_of(token))
+        feed = self.store.calendar_feeds.find(id_of(token))
         return feed if feed is not None and feed.opened_by(token) else None
 
     def of_schedule(self, schedule: Schedule, now: datetime) -> bytes:

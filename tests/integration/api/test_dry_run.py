@@ -137,6 +137,10 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("PUT", "/api/v1/blackouts/night", examples.BLACKOUT),
         ("DELETE", "/api/v1/blackouts/night", None),
         ("DELETE", "/api/v1/blackouts/night", None),
+        ("PUT", "/api/v1/heartbeats/backup", examples.HEARTBEAT),
+        ("POST", "/api/v1/heartbeats/backup/ping", None),
+        ("POST", "/api/v1/heartbeats/backup/token", None),
+        ("DELETE", "/api/v1/heartbeats/backup", None),
         ("POST", f"{SCHEDULES}/there/edits/{edit}/revert", None),
         ("DELETE", f"{SCHEDULES}/there", None),
         ("DELETE", f"{SCHEDULES}/nobody", None),
@@ -225,6 +229,7 @@ def generic(path: str) -> str:
             "blackouts": "{name}",
             "failures": "{failure_id}",
             "redrives": "{redrive_id}",
+            "heartbeats": "{name}",
         }
         parts[1] = names.get(parts[0], "{schedule_id}")
         if len(parts) > 3 and parts[2] == "edits":

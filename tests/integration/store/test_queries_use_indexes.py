@@ -19,6 +19,7 @@ from scheduler_app.domain.cause import CauseState, Tally, failing_key
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import CompletionReport, token_digest
 from scheduler_app.domain.forecast import Buckets
+from scheduler_app.domain.heartbeat import Heartbeat, Ping, PingKind, new_heartbeat
 from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.lateness import CatchUp
@@ -28,6 +29,7 @@ from scheduler_app.domain.redrive import Redrive
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.schedule import EditRecord, OwedRange, Pause, ScheduleState
 from scheduler_app.domain.states import FINAL, LIVING, State
+from scheduler_app.domain.triggers import TriggerContext, new_trigger
 from scheduler_app.store import Store, paging
 from scheduler_app.store.backlogs import BacklogFilter
 from scheduler_app.store.causes import CauseListFilter
@@ -161,6 +163,7 @@ def test_every_verb_s_query_has_an_index(
     _use_forecasts(store.forecasts, now)
     _use_backlogs(store.backlogs, now)
     _use_causes(store, now)
+    _use_heartbeats(store, now)
     _use_backfills(store.backfills, now)
     _use_edits(store.edits, now)
     _use_inspections(store.inspections, now)
@@ -594,6 +597,26 @@ def _use_backlogs(backlogs: Any, now: datetime) -> None:
         backlogs.count(TENANT, which, most=1_000)
         ids = backlogs.page(TENANT, which, limit=10)
         backlogs.expire(ids, which, now, "late")
+
+
+def _use_heartbeats(store: Any, now: datetime) -> None:
+    for number in range(20):
+        trigger = new_trigger({"every_seconds": 60}, TriggerContext(now))
+        own_id = WholeId(f"h{number}")
+        made = Heartbeat(id=own_id, trigger=trigger, secret_sha256="x", created_at=now, since=now)
+        assert store.heartbeats.insert(new_heartbeat(made, now))
+    later = now + 9_000 * SECOND
+    found = store.heartbeats.due(later, limit=10)
+    assert store.heartbeats.settle(found[0].judged(later))
+    assert store.heartbeats.ping(
+        found[1].pinged(Ping(later, PingKind.SUCCESS)), Ping(later, PingKind.SUCCESS), "x"
+    )
+    assert store.heartbeats.edit(found[2].edited(replace(found[2], note="x"), now), 1)
+    assert store.heartbeats.rotate(found[3].id, "y")
+    assert store.heartbeats.count(TENANT) == len(store.heartbeats.of(TENANT)) == 20
+    assert store.heartbeats.observing("c1") == []
+    assert store.causes.end(found[0].cause_key, now)
+    assert store.heartbeats.delete(found[0].id)
 
 
 def _use_causes(store: Any, now: datetime) -> None:

@@ -18,6 +18,7 @@ from scheduler_app.domain.cause import Tally, failing_key
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import token_digest
 from scheduler_app.domain.forecast import Buckets
+from scheduler_app.domain.heartbeat import Heartbeat, new_heartbeat
 from scheduler_app.domain.ids import TENANT, WholeId, event_id, name_of, tenant_of, whole_id
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.redrive import Redrive
@@ -25,6 +26,7 @@ from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import EditRecord, Schedule
 from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import EARLIEST
+from scheduler_app.domain.triggers import TriggerContext, new_trigger
 from scheduler_app.embedded import Mongod
 from scheduler_app.store import Store
 from scheduler_app.store.backlogs import BacklogFilter
@@ -102,6 +104,18 @@ class World:
         assert store.redrives.start(
             Redrive(id=self.redrive, cause=None, before=now, next_due_at=now, started_at=now)
         )
+        self.heartbeat = new_heartbeat(
+            Heartbeat(
+                id=whole_id(self.owner, "h1"),
+                trigger=new_trigger({"cron": "0 9 * * *"}, TriggerContext(now)),
+                calendar=CalendarUse("c1", "skip", known=self.calendar),
+                secret_sha256="0" * 64,
+                created_at=now,
+                since=now,
+            ),
+            now,
+        )
+        assert store.heartbeats.insert(self.heartbeat)
         self.feed = whole_id(self.owner, "f1")
         store.calendar_feeds.insert(CalendarFeed(self.feed, "x", "0" * 64, now))
         store.idempotency.finish(begun, 200, {}, b"said")
@@ -126,6 +140,7 @@ class World:
             "edits",
             "causes",
             "redrives",
+            "heartbeats",
         )
         return {
             (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
@@ -280,6 +295,12 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "calendars.page": (lambda w: w.store.calendars.page(w.stranger, PageRequest(limit=9)).rows, []),
     "blackouts.of": (lambda w: w.store.blackouts.of(w.stranger, w.now), []),
     "blackouts.delete": (lambda w: w.store.blackouts.delete(w.theirs(w.blackout.id)), False),
+    "heartbeats.get": (lambda w: w.store.heartbeats.get(w.theirs(w.heartbeat.id)), None),
+    "heartbeats.of": (lambda w: w.store.heartbeats.of(w.stranger), []),
+    "heartbeats.count": (lambda w: w.store.heartbeats.count(w.stranger), 0),
+    "heartbeats.observing": (lambda w: w.store.heartbeats.observing(w.theirs(w.calendar.id)), []),
+    "heartbeats.rotate": (lambda w: w.store.heartbeats.rotate(w.theirs(w.heartbeat.id), "1" * 64), False),
+    "heartbeats.delete": (lambda w: w.store.heartbeats.delete(w.theirs(w.heartbeat.id)), False),
     "kill_switches.tags": (lambda w: w.store.kill_switches.tags(w.stranger), []),
     "kill_switches.of": (lambda w: w.store.kill_switches.of(w.stranger), []),
     "messages.get": (lambda w: w.store.messages.get(w.theirs(w.message.id)), None),
@@ -388,6 +409,7 @@ BY_DOCUMENT_OR_TOKEN = {
     *("calendar_feeds.insert", "calendar_feeds.find"),
     # A kill switch's target, and a blackout's, names its tenant.
     "blackouts.put",
+    *(f"heartbeats.{verb}" for verb in ("insert", "edit", "replace_corrupt", "ping")),
     # A kill switch's target names its tenant.
     *(
         f"kill_switches.{verb}"
@@ -433,6 +455,7 @@ ACROSS_TENANTS = {
     *("expirations.expire_claimed", "expirations.newest_due", "missed.settle", "cursors.advance_within"),
     "waiting_work.kinds",
     *("redrives.start", "redrives.claim", "redrives.advance", "events.records"),
+    *("waiting_work.kinds", "heartbeats.due", "heartbeats.settle", "causes.end"),
     *(f"causes.{verb}" for verb in ("living", "with_dead_letters", "newest", "touch", "write")),
     *(f"causes.{verb}" for verb in ("unanswered", "answered")),
     *(f"cause_marks.{verb}" for verb in ("keys", "count", "counts", "unmarked", "marked", "mark")),
