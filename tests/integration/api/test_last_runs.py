@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
 from flask.testing import FlaskClient
 
 from scheduler_app.clock import clock
@@ -11,8 +12,9 @@ from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import PastEvent, PastEvents
 from scheduler_app.store.schedules.last_runs import RunResult
+from scheduler_app.usecases.duties import housekeeping
 from scheduler_app.usecases.duties.housekeeping import Inspection
-from tests.builders import event
+from tests.builders import event, schedule
 
 SECOND = timedelta(seconds=1)
 Create = Callable[..., dict[str, Any]]
@@ -160,7 +162,10 @@ def test_a_list_is_answered_whatever_somebody_bent(client: FlaskClient, store: S
         assert row["last_run"]["event_id"] == run.event_id
 
 
-def test_a_last_run_outlives_its_event(client: FlaskClient, store: Store, create: Create) -> None:
+def test_a_last_run_outlives_its_event(
+    client: FlaskClient, store: Store, create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(housekeeping, "PASSES_BETWEEN_LOOKS", 1)
     made, other = create(), create()
     run = ran(store, made["id"], old(store, made), State.COMPLETED)
     recent = ran(store, other["id"], old(store, other) + timedelta(days=1, hours=23), State.COMPLETED)
@@ -176,6 +181,21 @@ def test_a_run_of_an_earlier_schedule_of_the_same_id_is_not_noted(
     made = create()
     ran(store, made["id"], datetime.fromisoformat(made["created_at"]) - 600 * SECOND, State.ERROR)
     assert "last_run" not in client.get(f"/api/schedules/{made['id']}").get_json()
+
+
+@pytest.mark.parametrize(("passes", "looked_for"), [(1, 2), (3, 5), (6, 10), (24, 10)])
+def test_the_last_runs_of_some_schedules_are_looked_for_in_each_pass_and_of_all_in_time(
+    store: Store, monkeypatch: pytest.MonkeyPatch, passes: int, looked_for: int
+) -> None:
+    monkeypatch.setattr(housekeeping, "PASSES_BETWEEN_LOOKS", 6)
+    store.schedules.insert_many([schedule(clock.now(), f"s{number}") for number in range(10)])
+    kept: list[str] = []
+    monkeypatch.setattr(store.last_runs, "keep", lambda ids, before: kept.extend(ids))
+    inspection = Inspection(store)
+    for _ in range(passes):
+        inspection.inspect(clock.now())
+    assert abs(len(set(kept)) - looked_for) <= 1
+    assert len(kept) <= 2 * passes
 
 
 def test_schedules_are_found_by_the_outcome_of_their_last_run(
