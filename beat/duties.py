@@ -194,6 +194,12 @@ def duties(assembly: Assembly) -> list[Duty]:
             turn=1.0,
         ),
         Duty(
+            name="tell",
+            page=assembly.rule_telling.tell_page,
+            while_failing="notifications of failures are not sent; they will be sent later",
+            period=5.0,
+        ),
+        Duty(
             name="inspect",
             page=_single(assembly.inspection.inspect),
             while_failing="corrupt documents that no other duty meets are not reported",

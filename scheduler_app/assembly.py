@@ -21,6 +21,7 @@ from scheduler_app.domain.action import CALLBACKS, Action
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.masking import MASK
+from scheduler_app.domain.retry import RetryPolicy
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.url_token import new_token
 from scheduler_app.health.processes import check_fleet
@@ -39,6 +40,7 @@ from scheduler_app.usecases.deeds.events import CompletionService, CompletionTim
 from scheduler_app.usecases.deeds.failures import FailureService
 from scheduler_app.usecases.deeds.heartbeats import HeartbeatService
 from scheduler_app.usecases.deeds.messages import MessageQuota, MessageService
+from scheduler_app.usecases.deeds.notification_rules import NotificationRuleService, SilenceService
 from scheduler_app.usecases.deeds.schedules import ExpandUntil, OnEdit, ScheduleService, ignore_edit
 from scheduler_app.usecases.duties.backfills import BackfillDuty, BackfillService
 from scheduler_app.usecases.duties.cause_inspection import CauseInspection, Fault
@@ -53,7 +55,9 @@ from scheduler_app.usecases.duties.partition_share import PartitionShare, lease_
 from scheduler_app.usecases.duties.pauses import FailurePausing, Resumption
 from scheduler_app.usecases.duties.redrives import RedriveDuty, RedriveService
 from scheduler_app.usecases.duties.remaking import Recalendaring, Rezoning
+from scheduler_app.usecases.duties.telling import RuleTelling
 from scheduler_app.usecases.heartbeat import Presence
+from scheduler_app.usecases.notices import Notices
 from scheduler_app.usecases.questions.backlog import BacklogService
 from scheduler_app.usecases.questions.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.questions.figures import RecentFigures
@@ -105,6 +109,8 @@ class Services:
     blackouts: BlackoutService
     kill_switches: KillSwitchService
     notifications: Notifications
+    notification_rules: NotificationRuleService
+    silences: SilenceService
     failure_pausing: FailurePausing
 
 
@@ -135,6 +141,7 @@ class Assembly(Services):
     heartbeat_watch: HeartbeatWatch
     cause_inspection: CauseInspection
     redrive_duty: RedriveDuty
+    rule_telling: RuleTelling
     recent_figures: RecentFigures
     # What reads or keeps one thing, and needs no use case around it.
     edits: Edits
@@ -298,6 +305,18 @@ def assemble(
             blackouts=BlackoutService(store),
             kill_switches=KillSwitchService(store),
             notifications=notifications,
+            notification_rules=NotificationRuleService(
+                store,
+                check_action,
+                effects.new_secret,
+                Notices(
+                    store,
+                    notifications.send,
+                    RetryPolicy(max_retries=settings.worker_max_retries),
+                    settings.public_url or "",
+                ),
+            ),
+            silences=SilenceService(store),
             failure_pausing=failure_pausing,
         )
 
@@ -340,6 +359,7 @@ def assemble(
         redrive_duty=RedriveDuty(store, prompt.dispatch_urgently),
         heartbeat_watch=HeartbeatWatch(store),
         cause_inspection=CauseInspection(store, partial(_faults, store), partial(_unserved, store)),
+        rule_telling=RuleTelling(store, services.notification_rules.notices),
         recent_figures=RecentFigures(store),
         edits=store.edits,
         event_lists=store.event_lists,

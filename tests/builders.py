@@ -1,14 +1,18 @@
 """Values for tests, with everything that does not matter filled in."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from scheduler_app.domain.cause_match import EVERYTHING
+from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.event import Event, scheduled
-from scheduler_app.domain.ids import TENANT, message_event_id
+from scheduler_app.domain.ids import TENANT, WholeId, message_event_id
 from scheduler_app.domain.message import Timing
 from scheduler_app.domain.message_draft import MessageDraft
+from scheduler_app.domain.notification_rule import ChannelKind, NotificationChannel, NotificationRule
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
+from scheduler_app.domain.silence import Silence
 from scheduler_app.domain.states import Kind
 from scheduler_app.domain.triggers import FIELDS
 
@@ -53,3 +57,24 @@ def message(due: datetime, message_id: str = "m1", *, tenant: str = TENANT, **fi
         origin=content.action.isolation_key,
         message=content,
     )
+
+
+def notification_rule(now: datetime, rule_id: str = "ops", **fields: Any) -> NotificationRule:
+    """A rule that tells a webhook, which nobody answers, of everything."""
+    usual: dict[str, Any] = {
+        "to": (NotificationChannel(ChannelKind.WEBHOOK, "http://127.0.0.1:9/alerts"),),
+        "signing": Signing("whsec_x", now),
+        "created_at": now,
+    }
+    return NotificationRule(id=WholeId(rule_id), **usual | fields)
+
+
+def silence(now: datetime, silence_id: str = "night", **fields: Any) -> Silence:
+    """A silence of everything, for an hour."""
+    usual: dict[str, Any] = {
+        "match": EVERYTHING,
+        "until": now + timedelta(hours=1),
+        "reason": "an upgrade",
+        "created_at": now,
+    }
+    return Silence(id=WholeId(silence_id), **usual | fields)

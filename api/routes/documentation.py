@@ -25,6 +25,7 @@ _ITEMS = {
     "calendars": ("CalendarInput", "name", "^[a-zA-Z0-9._-]{1,64}$"),
     "destinations": ("DestinationInput", "name", "^[a-zA-Z0-9-]{1,64}$"),
     "blackouts": ("BlackoutInput", "name", "^[a-zA-Z0-9._-]{1,64}$"),
+    "notifications": ("NotificationInput", "name", "^[a-zA-Z0-9-]{1,64}$"),
     "schedules": ("NewSchedule", "id", "^[a-zA-Z0-9-]{1,64}$"),
 }
 _REFERENCE = "#/components/schemas/"

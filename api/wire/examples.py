@@ -84,6 +84,18 @@ HEARTBEAT: View = {
     "grace_seconds": 3_600,
     "note": "the nightly backup of the shop",
 }
+NOTIFICATION: View = {
+    "match": {"tags": ["customer:*"]},
+    "after_seconds": 120,
+    "remind_seconds": 14_400,
+    "hours": {"cron": "0 8 * * 1-5", "timezone": "Europe/Zurich", "duration_seconds": 36_000},
+    "to": [{"type": "webhook", "url": "https://example.com/alerts"}],
+}
+SILENCE: View = {
+    "match": {"destinations": ["erp"]},
+    "until": "2040-01-01T06:00:00Z",
+    "reason": "the ERP system is being upgraded",
+}
 TASK: View = {"id": "my-task-1", "name": "My Task", "command": "echo hello"}
 TASK_CHANGE: View = {"name": "Updated Name"}
 TASK_TIME: View = {"scheduled_at": "2040-12-01T15:00:00Z"}

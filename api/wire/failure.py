@@ -10,13 +10,14 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.event import EventOutput, isolation_key
 from scheduler_app.api.wire.field_types import DestinationId, Instant
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.api.wire.output_schema import OmitNone
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.api.wire.paging import Listed, Paging
 from scheduler_app.api.wire.schedule import event_shown
-from scheduler_app.domain.cause import MAX_NAMED, MAX_NOTE, CauseKind, CauseState, Touched
+from scheduler_app.domain.cause import MAX_NAMED, MAX_NOTE, CauseKind, CauseState, Touched, subject_shown
 from scheduler_app.domain.http_action import destination_key, destination_of_key
 from scheduler_app.domain.ids import name_of
-from scheduler_app.health.status import SystemState, SystemStatus, cause_sentence, subject_shown
+from scheduler_app.domain.silence import Silence
+from scheduler_app.health.status import SystemState, SystemStatus, cause_sentence
 from scheduler_app.store.causes import CauseListFilter
 from scheduler_app.usecases.deeds.failures import MOST_COUNTED, CauseReport
 
@@ -167,6 +168,14 @@ class DismissedOutput(CauseDetails):
     more = fields.Boolean("Whether there are more of them: then call again", required=True)
 
 
+class SilencedOutput(OutputSchema):
+    """A silence, as a reason names it."""
+
+    name = fields.String(required=True)
+    until = Instant(required=True)
+    reason = fields.String(required=True)
+
+
 class StatusReasonOutput(OmitNone):
     """One thing that is wrong."""
 
@@ -185,6 +194,7 @@ class StatusReasonOutput(OmitNone):
     events = fields.Integer("How many events wait, are dead letters, late or missed", required=True)
     tags = fields.List(fields.String(), "The first tags of its schedules", required=True)
     destination = fields.String("The destination, where the receiver is one")
+    silence = fields.Nested(SilencedOutput, "What keeps it from being told; absent if nothing does")
 
 
 class StatusOutput(OmitNone):
@@ -216,11 +226,18 @@ def status_shown(status: SystemStatus) -> View:
                 "events": each.events,
                 "tags": list(each.tags),
                 "destination": _destination(each.cause.key.subject) if each.cause else None,
+                "silence": _silenced(each.silence),
             }
             for each in status.reasons
         ],
         "reasons_omitted": status.omitted or None,
     }
+
+
+def _silenced(silence: Silence | None) -> View | None:
+    if silence is None:
+        return None
+    return {"name": silence.name, "until": silence.until, "reason": silence.reason}
 
 
 def cause_shown(report: CauseReport) -> View:

@@ -283,6 +283,48 @@ class SchedulerOperations:
         return calls.delete(path_of("heartbeats", name))
 
     @operation
+    def put_notification(self, name: str, fields: Mapping[str, Any], *, dry_run: bool = False) -> Call[Json]:
+        """Sets who is told of failures, or replaces the notification of that name; `fields` are those of the
+        API. `result` is `created`, `changed` or `unchanged`. `dry_run` changes nothing."""
+        return calls.put(path_of("notifications", name), dict, fields, dry_run=dry_run)
+
+    @operation
+    def get_notification(self, name: str) -> Call[Json]:
+        """One as the API shows it, its secrets masked."""
+        return calls.get(path_of("notifications", name), dict)
+
+    @operation
+    def notifications(self) -> Call[tuple[Json, ...]]:
+        """All notifications as the API shows them."""
+        return calls.get("/api/v1/notifications", calls.each(dict, "notifications"))
+
+    @operation
+    def delete_notification(self, name: str) -> Call[None]:
+        """Removes a notification."""
+        return calls.delete(path_of("notifications", name))
+
+    @operation
+    def test_notification(self, name: str) -> Call[tuple[str, ...]]:
+        """Sends a message to each of its channels; returns the ids of the messages."""
+        path = path_of("notifications", name, "test")
+        return calls.post(path, lambda answer: tuple(answer["message_ids"]))
+
+    @operation
+    def put_silence(self, name: str, fields: Mapping[str, Any], *, dry_run: bool = False) -> Call[Json]:
+        """Sets what is not told for a while, or replaces the silence of that name; as `put_notification`."""
+        return calls.put(path_of("silences", name), dict, fields, dry_run=dry_run)
+
+    @operation
+    def silences(self) -> Call[tuple[Json, ...]]:
+        """All silences as the API shows them."""
+        return calls.get("/api/v1/silences", calls.each(dict, "silences"))
+
+    @operation
+    def delete_silence(self, name: str) -> Call[None]:
+        """Removes a silence."""
+        return calls.delete(path_of("silences", name))
+
+    @operation
     def trigger(self, schedule_id: str, *, idempotency_key: str | None = None) -> Call[str]:
         """Calls back at once, whatever the rule or the state; returns the event's id."""
         path = _schedule(schedule_id, "trigger")

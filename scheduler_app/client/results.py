@@ -453,6 +453,8 @@ class VerdictReason(Record):
     failure_id: str | None = None
     destination: str | None = None
     tags: tuple[str, ...] = ()
+    silence: Mapping[str, Any] | None = None
+    """What keeps it from being told: `name`, `until` and `reason`."""
 
 
 class SystemVerdict(Record):

@@ -15,7 +15,8 @@ from functools import lru_cache
 from typing import Final
 
 from scheduler_app.domain.errors import Conflict
-from scheduler_app.domain.ids import WholeId, compact, tenant_of, whole_id
+from scheduler_app.domain.http_action import destination_of_key
+from scheduler_app.domain.ids import WholeId, compact, name_of, tenant_of, whole_id
 from scheduler_app.domain.masking import one_line
 
 #: So many schedules, tags and tenants are named; further ones are counted.
@@ -117,6 +118,10 @@ class Touched:
         """Whether there are no more than the count says."""
         return self.count < MAX_COUNTED
 
+    def has(self, name: str) -> bool:
+        """Whether it is one of those that were named or counted."""
+        return name in self.names or _short_hash(name) in self.others
+
     def with_names(self, names: Iterable[str]) -> "Touched":
         known, found, others = set(self.names), list(self.names), set(self.others)
         for name in names:
@@ -126,10 +131,14 @@ class Touched:
                 known.add(name)
                 found.append(name)
             elif len(found) + len(others) < MAX_COUNTED:
-                others.add(hashlib.sha256(name.encode("utf-8", "replace")).digest()[:6])
+                others.add(_short_hash(name))
         if len(found) == len(self.names) and len(others) == len(self.others):
             return self
         return Touched(tuple(found), frozenset(others))
+
+
+def _short_hash(name: str) -> bytes:
+    return hashlib.sha256(name.encode("utf-8", "replace")).digest()[:6]
 
 
 @dataclass(slots=True)
@@ -364,3 +373,16 @@ def found(key: CauseKey, since: datetime, now: datetime, message: str) -> Tally:
     tally = Tally(key, min(since, now), now, error=one_line(message)[:MAX_ERROR])
     tally.tenants[key.tenant] = None
     return tally
+
+
+def receiver_name(key: str) -> str:
+    """A destination by its name, or an origin."""
+    destination = destination_of_key(key)
+    return key if destination is None else name_of(destination)
+
+
+def subject_shown(cause: Cause) -> str:
+    """What a cause is about, as people call it."""
+    if cause.key.kind in (CauseKind.FAILING, CauseKind.LATE):
+        return receiver_name(cause.key.subject)
+    return name_of(cause.key.subject)

@@ -68,7 +68,7 @@ def name_of(whole_id: str) -> str:
 MESSAGE_PREFIX = "msg_"
 MAX_MESSAGE_ID = 128
 #: How the ids of notifications end: no message that people schedule may take one away.
-_OF_NOTIFICATION = re.compile(r"-on-(success|failure|pause)(-[0-9]+)?\Z")
+_OF_NOTIFICATION = re.compile(r"-on-(success|failure|pause|notice)(-[0-9]+)?\Z")
 
 
 def message_event_id(tenant: str, message_id: str) -> WholeId:

@@ -9,8 +9,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.http_action import HttpAction, RequestBody, destination_key
+from scheduler_app.domain.http_action import HttpAction, RequestBody
 from scheduler_app.domain.ids import message_event_id, notification_id, tenant_of, whole_id
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.retry import RetryPolicy
@@ -71,17 +72,31 @@ def notification(
     often it is made, it is one message. `told` is its body, as JSON; `retry` holds where the destination says
     nothing else.
     """
-    tenant = tenant_of(about)
-    named = whole_id(tenant, destination)
+    named = whole_id(tenant_of(about), destination)
     action = HttpAction(url="", destination=named, method="", body=RequestBody.from_json(dict(told)))
+    return message_event(about, suffix, subject, action, now, retry=retry, hops=hops)
+
+
+def message_event(
+    about: str,
+    suffix: str,
+    subject: str,
+    action: HttpAction,
+    now: datetime,
+    *,
+    retry: RetryPolicy,
+    hops: int = 0,
+    signing: Signing | None = None,
+) -> Event:
+    """Returns a message, due at once, with an id that is derived from `about` and `suffix`."""
     return Event(
-        id=message_event_id(tenant, notification_id(about, suffix)),
+        id=message_event_id(tenant_of(about), notification_id(about, suffix)),
         schedule_id="",
         revision=1,
         run_time=now,
         due_at=now,
         kind=Kind.MESSAGE,
-        origin=destination_key(named),
+        origin=action.isolation_key,
         hops=hops,
-        message=Message(action=action, event_name=subject, retry=retry, hops=hops),
+        message=Message(action=action, event_name=subject, retry=retry, hops=hops, signing=signing),
     )

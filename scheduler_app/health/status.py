@@ -5,16 +5,16 @@ that they never tell different stories.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from scheduler_app.domain.cause import Cause, CauseKind
+from scheduler_app.domain.cause import Cause, CauseKind, subject_shown
 from scheduler_app.domain.heartbeat import OF_HEARTBEAT
-from scheduler_app.domain.http_action import destination_of_key
-from scheduler_app.domain.ids import name_of, tenant_of
+from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.silence import Silence
 from scheduler_app.health.check import Check, wrong
 from scheduler_app.health.processes import check_receivers, check_settings
 from scheduler_app.health.ready import ANSWER_SECONDS, Broker, check_ready
@@ -54,6 +54,8 @@ class StatusReason:
     schedules: int = 0
     events: int = 0
     tags: tuple[str, ...] = ()
+    silence: Silence | None = None
+    """What keeps it from being told; it is a reason all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def look_at_system(tenant: str, store: Store, broker: Broker, now: datetime) -> 
     try:
         with within(ANSWER_SECONDS):
             further = [*_check_stops(tenant, store, now), *_check_processes(store)]
-            work = _work_reasons(tenant, store)
+            work = _work_reasons(tenant, store, now)
     except STORE_FAULTS as error:
         away = wrong("mongodb", f"does not answer: {type(error).__name__}", "see that it is not overloaded")
         ready = [away, *ready[1:]]
@@ -124,12 +126,15 @@ def _status(ready: Sequence[Check], further: Sequence[Check], work: Sequence[Sta
     return SystemStatus(verdict, tuple(reasons[:MAX_REASONS]), max(0, len(reasons) - MAX_REASONS))
 
 
-def _work_reasons(tenant: str, store: Store) -> list[StatusReason]:
+def _work_reasons(tenant: str, store: Store, now: datetime) -> list[StatusReason]:
     causes = store.causes.unsettled(tenant, limit=MAX_REASONS + 1)
     keys = [cause.key.id for cause in causes if cause.key.kind is CauseKind.FAILING]
     counts = store.cause_marks.counts(keys, most=MOST_EVENTS)
+    silences = store.silences.lasting(now)
     reasons = [
-        reason for cause in causes if (reason := _reason(cause, counts.get(cause.key.id, MarkCounts())))
+        replace(reason, silence=silences.of(cause))
+        for cause in causes
+        if (reason := _reason(cause, counts.get(cause.key.id, MarkCounts())))
     ]
     if count := store.schedules.count_by_state(tenant, most=MOST_EVENTS).get("error", 0):
         reasons.append(_in_error(count))
@@ -187,19 +192,6 @@ _REMEDIES: Final = {
     OF_HEARTBEAT: "see why what should ping does not run, or does not reach us",
     "missed": "see why beats or workers were away; a backfill makes up for occurrences",
 }
-
-
-def receiver_name(key: str) -> str:
-    """A destination by its name, or an origin."""
-    destination = destination_of_key(key)
-    return key if destination is None else name_of(destination)
-
-
-def subject_shown(cause: Cause) -> str:
-    """What a cause is about, as people call it."""
-    if cause.key.kind in (CauseKind.FAILING, CauseKind.LATE):
-        return receiver_name(cause.key.subject)
-    return name_of(cause.key.subject)
 
 
 def cause_sentence(cause: Cause, counts: MarkCounts) -> str:

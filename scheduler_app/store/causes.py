@@ -96,6 +96,11 @@ class Causes:
         row = self._majority.find_one({"_id": cause_id})
         return None if row is None else from_document(row)
 
+    def get_many(self, cause_ids: Collection[str]) -> dict[str, Cause]:
+        """Those of these that there are and that can be read."""
+        rows = self._majority.find({"_id": {"$in": list(cause_ids)}}, hint=BY_ID)
+        return {cause.id: cause for cause in self._sound(rows)}
+
     def newest(self, keys: Collection[str]) -> dict[str, Cause]:
         """The newest cause of each of these keys, living or over. It asks nothing for no key."""
         found: dict[str, Cause] = {}

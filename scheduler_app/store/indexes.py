@@ -32,6 +32,10 @@ BY_NEXT_RUN = "expand_v3"
 WAITING_OF_CAUSE = "cause_waiting_v1"
 DEAD_OF_CAUSE = "cause_dead_v1"
 HEARTBEATS_DUE = "due_v1"
+TELLINGS_OF_RULE = "rule_v1"
+TELLINGS_OPEN = "open_v1"
+TELLINGS_OWED = "owed_v1"
+OF_TENANT = "tenant_v1"
 CAUSE_LIVING = "living_v1"
 CAUSE_DEAD = "dead_v1"
 
@@ -273,6 +277,13 @@ HEARTBEATS = [
         partialFilterExpression={"look_at": {"$exists": True}},
     ),
 ]
+#: Written when a rule tells of a change of a cause.
+TELLINGS = [
+    IndexModel([("rule", ASCENDING), ("is_end", ASCENDING), ("told_at", DESCENDING)], name=TELLINGS_OF_RULE),
+    IndexModel([("rule", ASCENDING)], name=TELLINGS_OPEN, partialFilterExpression={"open": True}),
+    IndexModel([("rule", ASCENDING)], name=TELLINGS_OWED, partialFilterExpression={"owed": True}),
+]
+BY_TENANT = [IndexModel([("tenant", ASCENDING)], name=OF_TENANT)]
 
 #: Each would be a write for each event. Releases before the INDEX_LEVEL ask for some of them by name.
 REPLACED = {"events": ("due_v1", "due_v2", "retention_v1"), "schedules": ("expand_v1", "expand_v2")}
@@ -334,6 +345,8 @@ LOST_RACE_CODES = {85, 86, 68, 276, 117}
 NAMESPACE_EXISTS = 48
 INDEX_NOT_FOUND = 27
 NODE_TTL_SECONDS = 60
+#: A silence that is over is shown for so long.
+SILENCES_SHOWN_SECONDS = 7 * DAY_SECONDS
 
 _OF_COLLECTIONS = {
     "schedules": SCHEDULES,
@@ -349,6 +362,9 @@ _OF_COLLECTIONS = {
     "causes": CAUSES,
     "redrives": REDRIVES,
     "heartbeats": HEARTBEATS,
+    "notifications": BY_TENANT,
+    "silences": BY_TENANT,
+    "tellings": TELLINGS,
     "ended_revisions": ENDED_REVISIONS,
     "ledger": LEDGER,
 }
@@ -383,6 +399,8 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
         ),
         partial(_ensure_ttl, mongo, "redrives", "ended_at", "retention_v1", retention_days * DAY_SECONDS),
         partial(_ensure_ttl, mongo, "causes", "over_at", "retention_v1", retention_days * DAY_SECONDS),
+        partial(_ensure_ttl, mongo, "tellings", "expires_at", "expiry_v1", 0),
+        partial(_ensure_ttl, mongo, "silences", "until", "expiry_v1", SILENCES_SHOWN_SECONDS),
         partial(_ensure_ttl, mongo, "edits", "at", "retention_v1", retention_days * DAY_SECONDS),
         # The witness judges hours whose events are kept; a revision that has ended may have begun before.
         *(

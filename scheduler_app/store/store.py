@@ -30,6 +30,7 @@ from scheduler_app.store.indexes import drop_replaced, ensure_indexes
 from scheduler_app.store.ledger import History, Ledger
 from scheduler_app.store.missed import MissedOccurrences
 from scheduler_app.store.mongo import Mongo
+from scheduler_app.store.notification_rules import NotificationRules
 from scheduler_app.store.partition_owners import PartitionOwners
 from scheduler_app.store.processes import Processes, shared_settings
 from scheduler_app.store.recoveries import Inspections, Recoveries
@@ -39,7 +40,9 @@ from scheduler_app.store.schedules.last_runs import LastRuns
 from scheduler_app.store.schedules.revisions import Pauses, Remakes
 from scheduler_app.store.schedules.schedules import Schedules
 from scheduler_app.store.schedules.successors import Successors
+from scheduler_app.store.silences import Silences
 from scheduler_app.store.stops import BlackoutDocuments, KillSwitchDocuments
+from scheduler_app.store.tellings import Tellings
 from scheduler_app.store.waiting_work import WaitingWork
 
 
@@ -79,6 +82,9 @@ class Store:
         self.redrives = Redrives(self.mongo)
         self.cause_inspections = CauseInspections(self.mongo)
         self.cause_marks = CauseMarks(self.mongo)
+        self.notification_rules = NotificationRules(self.mongo, self.secret_box)
+        self.silences = Silences(self.mongo)
+        self.tellings = Tellings(self.mongo)
         self.calendars = Calendars(self.mongo)
         self.heartbeats = Heartbeats(self.mongo, self.calendars)
         self.schedules = Schedules(self.mongo, self.secret_box, self.calendars)

@@ -117,7 +117,13 @@ def write_yaml(data: Any) -> str:
 
 
 #: The top-level keys in the order in which they are applied, each with what names an item.
-KINDS: Final = {"calendars": "name", "destinations": "name", "blackouts": "name", "schedules": "id"}
+KINDS: Final = {
+    "calendars": "name",
+    "destinations": "name",
+    "blackouts": "name",
+    "notifications": "name",
+    "schedules": "id",
+}
 MAX_FILES = 1_000
 MAX_BYTES = 4 * 1024 * 1024
 MAX_ITEMS = 10_000
@@ -130,7 +136,7 @@ class FileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ApplyItem:
-    """One calendar, destination, blackout or schedule, as a file describes it."""
+    """One calendar, destination, blackout, notification or schedule, as a file describes it."""
 
     kind: str
     name: str
@@ -229,6 +235,7 @@ def exported_pieces(
         "calendars": (scheduler.calendars.get(each["name"]) for each in scheduler.calendars.list()),
         "destinations": scheduler.destinations.list(),
         "blackouts": scheduler.blackouts(),
+        "notifications": scheduler.notifications(),
         "schedules": schedules,
     }
     fields = _file_fields()

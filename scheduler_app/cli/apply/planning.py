@@ -21,6 +21,7 @@ class ResourceKind:
             "calendars": (scheduler.calendars.get, scheduler.calendars.put),
             "destinations": (scheduler.destinations.get, _put_destination(scheduler)),
             "blackouts": (scheduler.get_blackout, scheduler.put_blackout),
+            "notifications": (scheduler.get_notification, scheduler.put_notification),
             "schedules": (scheduler.get, scheduler.put),
         }
         self._get, self._put = calls[kind]

@@ -56,10 +56,10 @@ def apply(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Make calendars, destinations, blackouts and schedules what files say.
+    """Make calendars, destinations, blackouts, notifications and schedules what files say.
 
-    The files have the keys calendars, destinations, blackouts and schedules: lists of items with the fields
-    of the API.
+    The files have the keys calendars, destinations, blackouts, notifications and schedules: lists of items
+    with the fields of the API.
     What is there and the same stays as it is, and so does a field of a schedule that no file names.
 
     With --plan nothing is changed: it says which fields would change, and which occurrences of the next 30

@@ -25,7 +25,7 @@ from scheduler_app.domain.masking import visible
 @click.option(
     "--everything",
     is_flag=True,
-    help="Print a file of YAML for `apply`: calendars, destinations and blackouts too.",
+    help="Print a file of YAML for `apply`: calendars, destinations, blackouts and notifications too.",
 )
 @schedule_filters
 @with_client

@@ -24,6 +24,8 @@ def _show_status(found: SystemVerdict) -> None:
             more = f" and {len(each.tags) - TAGS_SHOWN} more" if len(each.tags) > TAGS_SHOWN else ""
             say_result(f"    tags: {', '.join(each.tags[:TAGS_SHOWN])}{more}")
         say_result(f"    to do: {each.remedy}")
+        if silence := each.get("silence"):
+            say_result(f"    silenced until {silence['until']}: {silence['reason']}")
     if found.reasons_omitted:
         say_result(f"  and {found.reasons_omitted} more")
 

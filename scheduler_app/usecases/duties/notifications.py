@@ -76,7 +76,11 @@ class Notifications:
             retry=self._retry,
             hops=schedule.hops,
         )
-        self._dispatch(self._store([made], now), now)
+        self.send([made], now)
+
+    def send(self, messages: Sequence[Event], now: datetime) -> None:
+        """Stores messages, and dispatches those that were not there already. Raises a STORE_FAULT."""
+        self._dispatch(self._store(messages, now), now)
 
     @property
     def _retry(self) -> RetryPolicy:

@@ -141,6 +141,13 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("POST", "/api/v1/heartbeats/backup/ping", None),
         ("POST", "/api/v1/heartbeats/backup/token", None),
         ("DELETE", "/api/v1/heartbeats/backup", None),
+        ("PUT", "/api/v1/notifications/ops", examples.NOTIFICATION),
+        ("POST", "/api/v1/notifications/ops/test", None),
+        ("DELETE", "/api/v1/notifications/ops", None),
+        ("DELETE", "/api/v1/notifications/ops", None),
+        ("PUT", "/api/v1/silences/night", examples.SILENCE),
+        ("DELETE", "/api/v1/silences/night", None),
+        ("DELETE", "/api/v1/silences/night", None),
         ("POST", f"{SCHEDULES}/there/edits/{edit}/revert", None),
         ("DELETE", f"{SCHEDULES}/there", None),
         ("DELETE", f"{SCHEDULES}/nobody", None),
@@ -230,6 +237,8 @@ def generic(path: str) -> str:
             "failures": "{failure_id}",
             "redrives": "{redrive_id}",
             "heartbeats": "{name}",
+            "notifications": "{name}",
+            "silences": "{name}",
         }
         parts[1] = names.get(parts[0], "{schedule_id}")
         if len(parts) > 3 and parts[2] == "edits":

@@ -1,106 +1,139 @@
-"""`on_success` and `on_failure` of schedules and messages, as the API takes and shows them."""
+"""Notifications and silences over HTTP."""
 
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
-NEVER = "DTSTART:20400101T000000Z\nRRULE:FREQ=DAILY"
-URL = "http://127.0.0.1:9/"
+from scheduler_app.store import Store
+from scheduler_app.store.notification_rules import CorruptNotificationRule
+
+PATH = "/api/v1/notifications"
+SILENCES = "/api/v1/silences"
+OPS: dict[str, Any] = {
+    "on": ["failing", "recovered"],
+    "match": {"tags": ["team:*"], "schedules": ["nightly"], "destinations": ["erp"]},
+    "after_seconds": 90.0,
+    "remind_seconds": 3_600.0,
+    "hours": {"cron": "0 8 * * 1-5", "timezone": "Europe/Zurich", "duration_seconds": 36_000.0},
+    "to": [{"type": "webhook", "url": "http://127.0.0.1:9/alerts?token=secret"}],
+}
+FOR_ALWAYS = "2040-01-01T00:00:00Z"
 
 
-@pytest.fixture
-def client(shared_client: FlaskClient) -> FlaskClient:
-    return shared_client
-
-
-def put(client: FlaskClient, name: str, **fields: Any) -> None:
-    answer = client.put(f"/api/destinations/{name}", json={"url": URL} | fields)
-    assert answer.status_code in (200, 201), answer.text
-
-
-def test_a_schedule_says_who_is_told(client: FlaskClient) -> None:
-    put(client, "told")
-    asked = {"id": "n1", "name": "x", "callback_url": URL, "rrule": NEVER, "on_failure": "told"}
-    assert client.post("/api/schedules", json=asked).status_code == 201
-    shown = client.get("/api/schedules/n1").get_json()
-    assert shown["on_failure"] == "told"
-    assert "on_success" not in shown
-    answer = client.put("/api/schedules/n1", json={"on_failure": None, "on_success": "told"})
-    assert answer.status_code == 200
-    shown = client.get("/api/schedules/n1").get_json()
-    assert (shown.get("on_failure"), shown["on_success"]) == (None, "told")
-    exported = client.get("/api/schedules/export").text
-    for change in ({"on_success": None}, {"on_success": "told"}, {"on_success": None, "rrule": "FREQ=DAILY"}):
-        assert client.put("/api/schedules/n1", json=change).status_code == 200
-        assert client.get("/api/schedules/n1").get_json().get("on_success") == change["on_success"]
-    assert exported.count('"on_success":"told"') == 1
-
-
-@pytest.mark.parametrize("field", ["on_success", "on_failure"])
-def test_who_is_told_must_be_there(client: FlaskClient, field: str) -> None:
-    asked = {"id": f"n2-{field[3:]}", "name": "x", "callback_url": URL, "rrule": NEVER}
-    answer = client.post("/api/schedules", json=asked | {field: "nobody"})
-    assert answer.status_code == 422
-    assert field in str(answer.get_json()["errors"])
-    assert "there is no destination nobody" in answer.text
-    assert client.post("/api/schedules", json=asked).status_code == 201
-    answer = client.put(f"/api/schedules/{asked['id']}", json={field: "nobody"})
-    assert answer.status_code == 422
-    assert field in str(answer.get_json()["errors"])
-    answer = client.post("/api/messages", json={"callback_url": URL, field: "nobody"})
-    assert answer.status_code == 422
-    assert field in str(answer.get_json()["errors"])
-
-
-def test_who_is_told_must_take_what_is_posted(client: FlaskClient) -> None:
-    put(client, "reads", allowed_methods=["GET"])
-    answer = client.post("/api/messages", json={"callback_url": URL, "on_success": "reads"})
-    assert answer.status_code == 422
-    assert "on_success" in str(answer.get_json()["errors"])
-
-
-def test_a_message_says_who_is_told(client: FlaskClient) -> None:
-    put(client, "told")
-    asked = {
-        "id": "m1",
-        "callback_url": URL,
-        "delay_seconds": 9_999,
-        "on_success": "told",
-        "on_failure": "told",
-    }
-    made = client.post("/api/messages", json=asked)
+def test_it_is_set_shown_changed_and_deleted(client: FlaskClient) -> None:
+    made = client.put(f"{PATH}/ops", json=OPS)
     assert made.status_code == 201, made.text
-    shown = client.get("/api/messages/m1").get_json()
-    assert (shown["on_success"], shown["on_failure"]) == ("told", "told")
-    assert client.post("/api/messages", json=asked).status_code == 200
-    del asked["on_failure"]
-    assert client.post("/api/messages", json=asked).status_code == 409
+    shown = made.get_json()
+    masked = [{"type": "webhook", "url": "http://127.0.0.1:9/alerts?token=********"}]
+    assert {name: shown[name] for name in OPS} == OPS | {"to": masked}
+    assert shown["result"] == "created"
+    assert shown["signing_secret"].startswith("whsec_")
+    again = client.put(f"{PATH}/ops", json=OPS)
+    assert (again.status_code, again.get_json()["result"]) == (200, "unchanged")
+    assert "signing_secret" not in again.get_json()
+    # What was shown may be given back: a mask stands for the value that is kept.
+    changed = client.put(f"{PATH}/ops", json=OPS | {"to": masked, "after_seconds": 30})
+    assert (changed.status_code, changed.get_json()["result"]) == (200, "changed")
+    assert client.get(f"{PATH}/ops").get_json()["after_seconds"] == 30
+    assert [each["name"] for each in client.get(PATH).get_json()["notifications"]] == ["ops"]
+    assert client.delete(f"{PATH}/ops").status_code == 200
+    assert client.delete(f"{PATH}/ops").status_code == 404
+    assert client.get(f"{PATH}/ops").status_code == 404
+    assert client.post(f"{PATH}/ops/test").status_code == 404
 
 
-@pytest.mark.parametrize("end", ["on-success", "on-failure", "on-failure-7", "on-pause"])
-def test_nobody_takes_the_id_of_a_notification(client: FlaskClient, end: str) -> None:
-    answer = client.post("/api/messages", json={"id": f"x-{end}", "callback_url": URL})
-    assert answer.status_code == 422
-    assert "take another" in answer.text
+def test_the_address_is_stored_sealed_and_a_mask_keeps_it(client: FlaskClient, store: Store) -> None:
+    client.put(f"{PATH}/ops", json=OPS)
+    masked = [{"type": "webhook", "url": "http://127.0.0.1:9/alerts?token=********"}]
+    client.put(f"{PATH}/ops", json=OPS | {"to": masked, "after_seconds": 30})
+    found = store.notification_rules.get("ops")  # type: ignore[arg-type]
+    assert found is not None
+    assert not isinstance(found, CorruptNotificationRule)
+    assert found.to[0].address.endswith("token=secret")
+    assert "secret" not in repr(found)
+    row = store.mongo.collection("notifications").find_one({"_id": "ops"}) or {}
+    assert store.secret_box.encrypts == ("to" not in row)
 
 
-def test_a_destination_that_is_told_is_in_use(client: FlaskClient) -> None:
-    put(client, "ops")
-    rule = {"name": "x", "callback_url": URL, "rrule": NEVER}
-    both = rule | {"id": "n3", "on_failure": "ops", "on_success": "ops"}
-    assert client.post("/api/schedules", json=both).status_code == 201
-    named = {"name": "y", "destination": "ops", "rrule": NEVER, "on_failure": "ops", "id": "n4"}
-    assert client.post("/api/schedules", json=named).status_code == 201
-    answer = client.delete("/api/destinations/ops")
-    assert answer.status_code == 409
-    assert "2 schedules name" in answer.text
-    for each in ("n3", "n4"):
-        client.delete(f"/api/schedules/{each}")
-    later = {"id": "m2", "callback_url": URL, "delay_seconds": 9_999, "on_failure": "ops"}
-    assert client.post("/api/messages", json=later).status_code == 201
-    answer = client.delete("/api/destinations/ops")
-    assert answer.status_code == 409
-    assert "1 message" in answer.text
-    client.post("/api/messages/m2/cancel")
-    assert client.delete("/api/destinations/ops").status_code == 200
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"to": []}, "/to"),
+        ({"to": [{"type": "pigeon", "url": "http://127.0.0.1/"}]}, "/to/0/type"),
+        ({"to": [{"type": "webhook"}]}, "/to/0/url"),
+        ({"to": [{"type": "webhook", "url": "ftp://127.0.0.1/"}]}, "/to/0/url"),
+        ({"to": [{"type": "webhook", "url": "http://127.0.0.1:9/x?token=********"}]}, "/to"),
+        ({"on": ["nonsense"]}, "/on/0"),
+        ({"after_seconds": -1}, "/after_seconds"),
+        ({"remind_seconds": 1}, "/remind_seconds"),
+        ({"hours": {"duration_seconds": 60}}, "/hours"),
+        ({"hours": {"cron": "nonsense", "duration_seconds": 60}}, "/hours/cron"),
+        ({"match": {"tags": ["x"] * 51}}, "/match/tags"),
+        ({"match": {"colour": ["x"]}}, "/match/colour"),
+        ({"surprise": 1}, "/surprise"),
+    ],
+    ids=str,
+)
+def test_what_makes_no_sense_is_refused_by_name(
+    client: FlaskClient, body: dict[str, Any], pointer: str
+) -> None:
+    answer = client.put(f"{PATH}/ops", json=OPS | body)
+    assert answer.status_code == 422, answer.text
+    assert pointer in [each["pointer"] for each in answer.get_json()["errors"]]
+    assert client.get(PATH).get_json()["notifications"] == []
+
+
+def test_there_are_no_more_than_a_hundred(client: FlaskClient) -> None:
+    few = {"to": OPS["to"]}
+    for number in range(100):
+        assert client.put(f"{PATH}/n{number}", json=few).status_code == 201
+        silence = {"until": FOR_ALWAYS, "reason": "why"}
+        assert client.put(f"{SILENCES}/n{number}", json=silence).status_code == 201
+    refused = client.put(f"{PATH}/more", json=few)
+    assert refused.status_code == 409
+    assert "delete some" in refused.get_json()["detail"]
+    assert client.put(f"{SILENCES}/more", json=silence).status_code == 409
+    assert client.put(f"{PATH}/n7", json=few | {"after_seconds": 5}).status_code == 200
+
+
+def test_a_document_that_cannot_be_read_is_shown_and_can_be_replaced(
+    client: FlaskClient, store: Store
+) -> None:
+    client.put(f"{PATH}/ops", json=OPS)
+    bent = {"$set": {"after_seconds": "soon"}}
+    store.mongo.collection("notifications").update_one({"_id": "ops"}, bent)
+    assert "after_seconds" in client.get(f"{PATH}/ops").get_json()["corrupt"]
+    assert client.post(f"{PATH}/ops/test").status_code == 409
+    assert store.notification_rules.everybodys() == []
+    assert client.put(f"{PATH}/ops", json=OPS).status_code == 200
+    assert "corrupt" not in client.get(f"{PATH}/ops").get_json()
+
+
+def test_a_silence_is_set_shown_changed_and_deleted(client: FlaskClient) -> None:
+    night = {"match": {"tags": ["x"]}, "until": FOR_ALWAYS, "reason": "an upgrade"}
+    made = client.put(f"{SILENCES}/night", json=night)
+    assert made.status_code == 201, made.text
+    assert {name: made.get_json()[name] for name in night} == night
+    assert client.put(f"{SILENCES}/night", json=night).get_json()["result"] == "unchanged"
+    changed = client.put(f"{SILENCES}/night", json=night | {"reason": "another"})
+    assert (changed.status_code, changed.get_json()["result"]) == (200, "changed")
+    assert client.get(f"{SILENCES}/night").get_json()["reason"] == "another"
+    assert [each["name"] for each in client.get(SILENCES).get_json()["silences"]] == ["night"]
+    over = client.put(f"{SILENCES}/night", json=night | {"until": "2020-01-01T00:00:00Z"})
+    assert over.status_code == 422
+    assert client.put(f"{SILENCES}/other", json={"until": FOR_ALWAYS}).status_code == 422
+    assert client.delete(f"{SILENCES}/night").status_code == 200
+    assert client.delete(f"{SILENCES}/night").status_code == 404
+
+
+def test_a_dry_run_changes_nothing(client: FlaskClient) -> None:
+    made = client.put(f"{PATH}/ops?dry_run=true", json=OPS)
+    assert (made.status_code, made.get_json()["result"]) == (201, "created")
+    assert made.get_json()["signing_secret"] == "********"
+    assert client.get(f"{PATH}/ops").status_code == 404
+    client.put(f"{PATH}/ops", json=OPS)
+    assert client.delete(f"{PATH}/ops?dry_run=true").status_code == 200
+    assert client.post(f"{PATH}/ops/test?dry_run=true").status_code == 202
+    assert client.get("/api/v1/messages").get_json()["messages"] == []
+    assert client.get(f"{PATH}/ops").status_code == 200

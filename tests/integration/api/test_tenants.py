@@ -24,6 +24,7 @@ OWNER, STRANGER = "acme", "globex"
 #: What the owner has, by the words before the names in paths.
 NAMES = {"schedules": "nightly-mine", "tasks": "sweeper-mine", "destinations": "crm-mine"}
 NAMES |= {"calendars": "closed-mine", "blackouts": "quiet-mine", "messages": "m1-mine"}
+NAMES |= {"notifications": "ops-mine", "silences": "night-mine"}
 LATER = "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY"
 #: They show the whole deployment, or nothing that anybody has made.
 OF_OPERATORS = ("/metrics", "/docs", "/swagger-ui", "/static", "/assets", "/echo", "/processes")
@@ -77,6 +78,10 @@ class World:
         self.made(
             *put, "blackouts/quiet-mine", cron="0 22 * * *", duration_seconds=60, schedule="nightly-mine"
         )
+        alerts = {"type": "webhook", "url": "http://127.0.0.1:9/alerts"}
+        match = {"schedules": ["nightly-mine"], "destinations": ["crm-mine"]}
+        self.made(*put, "notifications/ops-mine", to=[alerts], match=match)
+        self.made(*put, "silences/night-mine", until="2040-01-01T00:00:00Z", reason="x", match=match)
         self.made(*put, "schedules/nightly-mine", name="x", destination="crm-mine", rrule=LATER, tags=["t"])
         self.made(
             *put, "schedules/nightly-mine", calendar="closed-mine", on_holiday="skip", on_failure="crm-mine"
@@ -173,6 +178,9 @@ def test_a_tenant_changes_its_own_things_by_every_route(
         ("DELETE", "/tasks/sweeper-mine"),
         ("DELETE", "/api/v1/kill-switch?destination=crm-mine"),
         ("DELETE", "/api/v1/blackouts/quiet-mine"),
+        ("POST", "/api/v1/notifications/ops-mine/test"),
+        ("DELETE", "/api/v1/notifications/ops-mine"),
+        ("DELETE", "/api/v1/silences/night-mine"),
         ("DELETE", f"/api/v1/calendar-feeds/{world.names['feed_id']}"),
         ("DELETE", "/api/v1/schedules/nightly-mine"),
         ("DELETE", "/api/v1/schedules/b"),

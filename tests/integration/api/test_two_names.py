@@ -64,6 +64,8 @@ def keyed(make_api: Callable[..., Flask], time: ToldTime) -> FlaskClient:
         ("PUT", "calendars/zurich", examples.CALENDAR),
         ("PUT", "destinations/zurich", examples.DESTINATION),
         ("PUT", "blackouts/zurich", examples.BLACKOUT),
+        ("PUT", "notifications/zurich", examples.NOTIFICATION),
+        ("PUT", "silences/zurich", examples.SILENCE),
         ("PUT", "kill-switch", examples.KILL_SWITCH),
         ("POST", "schedules", {**examples.SCHEDULE, "id": "daily"}),
         ("POST", "messages", examples.MESSAGE),

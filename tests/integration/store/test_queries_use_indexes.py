@@ -25,6 +25,7 @@ from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.missed import MissedRange, missed_step
 from scheduler_app.domain.notification import Notifying, OwedNotification
+from scheduler_app.domain.notification_rule import Telling
 from scheduler_app.domain.redrive import Redrive
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.schedule import EditRecord, OwedRange, Pause, ScheduleState
@@ -44,7 +45,7 @@ from scheduler_app.store.paging import PageRequest, Position
 from scheduler_app.store.schedules.cursors import CursorAdvance, unclaimed_active
 from scheduler_app.store.schedules.last_runs import RunResult
 from scheduler_app.store.waiting_work import Work
-from tests.builders import event, message, schedule
+from tests.builders import event, message, notification_rule, schedule, silence
 from tests.integration.store.taking import take
 from tests.lent_clients import LentClients
 
@@ -164,6 +165,7 @@ def test_every_verb_s_query_has_an_index(
     _use_backlogs(store.backlogs, now)
     _use_causes(store, now)
     _use_heartbeats(store, now)
+    _use_notifications(store, now)
     _use_backfills(store.backfills, now)
     _use_edits(store.edits, now)
     _use_inspections(store.inspections, now)
@@ -380,6 +382,34 @@ def _use_kill_switches(store: Any, now: datetime) -> None:
     assert store.blacked_out.postpone([made.id], later, made.due_at, now, "later") == 1
     assert store.blacked_out.skip([made.id], now, later, now, "skipped") == 1
     assert store.blackouts.delete("b1")
+
+
+def _use_notifications(store: Any, now: datetime) -> None:
+    assert store.notification_rules.put(notification_rule(now))
+    assert not store.notification_rules.put(notification_rule(now))
+    assert store.notification_rules.get("ops").name == "ops"
+    assert len(store.notification_rules.of(TENANT)) == len(store.notification_rules.everybodys()) == 1
+    assert store.silences.put(silence(now))
+    [lasting] = store.silences.of(TENANT)
+    [cause] = store.causes.get_many([each.id for each in store.causes.living()]).values()
+    assert store.silences.lasting(now).of(cause) == lasting
+    token = store.notification_rules.take_turn("ops", seconds=600)
+    assert store.notification_rules.take_turn("ops", seconds=600) is None
+    told = {"rule_id": "ops", "cause_id": cause.id, "message": "m"}
+    changes = [Telling(**told, change=each, told_at=now) for each in ("begin", "reminder2")]
+    store.tellings.insert(changes, alone=True)
+    assert [each.reminders for each in store.tellings.open("ops").values()] == [2]
+    assert len(store.tellings.owed("ops")) == 2
+    assert store.tellings.known([each.id for each in changes]) == {each.id for each in changes}
+    assert store.tellings.messages_since("ops", now - SECOND, ends=False, most=9) == (2, False)
+    store.tellings.made(changes)
+    assert store.tellings.owed("ops") == []
+    store.tellings.close(changes[:1])
+    store.tellings.forget("ops", now)
+    store.notification_rules.end_turn("ops", token)
+    assert store.notification_rules.reseal() == (0, {})
+    assert store.silences.delete("night")
+    assert store.notification_rules.delete("ops")
 
 
 def _use_calendars(store: Any, now: datetime) -> None:

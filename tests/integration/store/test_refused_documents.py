@@ -13,7 +13,7 @@ from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.store import Store
-from tests.builders import event, message, schedule
+from tests.builders import event, message, notification_rule, schedule, silence
 
 URL = "http://127.0.0.1:9/"
 TAG = Target(TENANT, Scope.TAG, "billing")
@@ -45,6 +45,11 @@ INSERTS: dict[str, tuple[str, Insert]] = {
     ),
     "a calendar": ("calendars", insert_calendar),
     "a blackout": ("blackouts", insert_blackout),
+    "a notification": (
+        "notifications",
+        lambda store, now: store.notification_rules.put(notification_rule(now)),
+    ),
+    "a silence": ("silences", lambda store, now: store.silences.put(silence(now))),
     "a kill switch": ("kill_switches", lambda store, now: store.kill_switches.insert(KillSwitch(TAG, now))),
 }
 

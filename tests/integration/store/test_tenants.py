@@ -38,7 +38,7 @@ from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.store.idempotency import Answered, Begun
 from scheduler_app.store.paging import PageRequest
 from scheduler_app.usecases.duties.backfills import BackfillRequest, BackfillService
-from tests.builders import draft, event, message, schedule
+from tests.builders import draft, event, message, notification_rule, schedule, silence
 from tests.integration.conftest import NOON
 from tests.prepared_databases import PreparedDatabases
 
@@ -91,6 +91,10 @@ class World:
         hour = timedelta(hours=1)
         self.blackout = Blackout.of("b1", whole, nightly, hour, "skip", now, timezone="UTC")
         assert store.blackouts.put(self.blackout)
+        self.rule = notification_rule(now, whole_id(self.owner, "n1"))
+        assert store.notification_rules.put(self.rule)
+        self.silence = silence(now, whole_id(self.owner, "n1"))
+        assert store.silences.put(self.silence)
         asked = BackfillRequest(now - SECOND, now, 1.0, BackfillOverlap.ALLOW, only_missing=True)
         living = store.schedules.get(self.living)
         assert isinstance(living, Schedule)
@@ -141,6 +145,8 @@ class World:
             "causes",
             "redrives",
             "heartbeats",
+            "notifications",
+            "silences",
         )
         return {
             (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
@@ -301,6 +307,11 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "heartbeats.observing": (lambda w: w.store.heartbeats.observing(w.theirs(w.calendar.id)), []),
     "heartbeats.rotate": (lambda w: w.store.heartbeats.rotate(w.theirs(w.heartbeat.id), "1" * 64), False),
     "heartbeats.delete": (lambda w: w.store.heartbeats.delete(w.theirs(w.heartbeat.id)), False),
+    "notification_rules.of": (lambda w: w.store.notification_rules.of(w.stranger), []),
+    "notification_rules.get": (lambda w: w.store.notification_rules.get(w.theirs(w.rule.id)), None),
+    "notification_rules.delete": (lambda w: w.store.notification_rules.delete(w.theirs(w.rule.id)), False),
+    "silences.of": (lambda w: w.store.silences.of(w.stranger), []),
+    "silences.delete": (lambda w: w.store.silences.delete(w.theirs(w.silence.id)), False),
     "kill_switches.tags": (lambda w: w.store.kill_switches.tags(w.stranger), []),
     "kill_switches.of": (lambda w: w.store.kill_switches.of(w.stranger), []),
     "messages.get": (lambda w: w.store.messages.get(w.theirs(w.message.id)), None),
@@ -408,8 +419,8 @@ BY_DOCUMENT_OR_TOKEN = {
     # A token names its feed, whoever's it is.
     *("calendar_feeds.insert", "calendar_feeds.find"),
     # A kill switch's target, and a blackout's, names its tenant.
-    "blackouts.put",
     *(f"heartbeats.{verb}" for verb in ("insert", "edit", "replace_corrupt", "ping")),
+    *("blackouts.put", "notification_rules.put", "silences.put", "tellings.forget"),
     # A kill switch's target names its tenant.
     *(
         f"kill_switches.{verb}"
@@ -439,6 +450,9 @@ ACROSS_TENANTS = {
     *(f"holding.{verb}" for verb in ("hold", "keys", "count", "release")),
     *("blackouts.everybodys", "blackouts.corrupt", "blacked_out.skip", "blacked_out.postpone"),
     *("kill_switches.everybodys", "kill_switches.corrupt", "kill_switches.judged_by"),
+    *(f"notification_rules.{verb}" for verb in ("everybodys", "take_turn", "end_turn", "reseal")),
+    *(f"tellings.{verb}" for verb in ("open", "owed", "known", "messages_since", "insert", "close", "made")),
+    *("silences.lasting", "causes.get_many"),
     *("calendars.changed", "calendars.with_older_holiday_data"),
     *("owed_notifications.oldest", "owed_notifications.remove_marks"),
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
