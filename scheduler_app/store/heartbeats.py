@@ -150,8 +150,8 @@ class Heartbeats:
         return self._write({"_id": judged.id, "writes": judged.writes}, given)
 
     def _write(self, which: Document, given: Document) -> bool:
-        """Sets these fields; those that are None are removed."""
-        fields = {name: _expression(value) for name, value in given.items()}
+        """Sets these fields, whose texts begin with no `$`; those that are None are removed."""
+        fields = {name: "$$REMOVE" if value is None else value for name, value in given.items()}
         change = [{"$set": fields | {"writes": {"$add": ["$writes", 1]}}}]
         return self._heartbeats.update_one(which, change, hint=BY_ID).matched_count == 1
 
@@ -163,13 +163,6 @@ class Heartbeats:
         if found.calendar is None:
             return found
         return replace(found, calendar=self._calendars.attached_use(found.calendar, found.tenant))
-
-
-def _expression(value: Any) -> Any:
-    """In a pipeline a text that begins with `$` would name a field."""
-    if value is None:
-        return "$$REMOVE"
-    return {"$literal": value} if isinstance(value, str) else value
 
 
 def _document(heartbeat: Heartbeat) -> Document:

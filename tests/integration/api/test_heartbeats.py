@@ -284,6 +284,8 @@ def test_one_whose_document_is_bent_harms_no_other(client: FlaskClient, store: S
     HeartbeatWatch(store).look_page(DUE + 600 * SECOND)
     assert [each["subject"] for each in open_causes(client)] == ["sound"]
     assert "grace_seconds" in shown(client, "bent")["corrupt"]
+    [row] = store.mongo.collection("heartbeats").find({"_id": "bent"})
+    assert row["look_at"] == DUE + 4_200 * SECOND, "beats do not look at it in each tick"
     assert client.post(f"{PATH}/bent/ping").status_code == 409
     assert client.put(f"{PATH}/bent", json=NIGHTLY).get_json()["result"] == "changed"
     assert shown(client, "bent")["state"] == "new"
