@@ -86,9 +86,11 @@ class Fleet(Collector):
         yield metrics.reasons.family(reasons_by_kind(look.status.reasons))
         read: list[Metric] = []
         # Collected before they are given on: what gives them on must not count for the time that MongoDB has.
-        with suppress(*STORE_FAULTS), within(ANSWER_SECONDS):
-            # What was read before a fault is kept.
-            read.extend(system_figures(tenant(), assembly.store))
+        # A MongoDB that has not answered the checks is not waited for a second time.
+        if look.ready[0].ok:
+            with suppress(*STORE_FAULTS), within(ANSWER_SECONDS):
+                # What was read before a fault is kept.
+                read.extend(system_figures(tenant(), assembly.store))
         yield from read
         for check in look.ready:
             if isinstance(length := check.facts.get("queue_length"), int):
