@@ -23,6 +23,7 @@ from scheduler_app.domain.heartbeat import Heartbeat, Ping, PingKind, new_heartb
 from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.lateness import CatchUp
+from scheduler_app.domain.ledger import HOUR, Account, LedgerLine, OutcomeCounts, hour_of
 from scheduler_app.domain.missed import MissedRange, missed_step
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.notification_rule import Telling
@@ -171,6 +172,8 @@ def test_every_verb_s_query_has_an_index(
     _use_inspections(store.inspections, now)
     _use_calendars(store, now)
     _use_missed(store, now)
+    _use_history(store.history, now)
+    _use_ledger(store.ledger, now)
     seen = store.partition_owners.renew("b1", lease_seconds=60)
     assert store.partition_owners.change(seen, "b1", [1], epochs=seen.epochs, lease_seconds=60)
     store.partition_owners.leave("b1")
@@ -704,6 +707,31 @@ _OF_THE_SESSION = {
     *("lsid", "txnNumber", "startTransaction", "autocommit"),
     *("$db", "$clusterTime", "$readPreference", "writeConcern", "readConcern"),
 }
+
+
+def _use_history(history: Any, now: datetime) -> None:
+    hour = hour_of(now)
+    assert history.schedules("s1", limit=3)
+    assert history.tagged(TENANT, "few", limit=3)
+    assert history.ended_revisions(["s1", "s2"], now) == {}
+    assert history.calendar("gone", 1) is None
+    assert history.events(["s1", "s2"], hour)
+    assert history.missed(["s1", "s2"], hour) is not None
+    assert history.tenants() == [TENANT]
+    assert list(history.counts(TENANT, hour))
+
+
+def _use_ledger(ledger: Any, now: datetime) -> None:
+    hour = hour_of(now)
+    line = LedgerLine(TENANT, 1, hour, 1, now, Account(OutcomeCounts(owed=1, open=1))).sealed()
+    assert ledger.append(line)
+    assert ledger.last(TENANT) == ledger.of_hour(TENANT, hour) == line
+    assert ledger.newest_hour(TENANT) == hour
+    assert ledger.lines(TENANT, hour, now + HOUR, limit=3) == ([line], False)
+    assert ledger.chain(TENANT, 0, limit=3) == [line]
+    assert ledger.unsettled(hour, limit=3) == [(TENANT, hour)]
+    ledger.settle(TENANT, hour, 1)
+    assert ledger.tenants() == [TENANT]
 
 
 def _planned(command: Command) -> list[Command]:

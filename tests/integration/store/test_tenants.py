@@ -21,6 +21,7 @@ from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.heartbeat import Heartbeat, new_heartbeat
 from scheduler_app.domain.ids import TENANT, WholeId, event_id, name_of, tenant_of, whole_id
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
+from scheduler_app.domain.ledger import HOUR, Account, LedgerLine, OutcomeCounts, hour_of
 from scheduler_app.domain.redrive import Redrive
 from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import EditRecord, Schedule
@@ -120,6 +121,8 @@ class World:
             now,
         )
         assert store.heartbeats.insert(self.heartbeat)
+        open_ = Account(OutcomeCounts(owed=1, open=1))
+        assert store.ledger.append(LedgerLine(self.owner, 1, hour_of(now), 1, now, open_).sealed())
         self.feed = whole_id(self.owner, "f1")
         store.calendar_feeds.insert(CalendarFeed(self.feed, "x", "0" * 64, now))
         store.idempotency.finish(begun, 200, {}, b"said")
@@ -141,6 +144,7 @@ class World:
             "kill_switches",
             "blackouts",
             "cancel_requests",
+            "ledger",
             "edits",
             "causes",
             "redrives",
@@ -371,6 +375,17 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: w.store.backlogs.finished_since(w.stranger, w.now, most=9),
         0,
     ),
+    "history.tagged": (lambda w: w.store.history.tagged(w.stranger, "t", limit=9), []),
+    "history.counts": (lambda w: list(w.store.history.counts(w.stranger, hour_of(w.now))), []),
+    "ledger.last": (lambda w: w.store.ledger.last(w.stranger), None),
+    "ledger.newest_hour": (lambda w: w.store.ledger.newest_hour(w.stranger), None),
+    "ledger.of_hour": (lambda w: w.store.ledger.of_hour(w.stranger, hour_of(w.now)), None),
+    "ledger.lines": (
+        lambda w: w.store.ledger.lines(w.stranger, hour_of(w.now), w.now + HOUR, limit=9),
+        ([], False),
+    ),
+    "ledger.chain": (lambda w: w.store.ledger.chain(w.stranger, 0, limit=9), []),
+    "ledger.settle": (lambda w: w.store.ledger.settle(w.stranger, hour_of(w.now), 9), None),
     "backlogs.expire": (
         lambda w: w.store.backlogs.expire([w.theirs(w.waiting.id)], _late(w), w.now, "late"),
         0,
@@ -481,6 +496,12 @@ ACROSS_TENANTS = {
     *(f"inspections.{verb}" for verb in ("forgotten_events", "misplaced_schedules", "schedules_after")),
     *(f"processes.{verb}" for verb in ("report", "leave", "alive")),
     *(f"partition_owners.{verb}" for verb in ("renew", "change", "leave")),
+    # The witness judges everybody, and answers with ids of the asker's.
+    *(
+        f"history.{verb}"
+        for verb in ("schedules", "ended_revisions", "calendar", "events", "missed", "tenants")
+    ),
+    *("ledger.append", "ledger.unsettled", "ledger.tenants"),
 }
 
 
