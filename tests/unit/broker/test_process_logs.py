@@ -51,7 +51,7 @@ def test_a_worker_that_starts_says_so_in_a_line_of_json_and_shows_no_banner(
     set_up_worker_log(JSON)
     assert configured == [], "nothing starts yet"
     instance = starting()
-    assert configured == [("WARNING", "json")]
+    assert configured == [("warning", "json")]
     with capture_logs() as lines:
         instance.emit_banner()
     (line,) = lines

@@ -77,6 +77,7 @@ def test_an_upgrade_restarts_workers_then_beats_then_the_api() -> None:
         "scheduler-worker",
         "scheduler-beat",
         "scheduler-api",
+        "scheduler-witness",
         "scheduler-flower",
     ]
     started = (UNITS / "scheduler.target").read_text().replace("\\\n#", "")
