@@ -97,7 +97,8 @@ def value_of(name: str) -> Any:
     """A constant by its module and name."""
     if name in DERIVED:
         return DERIVED[name]
-    if not name.startswith(("api.", "beat.", "tests.")):
+    # Not as `api`, which is another name of the same files: their routes would be registered twice.
+    if not name.startswith("tests."):
         name = f"scheduler_app.{name}"
     parts = name.split(".")
     for length in count(len(parts) - 1, -1):
