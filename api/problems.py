@@ -23,6 +23,7 @@ from scheduler_app.domain.errors import (
     StaleVersion,
 )
 from scheduler_app.domain.instants import shown_time
+from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.triggers import NotUnderstood
 from scheduler_app.domain.triggers.translation import ShownReading, shown_readings
 from scheduler_app.store.faults import STORE_FAULTS
@@ -212,11 +213,17 @@ def _flattened(messages: object, path: tuple[str, ...] = ()) -> Iterator[Located
         yield path, messages
 
 
+def _logged_path() -> str:
+    """The request's path without a token that stands in it."""
+    token = (request.view_args or {}).get("token")
+    return request.path.replace(token, MASK) if token else request.path
+
+
 def _of_store(error: Exception) -> Response:
     log.error(
         "api.unavailable",
         message="MongoDB did not answer a request",
-        path=request.path,
+        path=_logged_path(),
         error=str(error)[:300],
     )
     return HttpProblem(
@@ -227,7 +234,7 @@ def _of_store(error: Exception) -> Response:
 
 
 def _of_ourselves(error: Exception) -> Response:
-    log.exception("api.failed", message="A request failed", method=request.method, path=request.path)
+    log.exception("api.failed", message="A request failed", method=request.method, path=_logged_path())
     return HttpProblem(500, "the server failed; the reason is in its log").response()
 
 

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from structlog.testing import capture_logs
 
 from scheduler_app.api.auth import MAX_WRONG_KEYS
 from scheduler_app.domain import heartbeat as domain
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store import Store
+from scheduler_app.store.faults import Unavailable
+from scheduler_app.usecases.deeds.heartbeats import HeartbeatService
 from scheduler_app.usecases.duties.cause_inspection import CauseInspection
 from scheduler_app.usecases.duties.heartbeats import HeartbeatWatch
 from tests.integration.api.conftest import ToldTime
@@ -248,6 +251,22 @@ def test_no_token_is_kept(client: FlaskClient, store: Store) -> None:
     [row] = store.mongo.collection("heartbeats").find({})
     assert token not in str(row)
     assert "secret_sha256" not in repr(store.heartbeats.get("backup"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("error", "status"), [(RuntimeError("no"), 500), (Unavailable("away"), 503)])
+def test_a_ping_that_fails_logs_no_token(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
+) -> None:
+    path = made(client)
+
+    def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(HeartbeatService, "ping_by_token", fail)
+    with capture_logs() as logs:
+        assert client.get(f"{path}/start").status_code == status
+    assert [each["path"] for each in logs if "path" in each] == [f"/ping/{MASK}/start"]
+    assert path.rpartition(".")[2] not in str(logs)
 
 
 def test_its_calendar_cannot_be_deleted_and_an_edit_of_it_counts_within_an_hour(
