@@ -114,7 +114,8 @@ def reseal(config: str | None) -> None:
 
 
 def _reseal(settings: Settings) -> int:
-    """Returns the number of schedules, messages and destinations whose secrets could not be read."""
+    """Returns the number of schedules, messages, destinations and notifications whose secrets could not be
+    read."""
     # Imported here, so that other commands do not wait for it.
     from scheduler_app.store import STORE_FAULTS, Store
     from scheduler_app.store.resealing import MessageResealing, ScheduleResealing
@@ -130,7 +131,13 @@ def _reseal(settings: Settings) -> int:
         click.echo(
             f"{destinations} destinations encrypted with the newest key, {len(unreadable)} could not be read"
         )
-        return unread + len(unreadable)
+        notifications, corrupt = store.notification_rules.reseal()
+        for rule_id, reason in corrupt.items():
+            click.echo(f"notification {rule_id}: {reason}", err=True)
+        click.echo(
+            f"{notifications} notifications encrypted with the newest key, {len(corrupt)} could not be read"
+        )
+        return unread + len(unreadable) + len(corrupt)
     except STORE_FAULTS as error:
         raise click.ClickException(
             f"MongoDB does not answer ({str(error)[:300]}); run it again: what was done so far is kept"

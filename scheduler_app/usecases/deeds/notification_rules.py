@@ -82,7 +82,7 @@ class NotificationRuleService:
         rule = self.get(rule_id)
         if isinstance(rule, CorruptNotificationRule):
             raise Conflict(f"the notification {rule.name} cannot be read: {rule.reason}. Set it again")
-        return self.notices.test(rule, secrets.token_hex(8), now)
+        return self.notices.test(rule, secrets.token_hex(12), now)
 
     def _channel(self, asked: NotificationChannel, old: NotificationRule | None) -> NotificationChannel:
         """With the values that its masks stand for. Raises InvalidField."""

@@ -3,10 +3,16 @@
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from flask.testing import FlaskClient
 
-from scheduler_app.store import Store
-from scheduler_app.store.notification_rules import CorruptNotificationRule
+from scheduler_app.clock import clock
+from scheduler_app.domain.cause import Tally, failing_key
+from scheduler_app.domain.ids import WholeId
+from scheduler_app.domain.notification_rule import NotificationRule
+from scheduler_app.store import SecretBox, Store
+from scheduler_app.store.notification_rules import CorruptNotificationRule, NotificationRules
+from tests.builders import notification_rule
 
 PATH = "/api/v1/notifications"
 SILENCES = "/api/v1/silences"
@@ -137,3 +143,31 @@ def test_a_dry_run_changes_nothing(client: FlaskClient) -> None:
     assert client.post(f"{PATH}/ops/test?dry_run=true").status_code == 202
     assert client.get("/api/v1/messages").get_json()["messages"] == []
     assert client.get(f"{PATH}/ops").status_code == 200
+
+
+def test_the_status_shows_what_is_silenced_until_when_and_why(client: FlaskClient, store: Store) -> None:
+    now = clock.now()
+    store.causes.touch([Tally(failing_key("s1-1-x", "destination erp", 500, None), now, now)])
+    assert "silence" not in client.get("/api/v1/status").get_json()["reasons"][0]
+    about = {"match": {"destinations": ["erp"]}, "until": FOR_ALWAYS, "reason": "an upgrade"}
+    client.put(f"{SILENCES}/night", json=about)
+    reasons = client.get("/api/v1/status").get_json()["reasons"]
+    [shown] = [each["silence"] for each in reasons if each.get("destination") == "erp"]
+    assert shown == {"name": "night", "until": FOR_ALWAYS, "reason": "an upgrade"}
+    assert "Silenced until" in client.get("/").text
+    client.delete(f"{SILENCES}/night")
+    assert not any("silence" in each for each in client.get("/api/v1/status").get_json()["reasons"])
+
+
+def test_what_was_encrypted_with_an_older_key_is_encrypted_again(store: Store) -> None:
+    old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+    rules = NotificationRules(store.mongo, SecretBox(old))
+    rules.put(notification_rule(clock.now()))
+    both = NotificationRules(store.mongo, SecretBox(f"{new},{old}"))
+    assert both.reseal() == (1, {})
+    assert both.reseal() == (0, {})
+    found = NotificationRules(store.mongo, SecretBox(new)).get(WholeId("ops"))
+    assert isinstance(found, NotificationRule)
+    assert found.to[0].address == "http://127.0.0.1:9/alerts"
+    [[_, reason]] = NotificationRules(store.mongo, SecretBox(old)).reseal()[1].items()
+    assert "SECRETS_KEY" in reason

@@ -95,7 +95,7 @@ def test_calendars_come_before_what_names_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("- 1", "must have the keys calendars, destinations, blackouts, schedules"),
+        ("- 1", "must have the keys calendars, destinations, blackouts, notifications, schedules"),
         ("schedule: []", "'schedule' is not one of the keys"),
         ("schedules: {}", "must be a list"),
         ("schedules: [{name: n}]", "item 1 of schedules needs id"),
