@@ -74,7 +74,6 @@ class RuleTelling:
         if token is None:
             return
         # What the beat that had the turn before has noted is seen now.
-        self.notices.make(rule, now)
         owed = self._owed(rule, causes, silences, now)
         for ends in (False, True):
             self._note(rule, [each for each in owed if (each.change == END) is ends], now, ends=ends)

@@ -145,6 +145,8 @@ def test_one_message_tells_of_a_receiver_and_one_that_it_is_over(desk: Desk) -> 
     for second in (1, 2):
         desk.tell(NOON + HOUR + second * SECOND)
     assert desk.types == ["failure.began", "failure.over"]
+    assert desk.store.tellings.open(WholeId("ops")) == {}
+    assert desk.store.tellings.owed(WholeId("ops")) == []
     assert desk.told[1]["data"]["failure"]["over_at"] == "2026-03-02T13:00:00Z"
     # What fails again is another failure.
     desk.fails(NOON + 2 * HOUR)
@@ -318,6 +320,14 @@ def test_a_dismissed_failure_is_told_no_more(desk: Desk) -> None:
     desk.over(NOON + 20 * MINUTE)
     desk.tell(NOON + 21 * MINUTE)
     assert desk.types == ["failure.began"]
+
+
+def test_what_is_dismissed_before_it_is_told_is_not_told(desk: Desk) -> None:
+    desk.rule()
+    desk.fails()
+    desk.store.causes.write([each.dismissed(NOON + SECOND, "ann", "") for each in desk.causes])
+    desk.tell(NOON + MINUTE)
+    assert desk.told == []
 
 
 def test_notifications_that_fail_are_told_by_none(desk: Desk) -> None:
