@@ -74,7 +74,7 @@ def rotate_heartbeat_token(name: WholeId) -> View:
 
 
 @blueprint.route("/<name:name>/ping", methods=["POST"])
-@blueprint.arguments(PingInput)
+@blueprint.arguments(PingInput, example={"exit_status": 0, "output": "14 GB in 12 minutes"})
 @blueprint.response(200, HeartbeatOutput)
 def ping_heartbeat(given: Loaded, name: WholeId) -> View:
     """Report a run with an API key in place of the secret URL"""

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from scheduler_app.api.factory import routed, serve
 from scheduler_app.api.openapi import complete_specification
 from scheduler_app.api.wire import examples
 from scheduler_app.config import Settings
+from scheduler_app.domain.cause import Tally, failing_key
+from scheduler_app.domain.ids import name_of
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 SHIPPED = Path(__file__).parents[3] / "scheduler_app" / "cli" / "apply" / "schema.json"
@@ -153,13 +156,17 @@ def test_every_operation_has_a_name_a_tag_and_its_refusals(specification: dict[s
 def test_every_example_is_accepted_as_it_stands_and_answered_as_the_specification_says(
     make_api: Callable[..., Flask], specification: dict[str, Any]
 ) -> None:
-    client = make_api(**TASKS).test_client()
+    app = make_api(**TASKS)
+    client, now = app.test_client(), datetime.now(UTC)
     made = client.post("/api/schedules", json=examples.SCHEDULE).get_json()["id"]
+    failing = Tally(failing_key("s1-1-20260302T120000Z", "http://x:80", 500, None), now, now, dead=1)
+    [cause] = app.extensions["scheduler"].store.causes.touch([failing])
     found = 0
     for path, item in specification["paths"].items():
         for method in ("post", "put"):
             for content in item.get(method, {}).get("requestBody", {}).get("content", {}).values():
                 url = path.replace("{schedule_id}", made).replace("{name}", "zurich")
+                url = url.replace("{failure_id}", name_of(cause.id))
                 url = url.replace("{message_id}", examples.MESSAGE["id"])
                 url = url.replace("{task_id}", examples.TASK["id"])
                 answer = client.open(url, method=method.upper(), json=content["example"])
@@ -176,7 +183,7 @@ def test_every_example_is_accepted_as_it_stands_and_answered_as_the_specificatio
                 ]
                 assert not problems, (path, problems)
                 found += 1
-    assert found == 24
+    assert found == 29
 
 
 def test_a_generated_client_creates_lists_and_deletes_a_schedule(

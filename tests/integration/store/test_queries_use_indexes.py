@@ -646,6 +646,8 @@ def _use_heartbeats(store: Any, now: datetime) -> None:
     )
     assert store.heartbeats.edit(found[2].edited(replace(found[2], note="x"), now), 1)
     assert store.heartbeats.rotate(found[3].id, "y")
+    assert store.heartbeats.get(found[3].id)
+    store.heartbeats.replace_corrupt(found[3])
     assert store.heartbeats.count(TENANT) == len(store.heartbeats.of(TENANT)) == 20
     assert store.heartbeats.observing("c1") == []
     assert store.causes.end(found[0].cause_key, now)
