@@ -70,6 +70,10 @@ def redriven(store: Store, now: datetime) -> None:
     store.mongo.collection("redrives").insert_one({"_id": "r1", "active": True})
 
 
+def silent(store: Store, now: datetime) -> None:
+    store.mongo.collection("heartbeats").insert_one({"_id": "h1", "look_at": now - MINUTE / 2})
+
+
 def in_state(store: Store, due_at: datetime, state: State, number: int = 1) -> None:
     """Events of that state, whose lease is over where they have one."""
     store.events.insert([event(due_at, f"s{each}") for each in range(number)], due_at, "made")
@@ -98,13 +102,14 @@ PLANTS: dict[Work, Plant] = {
     Work.OWED: owed,
     Work.BACKFILL: backfilled,
     Work.REDRIVE: redriven,
+    Work.HEARTBEATS: silent,
     Work.TIME_OUT: awaited,
     Work.LEASE_OVER: lease_over,
     Work.UNCLAIMED: unclaimed,
     Work.UNSENT: unsent,
 }
 #: Work that has a time, before which there is nothing to do.
-TIMED = (Work.FINISH, Work.RESUME, Work.TIME_OUT, Work.LEASE_OVER, Work.UNCLAIMED)
+TIMED = (Work.FINISH, Work.RESUME, Work.TIME_OUT, Work.LEASE_OVER, Work.UNCLAIMED, Work.HEARTBEATS)
 
 
 def test_every_kind_has_a_case_here() -> None:

@@ -38,11 +38,14 @@ def test_each_process_shows_only_what_it_counts_itself() -> None:
         Role.API: {"scheduler_api_requests"},
         Role.BEAT: {"scheduler_tick_duration_seconds", "scheduler_tick_timestamp_seconds"},
         Role.WORKER: {"scheduler_lag_seconds", "scheduler_callback_duration_seconds", "scheduler_claims"},
+        Role.WITNESS: {"scheduler_ledger_lines", "scheduler_ledger_alarms"},
     }
     for role, names in own.items():
         assert names <= shown[role]
         assert not any(names & shown[other] for other in Role if other is not role)
-    assert all("scheduler_clock_offset_seconds" in names for names in shown.values())
+    assert all(
+        "scheduler_clock_offset_seconds" in names for role, names in shown.items() if role is not Role.WITNESS
+    )
     assert "scheduler_events_expanded" in shown[Role.API] & shown[Role.BEAT]
 
 

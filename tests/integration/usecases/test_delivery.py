@@ -607,7 +607,8 @@ def test_an_outcome_is_never_sent_twice_for_a_slow_store(
 @pytest.fixture
 def sure(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker knows what is stopped: a look that comes late would postpone a suspect."""
-    wait_until(bench.pipeline.withholding.may_start, "the first look")
+    bench.pipeline.withholding.blackouts.look()
+    bench.pipeline.withholding.kill_switches.look()
     monkeypatch.setattr(bench.pipeline.withholding, "may_start", lambda: True)
 
 

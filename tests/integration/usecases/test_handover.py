@@ -39,7 +39,9 @@ class Bench:
             *(store, executors()), now=clock.now, worker="w1", horizon_seconds=5, max_events=100
         )
         self.pipeline.start()
-        wait_until(self.pipeline.withholding.may_start, "the first look")
+        # By itself it looks when it has events.
+        self.pipeline.withholding.blackouts.look()
+        self.pipeline.withholding.kill_switches.look()
 
     def schedule(self, url: str, schedule_id: str = "s1", **fields: Any) -> Schedule:
         made = schedule(clock.now() - 60 * SECOND, schedule_id, url=url, **fields)
