@@ -75,7 +75,7 @@ class Causes:
         STORE_FAULT."""
         which: Document = {"living": True} | ({"kind": {"$in": [*kinds]}} if kinds else {})
         rows = self._causes.find(which, hint=CAUSE_LIVING).limit(limit)
-        return sorted(self._sound(rows), key=lambda cause: cause.since)
+        return sorted(self._sound(rows), key=_in_order)
 
     def unsettled(self, tenant: str, *, limit: int) -> list[Cause]:
         """What the verdict of a tenant may be about: living causes, and those whose dead letters may be left;
@@ -85,7 +85,7 @@ class Causes:
             index = CAUSE_LIVING if "living" in which else CAUSE_DEAD
             rows = self._causes.find(which | {"tenant": tenant, "dismissed_at": None}, hint=index)
             found |= {cause.id: cause for cause in self._sound(rows.limit(limit))}
-        return sorted(found.values(), key=lambda cause: cause.since)[:limit]
+        return sorted(found.values(), key=_in_order)[:limit]
 
     def with_dead_letters(self, *, limit: int) -> list[Cause]:
         """Those that are over and whose dead letters may be left, of all tenants."""
@@ -263,6 +263,11 @@ class Causes:
                     reason=str(error),
                 )
         return found
+
+
+def _in_order(cause: Cause) -> tuple[object, ...]:
+    """The oldest first; those of one instant by what they are about."""
+    return (cause.since, cause.key.kind, cause.key.subject, cause.key.failure)
 
 
 def _after(tally: Tally, known: Cause | None) -> Tally:

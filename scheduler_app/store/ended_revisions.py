@@ -13,6 +13,7 @@ from pymongo import ReplaceOne
 from scheduler_app.clock import clock
 from scheduler_app.store.mongo import BY_ID, Document, Documents, Mongo
 
+DOCUMENT_VERSION: Final = 1
 #: What says when a revision fires, and for how long. Nothing of what is sent.
 TIMING: Final = dict.fromkeys(
     (
@@ -54,6 +55,7 @@ class EndedRevisions:
 
 def _write(collection: Documents, rows: Iterable[Document]) -> None:
     now = clock.now()
-    writes = [ReplaceOne({"_id": row["_id"]}, row | {"ended_at": now}, upsert=True) for row in rows]
+    own = {"v": DOCUMENT_VERSION, "ended_at": now}
+    writes = [ReplaceOne({"_id": row["_id"]}, row | own, upsert=True) for row in rows]
     if writes:
         collection.bulk_write(writes, ordered=False)
