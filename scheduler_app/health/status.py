@@ -1,7 +1,7 @@
 """The verdict on the whole: well, attention or down, since when, and why.
 
-One function says so for `GET /api/status`, `scheduler status`, the first page, `/metrics` and `/readyz`, so
-that they never tell different stories.
+One function says so for `GET /api/v1/status`, `scheduler status`, the first page, `/metrics` and `/readyz`,
+so that they never tell different stories.
 """
 
 from collections.abc import Iterable, Sequence
