@@ -15,11 +15,15 @@ import bson
 from bson import Int64, ObjectId
 from cryptography.fernet import Fernet
 
-from tests.golden.product import SECRETS_KEY
+from tests.golden.product import SECRETS_KEY, partition_of
 from tests.golden.steady import Steady
 
 FERNET: Final = Fernet(SECRETS_KEY)
 _TOKEN: Final = re.compile(r"<(hex|token|uuid|digest|signing secret|claim|backfill|session) (\d+)>")
+#: Hexadecimal digits that are drawn, or follow from what was.
+_RANDOM: Final = re.compile(r"[0-9a-f]{16,}")
+#: Of causes: workers write them in any order.
+_UNORDERED: Final = ("names", "failing")
 #: Values of the kinds that are drawn, by the number of their placeholder.
 _DRAWN: Final[dict[str, Callable[[int], str]]] = {
     "hex": lambda number: f"a{number:023x}",
@@ -36,7 +40,8 @@ _DRAWN: Final[dict[str, Callable[[int], str]]] = {
 def as_text(documents: list[dict[str, Any]], steady: Steady) -> str:
     """In the order of their ids as they are shown."""
     shown = [
-        steady(json.dumps(_shown(each), indent=2, sort_keys=True, ensure_ascii=False)) for each in documents
+        steady(json.dumps(_shown(_steadied(each)), indent=2, sort_keys=True, ensure_ascii=False))
+        for each in sorted(documents, key=_turn)
     ]
     return "[\n" + ",\n".join(sorted(shown, key=lambda text: str(json.loads(text)["_id"]))) + "\n]\n"
 
@@ -53,10 +58,34 @@ def from_text(text: str, steady: Steady) -> list[dict[str, Any]]:
     return [_meant(each) for each in json.loads(_TOKEN.sub(filled, steady.filled(text)))]
 
 
+def _turn(document: dict[str, Any]) -> list[str]:
+    """When its placeholders are numbered: causes in an order that does not follow from which worker was
+    first; all others in the order in which they are there."""
+    of_cause = ("since", "kind", "subject", "failure") if "failing" in document else ()
+    return [str(document[name]) for name in of_cause]
+
+
+def _steadied(document: dict[str, Any]) -> dict[str, Any]:
+    """With the partition that follows from a drawn id as that, and without what depends on what was recorded
+    at the same moment: a last run that succeeded, which events tell too, and which of several failures is the
+    example of a cause."""
+    if document.get("last_run", {}).get("outcome") == "completed":
+        document = {name: value for name, value in document.items() if name != "last_run"}
+    if document.get("failed", 0) > 1:
+        document = document | {"event_id": "any-of-them"}
+    owner = document.get("schedule_id") or document["_id"]
+    if "partition" not in document or not _RANDOM.search(owner):
+        return document
+    return document | {"partition": {"$partition_of": owner}}
+
+
 def _shown(value: Any) -> Any:
     match value:
         case dict():
-            return {name: _shown(each) for name, each in value.items()}
+            return {
+                name: sorted(map(_shown, each), key=str) if name in _UNORDERED else _shown(each)
+                for name, each in value.items()
+            }
         case list():
             return [_shown(each) for each in value]
         case datetime():
@@ -82,6 +111,8 @@ def _meant(value: Any) -> Any:
             return datetime.now(UTC)
         case [("$date", str() as text)]:
             return datetime.fromisoformat(text)
+        case [("$partition_of", text)]:
+            return partition_of(text)
         case [("$oid", text)]:
             return ObjectId(text)
         case [("$long", number)]:

@@ -32,6 +32,7 @@ from scheduler_app.broker.rabbitmq.transport import LANES, QUORUM, lane_queue, n
 from scheduler_app.cli import main as main
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings as Settings
+from scheduler_app.domain.ids import partition_of as partition_of
 from scheduler_app.domain.retry import RetryPolicy
 from scheduler_app.embedded import Mongod as Mongod
 from scheduler_app.embedded import RabbitMQ as RabbitMQ
@@ -178,6 +179,8 @@ def held_time() -> Iterator[Time]:
         # what it looks up once in a while it looks up each time.
         for module, name in _LIMITS:
             patch.setattr(module, name, PATIENCE_SECONDS)
+        # Reports are written once, when the worker ends: what a turn sees depends on when it comes.
+        patch.setattr(reports, "TURN_SECONDS", PATIENCE_SECONDS)
         patch.setattr(scheduler, "monotonic", lambda: 0.0)
         patch.setattr(stops.Polled, "is_old", property(lambda polled: True))
         patch.setitem(RetryPolicy.delay.__kwdefaults__ or {}, "draw", lambda: 1.0)

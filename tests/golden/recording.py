@@ -80,9 +80,10 @@ class Recording:
     def write(self, text: str) -> None:
         self.pages[self.topic].append(text.rstrip("\n") + "\n")
 
-    def tick(self) -> None:
-        self.product.tick()
-        self.write("(a tick of a beat)")
+    def tick(self, *names: str) -> None:
+        """One with all duties or those of these names."""
+        self.product.beat(*names).run()
+        self.write(f"(a tick of a beat{': ' if names else ''}{', '.join(names)})")
 
     def deliver(self) -> None:
         """A worker delivers what is in the queue, and the messages are kept, for the page of messages."""
@@ -124,6 +125,22 @@ def _json(value: Any) -> str:
     return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
 
 
+def _in_order(value: Any) -> Any:
+    """Failures and what they touch, in an order that follows neither from ids of their causes, which are
+    made of the receiver's port, nor from which worker was first."""
+    if isinstance(value, list):
+        return [_in_order(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    found = {name: _in_order(each) for name, each in value.items()}
+    if "exact" in found:
+        found["names"] = sorted(found["names"])
+    if isinstance(found.get("failures"), list):
+        of_one_time = sorted(found["failures"], key=lambda each: [each["kind"], each.get("failure", "")])
+        found["failures"] = sorted(of_one_time, key=lambda each: str(each["since"]), reverse=True)
+    return found
+
+
 def _headers(answer: TestResponse) -> list[str]:
     # A file's are made of its time, which differs from checkout to checkout.
     of_file = ("ETag", "Last-Modified") if "Content-Disposition" in answer.headers else ()
@@ -141,7 +158,7 @@ def _body(answer: TestResponse) -> list[str]:
     if kind == "application/x-ndjson":
         return ["", *(_json(json.loads(line)) for line in text.splitlines())]
     if kind.endswith("json"):
-        return ["", _json(json.loads(text))]
+        return ["", _json(_in_order(json.loads(text)))]
     if kind == "text/html":
         return ["", *(line.strip() for line in text.splitlines() if line.strip())]
     return ["", text.replace("\r\n", "\n").rstrip("\n")]

@@ -40,7 +40,8 @@ _DRAWN: Final = (
     (
         "token",
         re.compile(
-            r"(?i:completion-token: |scheduler_(?:visitor|session)=|<hex \d+>\.)([\w-]{32,43})(?![\w-])"
+            r"(?i:completion-token: |scheduler_(?:visitor|session)=|<hex \d+>\.|/ping/[\w-]+\.)"
+            r"([\w-]{32,43})(?![\w-])"
         ),
     ),
 )

@@ -20,6 +20,7 @@ NOT_RECORDED = {
     "doctor": "prints what it measures of this host and its servers: tests/acceptance/test_doctor.py",
     "reseal": "works on settings and not on an API: tests/integration/store/test_resealing.py",
     "up": "starts servers and does not end: tests/acceptance/test_up.py",
+    "witness": "a process of its own, which needs MongoDB and no API: tests/integration/witness",
 }
 
 

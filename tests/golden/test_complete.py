@@ -22,7 +22,7 @@ Specified = dict[str, dict[str, Any]]
 #: Routes of the application, by their endpoints, that no recorded request takes.
 NOT_ASKED: Final = {
     "manual": "pages of the manual, which are built and not part of every installation: test_manual.py",
-    "metrics": "numbers of the whole process, which other tests share: tests/integration/api/test_metrics.py",
+    "show_metrics": "numbers of the whole process, which others share: tests/integration/api/test_metrics.py",
     "swagger_ui_asset": "files of others, compared with their hashes: tests/unit/api/test_vendored_files.py",
 }
 #: Forms of pages: stories in tests/acceptance/pages send them, and tests/integration/api/test_pages*.
@@ -50,6 +50,7 @@ NOT_PROVOKED: Final = {
 #: Collections without a golden document.
 NOT_KEPT: Final = {
     "cancel_requests": "stand while a worker holds the event: tests/integration/api/test_events.py",
+    "ledger": "lines that a process of its own writes: tests/integration/witness",
     "nodes": "what a process says of itself and of its host: tests/integration/store/test_heartbeat.py",
     "outbox": "pages of messages that are just being published: tests/integration/usecases/test_dispatch.py",
     "partitions": "who reads which of them at this moment: tests/integration/usecases/test_partitions.py",
@@ -66,12 +67,18 @@ VERSIONS: Final = {
     "causes": 1,
     "destinations": 2,
     "edits": 1,
+    "ended_calendars": 1,
+    "ended_revisions": 1,
     "events": 2,
+    "heartbeats": 1,
     "idempotency": 1,
     "kill_switches": 1,
+    "notifications": 1,
     "redrives": 1,
     "schedules": 3,
     "sessions": 1,
+    "silences": 1,
+    "tellings": 1,
 }
 
 

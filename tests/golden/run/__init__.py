@@ -3,7 +3,7 @@ those before it have left."""
 
 from tests.acceptance.journal import Journal
 from tests.golden.recording import Recording
-from tests.golden.run import destinations, doors, events, pages, reading, schedules, tasks
+from tests.golden.run import destinations, doors, events, notifications, pages, reading, schedules, tasks
 
 
 def record(run: Recording, journal: Journal) -> None:
@@ -14,5 +14,6 @@ def record(run: Recording, journal: Journal) -> None:
     events.record(run, journal)
     tasks.record(run)
     doors.record(run)
+    notifications.record(run, receiver)
     pages.record(run)
     reading.record(run)

@@ -210,6 +210,43 @@ blackout list --json
 blackout delete night
 blackout delete night
 """,
+    "watching": """
+heartbeat list
+heartbeat set backup --every 90m --tag nightly --note "the nightly backup"
+heartbeat set report --cron "0 6 * * *" --timezone Europe/Zurich --grace 10m --json
+heartbeat set wrong
+heartbeat ping backup
+heartbeat ping backup --start --json
+heartbeat ping backup --exit-status 3 --output "no space is left"
+heartbeat ping none
+heartbeat list
+heartbeat list --json
+heartbeat rotate backup
+heartbeat rotate report --json
+heartbeat delete report
+heartbeat delete report
+notification list
+notification set oncall --webhook "{url}/alerts?key=letmein" --tag nightly --after 5m --remind 4h
+notification set all --webhook {url}/all --on failing --on recovered --json
+notification set wrong --webhook ftp://x/
+notification list
+notification list --json
+notification test oncall
+notification test none
+notification delete all
+notification delete all
+silence list
+silence set upgrade --for 2h --reason "the shop is being upgraded" --destination shop
+silence set upgrade --for 3h --reason "the shop is being upgraded" --destination shop --json
+silence list
+silence list --json
+silence delete upgrade
+silence delete upgrade
+ledger show
+ledger show --from 2040-03-05T00:00:00Z --to 2040-03-05T12:00:00Z --tag nightly --json
+ledger verify
+ledger verify --json
+""",
     "files": """
 apply -f scheduler.yaml --plan
 apply -f scheduler.yaml

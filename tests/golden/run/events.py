@@ -316,6 +316,10 @@ def _backfills(run: Recording, receiver: str) -> None:
     ask("DELETE", "/api/v1/schedules/past/backfill?dry_run=true")
     ask("DELETE", "/api/v1/schedules/past/backfill")
     ask("GET", "/api/v1/backlog")
+    ask("GET", "/api/v1/ledger")
+    ask("GET", "/api/v1/ledger?from=2040-03-05T12:00:00Z&to=2040-03-05T14:00:00Z&tag=events")
+    ask("GET", "/api/v1/ledger?format=csv")
+    ask("GET", "/api/v1/ledger/verification")
     ask("POST", "/api/v1/backlog/expire", {"destination": "shop", "dry_run": True})
     ask("POST", "/api/v1/backlog/expire", {"schedule_id": "exhausts"})
     ask("POST", "/api/v1/backlog/expire", {})
@@ -341,7 +345,7 @@ def ask_for_failures(run: Recording) -> None:
     found = ask("GET", "/api/v1/failures?state=open,over&limit=100").get_json()["failures"]
     ask("GET", "/api/v1/failures?state=dismissed&tag=none&destination=none")
     ask("GET", "/api/v1/failures?state=closed")
-    failing = next(each for each in found if each["kind"] == "failing" and each["events"]["dead_letters"])
+    failing = next(each for each in found if each.get("failure") == "status 503")
     path = f"/api/v1/failures/{failing['id']}"
     ask("GET", path)
     ask("GET", "/api/v1/failures/none")

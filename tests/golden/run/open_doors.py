@@ -36,6 +36,8 @@ def record(run: Recording, journal: Journal) -> None:
         key=None,
     )
     ask("PUT", "/api/v1/destinations/least", {"url": receiver}, key=None)
+    channel = {"type": "webhook", "url": f"{receiver}/alerts?key=letmein"}
+    ask("PUT", "/api/v1/notifications/plain", {"to": [channel]}, key=None)
     first = {
         "id": "one",
         "callback_url": f"{receiver}/one",

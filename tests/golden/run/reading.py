@@ -20,6 +20,8 @@ def record(run: Recording) -> None:
     ask("GET", "/api/v1/blackouts")
     ask("GET", "/api/v1/kill-switch")
     ask("GET", "/api/v1/calendar-feeds")
+    for kind in ("notifications", "silences", "heartbeats", "heartbeats/backup"):
+        ask("GET", f"/api/v1/{kind}")
     ask("GET", "/api/v1/messages?limit=500")
     for state in ("completed", "error", "expired", "cancelled", "skipped", "ready_queue", "running"):
         ask("GET", f"/api/v1/events?limit=500&state={state}")
