@@ -52,7 +52,8 @@ def test_a_worker_finishes_what_is_in_flight_and_gives_the_rest_back_in_time_for
     stack.beat()
     first = stack.worker("first")
     told = threading.Event()
-    in_flight = stack.create(journal.script("/held", when_told(told)), rrule=ONCE)
+    # It must not time out before the others, which are due in 45 s, have come.
+    in_flight = stack.create(journal.script("/held", when_told(told)), rrule=ONCE, timeout_seconds=300)
     wait_until(lambda: bool(journal.calls["/held"]), "the request to be in flight")
     with RedisClient.from_url(stack.environment["BROKER_URL"]) as broker:
         # A message is held until its events are claimed, and no longer.
