@@ -110,7 +110,8 @@ class HeartbeatService:
         for _ in range(TRIES):
             after = self._sound(heartbeat_id).pinged(ping)
             if self.store.heartbeats.ping(after, ping, _text(output)):
-                return after
+                # With the ping itself, beside which others may have come.
+                return self._sound(heartbeat_id)
         raise _contended()
 
     def ping_by_token(self, token: str, ping: Ping, output: bytes) -> Heartbeat | None:

@@ -220,7 +220,10 @@ def test_every_way_to_ping(client: FlaskClient) -> None:
     with_key = client.post(f"{PATH}/backup/ping", json={"exit_status": 4, "output": "$HOME is full"})
     assert (with_key.status_code, with_key.get_json()["state"]) == (200, "missed")
     assert shown(client)["output"] == "$HOME is full"
-    assert client.post(f"{PATH}/backup/ping").get_json()["state"] == "up"
+    with_key_again = client.post(f"{PATH}/backup/ping").get_json()
+    assert with_key_again["state"] == "up"
+    # The answer has the ping that was just made.
+    assert with_key_again == client.get(f"{PATH}/backup").get_json()
     wrong = client.post(f"{PATH}/backup/ping", json={"exit_status": 0, "kind": "fail"})
     assert wrong.status_code == 422
     assert client.post(f"{PATH}/none/ping").status_code == 404
