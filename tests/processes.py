@@ -33,6 +33,16 @@ def wait_until(condition: Callable[[], bool], what: str, *, pause: float = 0.02)
         raise
 
 
+def freeze(pid: int) -> None:
+    """Stops a process (SIGSTOP), and returns when all its threads stand still: until then it may answer."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: all(map(_stands_still, Path(f"/proc/{pid}/task").iterdir())), "it to stand still")
+
+
+def _stands_still(thread: Path) -> bool:
+    return (thread / "stat").read_text().rpartition(")")[2].split()[0] in "TZ"
+
+
 class Program:
     """A command in a process group of its own, as a shell starts it; its output goes to a file.
 

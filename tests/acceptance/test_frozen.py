@@ -19,7 +19,7 @@ from scheduler_app.cli import main
 from scheduler_app.embedded import Mongod, Redis
 from scheduler_app.embedded.server import Server
 from tests.acceptance.stack import Stack
-from tests.processes import wait_until
+from tests.processes import freeze, wait_until
 
 #: 2 s are promised, and some are for a machine that does other things as well.
 SECONDS = 4.0
@@ -34,7 +34,7 @@ def servers(mongod_server: Mongod, redis_server: Redis) -> dict[str, Server]:
 @contextmanager
 def frozen(server: Server) -> Iterator[None]:
     assert server.pid
-    os.kill(server.pid, signal.SIGSTOP)
+    freeze(server.pid)
     try:
         yield
     finally:

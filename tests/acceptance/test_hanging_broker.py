@@ -15,7 +15,7 @@ import requests
 
 from scheduler_app.embedded import Redis
 from tests.acceptance.stack import Stack
-from tests.processes import wait_until
+from tests.processes import freeze, wait_until
 
 #: What is promised for a GET and for a POST; a machine that stands still makes one of several tries late.
 GET_SECONDS, POST_SECONDS, TRIES = 2.0, 5.0, 3
@@ -41,7 +41,7 @@ def stack(make_stack: Callable[..., Stack], redis: Redis) -> Stack:
 @contextmanager
 def frozen(redis: Redis) -> Iterator[None]:
     assert redis.pid
-    os.kill(redis.pid, signal.SIGSTOP)
+    freeze(redis.pid)
     try:
         yield
     finally:

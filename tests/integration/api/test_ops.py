@@ -1,7 +1,5 @@
 """What probes and scrapes are told while MongoDB is away: that it is, and soon."""
 
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +10,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from scheduler_app.embedded import Mongod
-from tests.processes import wait_until
+from tests.processes import freeze, wait_until
 
 SOON_SECONDS = 3.0
 
@@ -29,7 +27,7 @@ def _kill(mongod: Mongod) -> None:
 
 def _freeze(mongod: Mongod) -> None:
     assert mongod.pid
-    os.kill(mongod.pid, signal.SIGSTOP)
+    freeze(mongod.pid)
 
 
 def _soon(client: FlaskClient, path: str) -> TestResponse:

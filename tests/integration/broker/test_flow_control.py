@@ -26,6 +26,7 @@ from scheduler_app.domain.flow_control import (
 )
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.embedded import Redis
+from tests.processes import freeze
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -52,7 +53,7 @@ def limiter(client: "redis.Redis", prefix: str) -> RedisLimiter:
 def _answers_nothing(server: Redis) -> Iterator[None]:
     """It is stopped, for longer than anybody may wait for it here."""
     assert server.pid
-    os.kill(server.pid, signal.SIGSTOP)
+    freeze(server.pid)
     going_on = threading.Timer(30.0, os.kill, (server.pid, signal.SIGCONT))
     going_on.start()
     try:

@@ -22,7 +22,7 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.action import QueueLengths
 from scheduler_app.usecases.duties.dispatch_selection import Batch
 from tests.conformance.broker.harness import RabbitmqHarness
-from tests.processes import PATIENCE_SECONDS, wait_until
+from tests.processes import PATIENCE_SECONDS, freeze, wait_until
 
 #: Not that of the conformance suite, whose server is shared.
 QUEUE = "deleted-ones"
@@ -165,7 +165,7 @@ def test_a_rabbitmq_that_confirms_nothing_is_given_up_with_its_connection(confir
     assert server.pid is not None
     assert confirming.publish_confirmed(Message(b"1"), "takes-all")
     confirming._confirm_seconds = 0.3
-    os.kill(server.pid, signal.SIGSTOP)
+    freeze(server.pid)
     try:
         wait_until_stopped(server.pid)
         with pytest.raises(TakesNoMessages, match=r"confirmed no message in 0\.3 s; it may have an alarm"):

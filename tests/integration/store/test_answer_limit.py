@@ -10,7 +10,7 @@ from pymongo import MongoClient
 
 from scheduler_app.embedded import Mongod
 from scheduler_app.store import STORE_FAULTS, Mongo, answers_within, within
-from tests.processes import wait_until
+from tests.processes import freeze, wait_until
 
 #: One document is found after 0.4 s.
 SLOWLY = {"$where": "sleep(400) || true"}
@@ -45,7 +45,7 @@ def test_all_answers_that_a_frozen_mongod_owes_take_one_limit_together(
 ) -> None:
     assert mongod_server.pid
     rows = mongo.collection("rows")
-    os.kill(mongod_server.pid, signal.SIGSTOP)
+    freeze(mongod_server.pid)
     try:
         began = time.monotonic()
         with answers_within(1.0):
