@@ -140,6 +140,8 @@ COMPUTING_ENDPOINTS = frozenset(
         "previews.preview_schedule",
         "explanations.explain_schedule_at",
         "calendars.list_calendar_days",
+        "ledger.ledger",
+        "ledger.verify_ledger",
         "calendars_of_schedules.get_calendar_file",
         "calendars_of_schedules.get_schedule_calendar_file",
         "tzdata.check_tzdata",

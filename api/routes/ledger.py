@@ -11,6 +11,7 @@ from scheduler_app.api.wire.ledger import (
     LedgerOutput,
     LedgerQuery,
     LedgerVerification,
+    VerificationQuery,
     hour_shown,
     hours_as_csv,
     hours_asked,
@@ -54,10 +55,11 @@ def ledger(query: Loaded) -> View | Response:
 
 
 @ledger_blueprint.route("/verification", methods=["GET"])
+@ledger_blueprint.arguments(VerificationQuery, location="query")
 @ledger_blueprint.response(200, LedgerVerification)
-def verify_ledger() -> View:
-    """Read the whole ledger, and tell whether each line is as it was written"""
+def verify_ledger(query: Loaded) -> View:
+    """Read the ledger from its beginning, and tell whether each line is as it was written"""
     try:
-        return verification_shown(services().ledger.verify(tenant()))
+        return verification_shown(*services().ledger.verify(tenant(), query["after"]))
     except Corrupt as error:
         raise Conflict(f"a stored line of the ledger cannot be read: {error}") from None

@@ -16,7 +16,8 @@ from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.ledger import COUNTED, Account, LedgerLine, Verification
-from scheduler_app.usecases.questions.ledger import MOST_HOURS, MOST_HOURS_OF_TAG, HourOfTag
+from scheduler_app.domain.stored_fields import MAX_WHOLE
+from scheduler_app.usecases.questions.ledger import MOST_HOURS, MOST_HOURS_OF_TAG, MOST_VERIFIED, HourOfTag
 
 DAY: Final = timedelta(days=1)
 
@@ -70,12 +71,23 @@ class LedgerOutput(OutputSchema):
     hours = fields.List(LedgerHour, "In their order; an hour without a line is not among them", required=True)
 
 
+class VerificationQuery(InputSchema):
+    """Where to go on."""
+
+    after = fields.Integer(
+        "The `next` of the answer before; without it the first line is the first",
+        load_default=0,
+        validate=validate.Range(0, MAX_WHOLE),
+    )
+
+
 class LedgerVerification(OmitNone):
     """How far the ledger is as it was written."""
 
-    lines = fields.Integer("How many lines are as they were written, from the first one on", required=True)
-    ok = fields.Boolean("Whether these are all", required=True)
-    wrong = fields.String("What is wrong with the next line")
+    lines = fields.Integer("How many of the lines that were read are as they were written", required=True)
+    ok = fields.Boolean("Whether all are", required=True)
+    wrong = fields.String("What is wrong with the line after these")
+    next = fields.Integer(f"Where to go on: {MOST_VERIFIED} lines are read at a time; absent at the end")
 
 
 def hours_asked(query: Loaded, now: datetime) -> tuple[datetime, datetime]:
@@ -119,6 +131,6 @@ def hours_as_csv(found: Sequence[LedgerLine | HourOfTag]) -> str:
     return written.getvalue()
 
 
-def verification_shown(found: Verification) -> View:
+def verification_shown(found: Verification, following: int | None) -> View:
     """The fields of LedgerVerification."""
-    return {"lines": found.lines, "ok": found.wrong is None, "wrong": found.wrong}
+    return {"lines": found.lines, "ok": found.wrong is None, "wrong": found.wrong, "next": following}

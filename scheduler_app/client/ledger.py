@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from scheduler_app.client import calls
-from scheduler_app.client.calls import Call, instants
+from scheduler_app.client.calls import Call, Steps, instants
 from scheduler_app.client.methods import AsyncClient, SyncClient, operation
 from scheduler_app.client.record import Record
 
@@ -26,10 +26,15 @@ class LedgerOperations:
         return calls.get("/api/v1/ledger", calls.each(Record.of, "hours"), query)
 
     @operation
-    def verify(self) -> Call[Record]:
+    def verify(self) -> Steps[Record]:
         """Reads the whole ledger: `ok` tells whether each line is as it was written, `lines` how many are,
         and `wrong` what is wrong with the next one."""
-        return calls.get("/api/v1/ledger/verification", Record.of)
+        lines, after = 0, None
+        while True:
+            found: Record = yield calls.get("/api/v1/ledger/verification", Record.of, {"after": after})
+            lines, after = lines + found["lines"], found.get("next")
+            if after is None:
+                return Record.of({**found, "lines": lines})
 
 
 class Ledger(LedgerOperations, SyncClient):

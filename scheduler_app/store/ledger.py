@@ -48,9 +48,16 @@ class History:
         which = {"tenant": tenant, "tags": tag}
         return list(self._schedules.find(which, TIMING, hint="list_tag_v1", limit=limit))
 
-    def ended_revisions(self, ids: Collection[str], since: datetime) -> dict[str, list[Document]]:
-        """The ended revisions of these schedules that ended at `since` or later, the oldest first."""
-        which = {"schedule_id": {"$in": list(ids)}, "ended_at": {"$gte": since}}
+    def ended_revisions(
+        self, ids: Collection[str], since: datetime, before: datetime
+    ) -> dict[str, list[Document]]:
+        """The ended revisions of these schedules that ended at `since` or later and began before `before`,
+        the oldest first: a schedule that is edited all the time has any number of later ones."""
+        which = {
+            "schedule_id": {"$in": list(ids)},
+            "ended_at": {"$gte": since},
+            "revised_at": {"$lt": before},
+        }
         found: dict[str, list[Document]] = {}
         for row in self._ended.find(which, hint=OF_SCHEDULE, sort=[("schedule_id", 1), ("revision", 1)]):
             found.setdefault(row["schedule_id"], []).append(row)
@@ -63,10 +70,12 @@ class History:
             return known
         return self._ended_calendars.find_one({"_id": f"{calendar_id}/{days_version}"}, hint=BY_ID)
 
-    def events(self, ids: Collection[str], hour: datetime) -> list[Document]:
-        """The events of these schedules whose run time lies in the hour."""
+    def events(self, ids: Collection[str], hour: datetime) -> Iterable[Document]:
+        """The events of these schedules whose run time lies in the hour, those of one schedule side by side.
+        They are read as they are asked for: two hundred schedules may have hundreds of thousands."""
         which = {"schedule_id": {"$in": list(ids)}, "run_time": {"$gte": hour, "$lt": hour + HOUR}}
-        return list(self._events.find(which, _SEEN, hint="schedule_v1"))
+        order = [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)]
+        return self._events.find(which, _SEEN, hint="schedule_v1", sort=order)
 
     def missed(self, ids: Collection[str], hour: datetime) -> list[Document]:
         """The records of missed ranges of these schedules that touch the hour."""

@@ -2,14 +2,16 @@
 the memory that it takes does not grow with how many there are.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
 from scheduler_app.domain.ids import tenant_of
-from scheduler_app.domain.ledger import Account, OutcomeCounts
+from scheduler_app.domain.ledger import HOUR, MOST_NAMED, Account, OutcomeCounts
 from scheduler_app.domain.states import Kind, State
 from scheduler_app.domain.stored_fields import Corrupt
 from scheduler_app.store.ledger import History
@@ -76,9 +78,7 @@ def account_of(
 def account_of_schedules(history: History, rows: Sequence[Mapping[str, Any]], hour: datetime) -> Account:
     """The same of some schedules of one tenant, given by what the history says of them."""
     found = _Tally()
-    for start in range(0, len(rows), SCHEDULES_A_PAGE):
-        page = rows[start : start + SCHEDULES_A_PAGE]
-        _judge(history, page, hour, history.calendar, lambda _: found)
+    _judge(history, rows, hour, history.calendar, lambda _: found)
     return found.account()
 
 
@@ -89,27 +89,55 @@ def _judge(
     find_calendar: FindCalendar,
     tally: Callable[[str], _Tally],
 ) -> None:
-    ids = [str(row["_id"]) for row in page]
-    ended = history.ended_revisions(ids, hour - timedelta(hours=1))
-    events: dict[str, list[Mapping[str, Any]]] = {}
-    for event in history.events(ids, hour):
-        events.setdefault(event["schedule_id"], []).append(event)
+    rows = {str(row["_id"]): row for row in page}
+    ended = history.ended_revisions(rows, hour - HOUR, hour + HOUR)
     missed: dict[str, list[Mapping[str, Any]]] = {}
-    for record in history.missed(ids, hour):
+    for record in history.missed(rows, hour):
         missed.setdefault(record["schedule_id"], []).append(record)
-    for own_id, row in zip(ids, page, strict=True):
-        found = tally(tenant_of(own_id))
-        there = [each for each in events.get(own_id, ()) if not each.get("missed")]
-        found.scheduled += sum(1 for each in events.get(own_id, ()) if _is_scheduled(each))
-        try:
-            owed = owed_in(row, ended.get(own_id, ()), hour, find_calendar)
-        except (Unjudged, Corrupt) as error:
-            found.add("unjudged", owed=False)
-            found.unjudged.append(f"{own_id}: {error}"[:200])
-            for each in there:
-                found.add(_outcome(each))
+    left = dict(rows)
+    for own_id, events in groupby(history.events(rows, hour), key=itemgetter("schedule_id")):
+        _judge_one(
+            left.pop(own_id),
+            ended.get(own_id, ()),
+            events,
+            missed.get(own_id, ()),
+            hour,
+            find_calendar,
+            tally,
+        )
+    for own_id, row in left.items():
+        _judge_one(row, ended.get(own_id, ()), (), missed.get(own_id, ()), hour, find_calendar, tally)
+
+
+def _judge_one(
+    row: Mapping[str, Any],
+    ended: Sequence[Mapping[str, Any]],
+    events: Iterable[Mapping[str, Any]],
+    missed: Sequence[Mapping[str, Any]],
+    hour: datetime,
+    find_calendar: FindCalendar,
+    tally: Callable[[str], _Tally],
+) -> None:
+    """Of one schedule only the events of its rules are kept, a second apart at least."""
+    found = tally(tenant_of(str(row["_id"])))
+    scheduled = []
+    for event in events:
+        if not _is_scheduled(event):
+            found.add(_outcome(event))  # a person or a program asked for it
             continue
-        _compare(owed, there, missed.get(own_id, ()), found)
+        found.scheduled += 1
+        if not event.get("missed"):
+            scheduled.append(event)
+    try:
+        owed = owed_in(row, ended, hour, find_calendar)
+    except (Unjudged, Corrupt) as error:
+        found.add("unjudged", owed=False)
+        if len(found.unjudged) < MOST_NAMED:
+            found.unjudged.append(f"{row['_id']}: {error}"[:200])
+        for event in scheduled:
+            found.add(_outcome(event))
+        return
+    _compare(owed, scheduled, missed, found)
 
 
 def _compare(
@@ -129,11 +157,10 @@ def _compare(
     ]
     for each in there:
         known = by_id.get(str(each["_id"]))
-        if not _is_scheduled(each):
-            found.add(_outcome(each))  # a person or a program asked for it
-        elif known is None:
+        if known is None:
             found.add("unexplained", owed=False)
-            found.unexplained.append(str(each["_id"]))
+            if len(found.unexplained) < MOST_NAMED:
+                found.unexplained.append(str(each["_id"]))
         elif known.is_owed or each.get("state") != State.CANCELLED.value:
             found.add(_outcome(each))
     for one in owed:
@@ -146,7 +173,8 @@ def _compare(
         elif not any(one.instant <= sent for sent in sent_beyond):
             # A new revision begins after what of the old one had been sent already.
             found.add("missing")
-            found.missing.append(one.id)
+            if len(found.missing) < MOST_NAMED:
+                found.missing.append(one.id)
 
 
 def _count_others(history: History, tenant: str, hour: datetime, found: _Tally) -> None:

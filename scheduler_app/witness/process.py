@@ -23,8 +23,10 @@ log = get_logger(__name__)
 AFTER_SECONDS: Final = 600.0
 #: The share of its time that it works, at the most, while it reads pages.
 BUSY_SHARE: Final = 0.25
-#: Hours with events that had not ended are looked at again after so long, and no more of them in one turn.
+#: Hours with events that had not ended are looked at again after so long, older ones after this share of
+#: their age, and no more of them in one turn.
 AGAIN_SECONDS: Final = 600.0
+AGAIN_SHARE: Final = 1 / 24
 MOST_AGAIN: Final = 3
 #: Of so many hours those are chosen that were looked at the longest ago.
 MOST_UNSETTLED: Final = 1_000
@@ -87,8 +89,9 @@ class Witness:
         since = hour_of(now - self._look_back)
         unsettled = {hour for _, hour in self._ledger.unsettled(since, limit=MOST_UNSETTLED)}
         self._looked_at = {hour: at for hour, at in self._looked_at.items() if hour in unsettled}
-        before = now - timedelta(seconds=AGAIN_SECONDS)
-        due = [hour for hour in unsettled if self._looked_at.get(hour, before) <= before]
+        due = [
+            hour for hour in unsettled if self._looked_at.get(hour, since) <= now - _again_after(now - hour)
+        ]
         chosen = sorted(due, key=lambda hour: (self._looked_at.get(hour, since), hour))[:MOST_AGAIN]
         self._looked_at |= dict.fromkeys(chosen, now)
         return chosen
@@ -132,6 +135,11 @@ class Witness:
             hour=hour.isoformat(),
         )
         return None
+
+
+def _again_after(age: timedelta) -> timedelta:
+    """What has not ended for a day will hardly end in the next ten minutes; and it may never."""
+    return max(timedelta(seconds=AGAIN_SECONDS), age * AGAIN_SHARE)
 
 
 def _report(line: LedgerLine) -> None:

@@ -1,10 +1,10 @@
 """What people ask of the ledger: its hours, those of one tag, and whether it is as it was written."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from scheduler_app.clock import monotonic
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.ledger import HOUR, Account, LedgerLine, Verification, by_hour, hour_of, verify
 from scheduler_app.store import Store
@@ -13,11 +13,15 @@ from scheduler_app.witness.accounting import account_of_schedules
 #: The longest stretch of time that is answered at once, and of a tag's hours, which are counted anew.
 MOST_HOURS: Final = 31 * 24
 MOST_HOURS_OF_TAG: Final = 24
-#: The schedules with a tag that are looked at.
+#: The schedules with a tag that are looked at, how many of them at a time, and for how long in all: a thread
+#: of the API does it.
 MOST_TAGGED: Final = 500
+TAGGED_AT_ONCE: Final = 20
+SECONDS_OF_TAG: Final = 5.0
 #: Lines of one hour follow each other as its events end; more than these of a stretch of time are not read.
 MOST_LINES: Final = 20_000
-_LINES_A_PAGE: Final = 1_000
+#: The lines that one call verifies.
+MOST_VERIFIED: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,6 @@ class HourOfTag:
 @dataclass(frozen=True)
 class LedgerQuestions:
     store: Store
-    lines_a_page: int = field(default=_LINES_A_PAGE)
 
     def hours(self, tenant: str, since: datetime, until: datetime) -> list[LedgerLine]:
         """The last line of each hour from `since` up to `until`. Raises InvalidField and a STORE_FAULT."""
@@ -47,22 +50,29 @@ class LedgerQuestions:
         rows = self.store.history.tagged(tenant, tag, limit=MOST_TAGGED + 1)
         if len(rows) > MOST_TAGGED:
             raise InvalidField("tag", f"more than {MOST_TAGGED} schedules have it; ask for one of fewer")
-        found = []
+        found, end = [], monotonic() + SECONDS_OF_TAG
         hour = hour_of(since)
         while hour < until:
-            found.append(HourOfTag(hour, account_of_schedules(self.store.history, rows, hour)))
+            account = Account()
+            for first in range(0, len(rows), TAGGED_AT_ONCE):
+                some = rows[first : first + TAGGED_AT_ONCE]
+                account += account_of_schedules(self.store.history, some, hour)
+                if monotonic() > end:
+                    raise InvalidField(
+                        "to", f"takes longer than {SECONDS_OF_TAG:g} s for this tag; ask for fewer hours"
+                    )
+            found.append(HourOfTag(hour, account))
             hour += HOUR
         return found
 
-    def verify(self, tenant: str) -> Verification:
-        """Whether each line has the hash that the next one names. Raises a STORE_FAULT, and Corrupt."""
-        return verify(self._chain(tenant))
-
-    def _chain(self, tenant: str) -> Iterator[LedgerLine]:
-        after = 0
-        while page := self.store.ledger.chain(tenant, after, limit=self.lines_a_page):
-            yield from page
-            after = page[-1].number
+    def verify(self, tenant: str, after: int = 0) -> tuple[Verification, int | None]:
+        """Whether each of the next lines after the number `after` has the hash that the line after it names.
+        The number is where to go on, None at the end. Raises a STORE_FAULT, and Corrupt."""
+        known = self.store.ledger.chain(tenant, after - 1, limit=1) if after else []
+        lines = self.store.ledger.chain(tenant, after, limit=MOST_VERIFIED)
+        found = verify(lines, first=known[0] if known and known[0].number == after else None)
+        is_last = len(lines) < MOST_VERIFIED or found.wrong is not None
+        return found, None if is_last else lines[-1].number
 
 
 def _check_range(since: datetime, until: datetime, hours: int) -> None:

@@ -105,6 +105,26 @@ def test_a_changed_line_is_told(client: FlaskClient, told: Store) -> None:
     assert "line 2" in wrong["wrong"]
 
 
+def test_a_long_ledger_is_verified_in_parts(
+    client: FlaskClient, told: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_questions, "MOST_VERIFIED", 1)
+    first = client.get("/api/v1/ledger/verification").get_json()
+    assert (first["lines"], first["ok"], first["next"]) == (1, True, 1)
+    told.mongo.collection("ledger").update_one({"number": 2}, {"$set": {"previous": "0" * 64}})
+    second = client.get("/api/v1/ledger/verification?after=1").get_json()
+    assert (second["lines"], second["ok"]) == (0, False)
+    assert client.get("/api/v1/ledger/verification?after=9").get_json()["lines"] == 0
+
+
+@pytest.mark.usefixtures("told")
+def test_a_tag_that_takes_too_long_is_refused(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger_questions, "SECONDS_OF_TAG", -1.0)
+    answer = client.get("/api/v1/ledger?tag=customer:acme")
+    assert answer.status_code == 422
+    assert "fewer hours" in answer.get_json()["detail"]
+
+
 def test_a_line_that_cannot_be_read_is_told_and_not_an_error_of_ours(
     client: FlaskClient, told: Store
 ) -> None:

@@ -13,7 +13,9 @@ from scheduler_app.domain.ledger import HOUR, Account, verify
 from scheduler_app.domain.schedule import Pause, Schedule, ScheduleState
 from scheduler_app.domain.states import Kind
 from scheduler_app.store import Store
+from scheduler_app.store.ledger import History
 from scheduler_app.usecases.duties.expansion import Expansion
+from scheduler_app.witness import process
 from scheduler_app.witness.accounting import SCHEDULES_A_PAGE, account_of
 from scheduler_app.witness.process import MOST_MADE_UP, Witness
 from tests.builders import event, message, schedule
@@ -193,6 +195,53 @@ def test_more_schedules_than_a_page_has_are_all_judged(store: Store) -> None:
     found = account_of(store.history, NOON, rest=lambda: rests.append(None))[TENANT]
     assert found.counts.missing == number
     assert len(rests) >= 2
+
+
+def test_only_the_revisions_of_the_hour_are_read_of_a_schedule_that_is_edited_all_the_time(
+    store: Store,
+) -> None:
+    one = made(store)
+    for number in range(5):
+        one = revised(store, one, NOON + number * HOUR)
+    ended = store.history.ended_revisions(["s1"], NOON - HOUR, NOON + HOUR)["s1"]
+    assert [row["revision"] for row in ended] == [1, 2]
+
+
+def test_an_old_hour_is_looked_at_less_often(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(store)
+    expand(store, NOON + HOUR)
+    looked: list[datetime] = []
+
+    def account(history: History, hour: datetime, **_: Any) -> dict[str, Account]:
+        looked.append(hour)
+        return account_of(history, hour)
+
+    ours = witness(store)
+    ours.turn(NOON + HOUR + 10 * MINUTE)
+    monkeypatch.setattr(process, "account_of", account)
+    monkeypatch.setattr(ours, "_hours_to_judge", lambda _: [])
+    for minutes in range(0, 60, 10):
+        ours.turn(NOON + 2 * HOUR + minutes * MINUTE)
+    assert looked == [NOON] * 6
+    looked.clear()
+    for minutes in range(0, 24 * 60, 10):
+        ours.turn(NOON + timedelta(days=5) + minutes * MINUTE)
+    # After five days, every five hours or more.
+    assert len(looked) == 5
+
+
+@pytest.mark.parametrize("worked", [0.1, 0.3])
+def test_the_witness_rests_three_times_as_long_as_it_works(
+    monkeypatch: pytest.MonkeyPatch, worked: float
+) -> None:
+    clock, slept = [0.0], list[float]()
+    monkeypatch.setattr(process, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("time.sleep", slept.append)
+    rest = process.paced()
+    for _ in range(3):
+        clock[0] += worked
+        rest()
+    assert slept == pytest.approx([3 * worked] * 3)
 
 
 def witness(store: Store) -> Witness:
