@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from bson import Binary
-from pymongo import DESCENDING, ReplaceOne
+from pymongo import ASCENDING, DESCENDING, ReplaceOne
 from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.cause import (
@@ -70,12 +70,17 @@ class Causes:
         self._causes = mongo.collection("causes")
         self._majority = mongo.majority("causes")
 
-    def living(self, *, limit: int = MAX_LIVING, kinds: Collection[CauseKind] = ()) -> list[Cause]:
+    def living(self, *, kinds: Collection[CauseKind] = ()) -> list[Cause]:
         """Those of these kinds, or of all, that are not over, of all tenants, the oldest first. Raises a
         STORE_FAULT."""
         which: Document = {"living": True} | ({"kind": {"$in": [*kinds]}} if kinds else {})
-        rows = self._causes.find(which, hint=CAUSE_LIVING).limit(limit)
+        rows = self._causes.find(which, hint=CAUSE_LIVING).limit(MAX_LIVING)
         return sorted(self._sound(rows), key=_in_order)
+
+    def failing_after(self, key: str, *, limit: int) -> list[Cause]:
+        """Living causes of failing receivers with keys after `key`, in the order of their keys."""
+        which = {"living": True, "kind": CauseKind.FAILING.value, "key": {"$gt": key}}
+        return self._sound(self._causes.find(which, hint=CAUSE_LIVING).sort("key", ASCENDING).limit(limit))
 
     def unsettled(self, tenant: str, *, limit: int) -> list[Cause]:
         """What the verdict of a tenant may be about: living causes, and those whose dead letters may be left;
@@ -87,9 +92,10 @@ class Causes:
             found |= {cause.id: cause for cause in self._sound(rows.limit(limit))}
         return sorted(found.values(), key=_in_order)[:limit]
 
-    def with_dead_letters(self, *, limit: int) -> list[Cause]:
-        """Those that are over and whose dead letters may be left, of all tenants."""
-        return self._sound(self._causes.find({"dead": True}, hint=CAUSE_DEAD).limit(limit))
+    def without_dead_letters(self, but: Collection[str], *, limit: int) -> list[Cause]:
+        """Those whose dead letters may be left, of all tenants, but for these keys, which have some."""
+        which = {"dead": True, "key": {"$nin": sorted(but)}}
+        return self._sound(self._causes.find(which, hint=CAUSE_DEAD).limit(limit))
 
     def get(self, cause_id: str) -> Cause | None:
         """Raises Corrupt."""

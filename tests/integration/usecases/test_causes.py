@@ -143,6 +143,21 @@ def test_it_is_over_when_its_schedules_have_succeeded_and_the_next_failure_is_an
     assert len(world.causes) == 2
 
 
+def test_a_page_of_causes_that_go_on_failing_keeps_back_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scheduler_app.usecases.duties.causes.CAUSES_A_PAGE", 1)
+    # Causes are read in the order of their keys.
+    lasting, passing = sorted((500, 503), key=lambda status: failing_key("", RECEIVER, status, None).id)
+    world.ended("s1", NOON, status=lasting)
+    other = world.ended("s2", NOON, status=passing)
+    world.worker.write()
+    world.ended("s2", NOON + 2 * SECOND, State.COMPLETED, again=other)
+    world.tend(NOON + 3 * SECOND, times=3)
+    over = {cause.key.failure: cause.over_at is not None for cause in world.causes}
+    assert over == {f"status {lasting}": False, f"status {passing}": True}
+
+
 def test_a_receiver_of_which_one_path_fails_does_not_open_and_close(world: World) -> None:
     """/a succeeds each second, /b fails each minute: one cause, which is never over."""
     for minute in range(12):
