@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from random import sample
 from typing import Any
 
 from scheduler_app.domain.ids import WholeId
@@ -31,6 +32,8 @@ from scheduler_app.store.mongo import (
 )
 
 DOCUMENT_VERSION = 1
+#: Beats choose among so many.
+CHOSEN_AMONG = 1_000
 
 
 class Redrives:
@@ -52,12 +55,16 @@ class Redrives:
         row = self._majority.find_one({"_id": redrive_id})
         return None if row is None else _from_document(row)
 
-    def claim(self, *, limit: int, lease_seconds: float) -> tuple[str, list[Redrive]]:
-        """Claims those that are at work. One that cannot be read is ended. Returns the token and them."""
-        free: Document = {"active": True} | unclaimed("owner", "lease_until")
-        ids = [row["_id"] for row in self._redrives.find(free, {"_id": 1}, hint="active_v1").limit(limit)]
+    def claim(self, now: datetime, *, limit: int, lease_seconds: float) -> tuple[str, list[Redrive]]:
+        """Claims some of those that have something to do now, any of them: those of one tenant do not keep
+        back others'. One that cannot be read is ended. Returns the token and them."""
+        # Also true of one that says no time, so that it is ended.
+        free = {"active": True, "next_due_at": {"$not": {"$gt": now}}} | unclaimed("owner", "lease_until")
+        rows = self._redrives.find(free, {"_id": 1}, hint="active_v1").limit(CHOSEN_AMONG)
+        ids = [row["_id"] for row in rows]
         if not ids:
             return "", []
+        ids = sample(ids, min(limit, len(ids)))
         token = new_token()
         written_by_token(
             lambda: self._redrives.update_many(

@@ -234,7 +234,9 @@ class RedriveDuty:
     def work_page(self, now: datetime) -> bool:
         """Goes on with each redrive; True when there is more to do at once. Raises a STORE_FAULT, after which
         the claims run out."""
-        token, claimed = self._store.redrives.claim(limit=REDRIVES_A_PAGE, lease_seconds=EXPAND_LEASE_SECONDS)
+        token, claimed = self._store.redrives.claim(
+            now, limit=REDRIVES_A_PAGE, lease_seconds=EXPAND_LEASE_SECONDS
+        )
         more = False
         for each in claimed:
             try:

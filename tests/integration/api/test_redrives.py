@@ -11,7 +11,9 @@ from flask.testing import FlaskClient
 
 from scheduler_app.clock import clock
 from scheduler_app.domain import redrive as domain
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.lateness import Lateness
+from scheduler_app.domain.redrive import Redrive
 from scheduler_app.store import Store
 from scheduler_app.usecases.duties import redrives
 from scheduler_app.usecases.duties.redrives import RedriveDuty
@@ -76,6 +78,34 @@ def test_all_dead_letters_of_a_failure_are_sent_again_by_beats(
     cause = client.get(f"/api/failures/{failure}").get_json()
     assert (cause["resent"], cause["events"]["dead_letters"]) == (6, 0)
     assert duty.work_page(clock.now()) is False
+
+
+def test_those_of_one_tenant_that_wait_for_their_receivers_keep_back_nobody_else(
+    store: Store, now: datetime
+) -> None:
+    def stored(redrive_id: str, due: datetime) -> None:
+        made = Redrive(id=WholeId(redrive_id), cause=None, before=now, next_due_at=due, started_at=now)
+        assert store.redrives.start(made)
+
+    for number in range(2 * redrives.REDRIVES_A_PAGE):
+        stored(f"acme:{number}", now + HOUR)
+    stored("zulu:1", now)
+    _, found = store.redrives.claim(now, limit=redrives.REDRIVES_A_PAGE, lease_seconds=60)
+    assert [each.id for each in found] == ["zulu:1"]
+
+
+def test_beats_choose_among_the_redrives_that_are_due(store: Store, now: datetime) -> None:
+    made = Redrive(id=WholeId("acme:0"), cause=None, before=now, next_due_at=now, started_at=now)
+    for number in range(40):
+        assert store.redrives.start(replace(made, id=WholeId(f"acme:{number}")))
+    assert store.redrives.start(replace(made, id=WholeId("zulu:1")))
+    claimed = set[str]()
+    for _ in range(200):
+        token, found = store.redrives.claim(now, limit=5, lease_seconds=60)
+        claimed |= {each.id for each in found}
+        for each in found:
+            assert store.redrives.advance(each, token)
+    assert "zulu:1" in claimed
 
 
 def test_a_rate_spreads_them_and_a_beat_that_dies_loses_none(

@@ -663,7 +663,8 @@ def _use_causes(store: Any, now: datetime) -> None:
     store.causes.answered({made.id: now + SECOND})
     assert store.causes.unanswered() == {}
     assert store.causes.unsettled(TENANT, limit=10)
-    assert store.causes.with_dead_letters(limit=10)
+    assert store.causes.without_dead_letters(["none"], limit=10)
+    assert store.causes.failing_after("", limit=10) is not None
     assert store.causes.newest([made.key.id])
     assert store.causes.get(made.id)
     for which in (CauseListFilter(), CauseListFilter(frozenset(CauseState), "t", "http://x:80")):
@@ -678,7 +679,7 @@ def _use_causes(store: Any, now: datetime) -> None:
     asked = Redrive(id=WholeId("r1"), cause=None, before=now, next_due_at=now, started_at=now)
     assert store.redrives.start(asked)
     assert store.redrives.running(TENANT, most=10) == 1
-    claim, [redrive] = store.redrives.claim(limit=10, lease_seconds=60)
+    claim, [redrive] = store.redrives.claim(now, limit=10, lease_seconds=60)
     assert store.redrives.advance(redrive, claim)
     assert store.redrives.stop("r1", now)
     assert store.redrives.get("r1")
@@ -715,7 +716,7 @@ def _use_history(history: Any, now: datetime) -> None:
     hour = hour_of(now)
     assert history.schedules("s1", limit=3)
     assert history.tagged(TENANT, "few", limit=3)
-    assert history.ended_revisions(["s1", "s2"], now) == {}
+    assert history.ended_revisions(["s1", "s2"], now, now + HOUR) == {}
     assert history.calendar("gone", 1) is None
     assert history.events(["s1", "s2"], hour)
     assert history.missed(["s1", "s2"], hour) is not None

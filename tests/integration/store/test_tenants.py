@@ -485,7 +485,10 @@ ACROSS_TENANTS = {
     "waiting_work.kinds",
     *("redrives.start", "redrives.claim", "redrives.advance", "events.records"),
     *("waiting_work.kinds", "heartbeats.due", "heartbeats.settle", "causes.end"),
-    *(f"causes.{verb}" for verb in ("living", "with_dead_letters", "newest", "touch", "write")),
+    *(
+        f"causes.{verb}"
+        for verb in ("living", "failing_after", "without_dead_letters", "newest", "touch", "write")
+    ),
     *(f"causes.{verb}" for verb in ("unanswered", "answered")),
     *(f"cause_marks.{verb}" for verb in ("keys", "count", "counts", "unmarked", "marked", "mark")),
     *(f"cause_inspections.{verb}" for verb in ("overdue", "queued", "late_after")),
