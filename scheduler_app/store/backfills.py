@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from random import sample
 from typing import Any
 
 from pymongo.errors import DuplicateKeyError
@@ -29,6 +30,8 @@ from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease, new_token, 
 from scheduler_app.store.schedules.trigger_documents import from_owed_document, to_owed_document
 
 DOCUMENT_VERSION = 1
+#: Beats choose among so many.
+CHOSEN_AMONG = 1_000
 #: Of an occurrence that one of these events stands for, nothing is missing.
 _EXISTING_STATES = sorted(LIVING | {State.COMPLETED, State.ERROR})
 
@@ -60,12 +63,14 @@ class Backfills:
         return None if row is None else _from_document(row)
 
     def claim(self, *, limit: int, lease_seconds: float) -> tuple[str, list[Backfill | tuple[str, str]]]:
-        """Claims those with something to do. Returns the token and the backfills; the id and the reason of
-        each that cannot be read."""
+        """Claims some of those with something to do, any of them: the first ones do not keep back the others.
+        Returns the token and the backfills; the id and the reason of each that cannot be read."""
         free: Document = {"active": True} | unclaimed("owner", "lease_until")
-        ids = [row["_id"] for row in self._backfills.find(free, {"_id": 1}, hint="active_v1").limit(limit)]
+        rows = self._backfills.find(free, {"_id": 1}, hint="active_v1").limit(CHOSEN_AMONG)
+        ids = [row["_id"] for row in rows]
         if not ids:
             return "", []
+        ids = sample(ids, min(limit, len(ids)))
         token = new_token()
         # Claimed backfills are read back by the token.
         written_by_token(

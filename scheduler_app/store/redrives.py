@@ -20,6 +20,7 @@ from scheduler_app.domain.stored_fields import (
     version,
     whole,
 )
+from scheduler_app.store.backfills import CHOSEN_AMONG
 from scheduler_app.store.bulk_writes import insert_new
 from scheduler_app.store.mongo import (
     BY_ID,
@@ -32,8 +33,6 @@ from scheduler_app.store.mongo import (
 )
 
 DOCUMENT_VERSION = 1
-#: Beats choose among so many.
-CHOSEN_AMONG = 1_000
 
 
 class Redrives:

@@ -10,7 +10,13 @@ import pytest
 
 from scheduler_app.domain import backfill as bounds
 from scheduler_app.domain.action import Lane
-from scheduler_app.domain.backfill import MAX_OCCURRENCES, MAX_RUNNING, BackfillOverlap, BackfillState
+from scheduler_app.domain.backfill import (
+    MAX_OCCURRENCES,
+    MAX_RUNNING,
+    Backfill,
+    BackfillOverlap,
+    BackfillState,
+)
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.ids import TENANT, is_backfill, schedule_of
 from scheduler_app.domain.schedule import Schedule
@@ -279,6 +285,21 @@ def test_one_that_cannot_be_read_ends_and_harms_only_itself(store: Store) -> Non
     assert {row["run_time"] for row in backfilled(store) if row["schedule_id"] == "healthy"} == {
         NOON - number * MINUTE for number in range(5)
     }
+
+
+def test_the_first_ones_keep_back_no_other(store: Store, made: Schedule) -> None:
+    number = 2 * BACKFILLS_A_PAGE
+    planned = BackfillService(store).plan(made, asking(NOON - HOUR), NOON).backfill
+    for each in range(number):
+        assert store.backfills.start(replace(planned, schedule_id=f"s{each:02d}"))
+    claimed = set[str]()
+    for _ in range(200):
+        token, found = store.backfills.claim(limit=BACKFILLS_A_PAGE, lease_seconds=60)
+        for backfill in found:
+            assert isinstance(backfill, Backfill)
+            claimed.add(backfill.schedule_id)
+            assert store.backfills.advance(backfill, token)
+    assert len(claimed) == number
 
 
 def test_a_deleted_schedule_ends_its_backfill(store: Store, made: Schedule) -> None:
