@@ -202,7 +202,11 @@ def _ordinals(
     if unscoped and not (
         nth.every and all(abs(one) == 1 and isinstance(day, int) for one, day in nth.positions)
     ):
-        raise bag.ambiguity(nth, [[nth, PeriodClause("month")]], "say of which month, quarter or year")
+        options: list[list[Clause]] = [[nth, PeriodClause("month")]]
+        if nth.every and nth.positions in (((1, BUSINESS_DAY),), ((-1, BUSINESS_DAY),)) and not moment.calendar:
+            # A calendar may close the first or the last weekday of a week, and no rule of one day says that.
+            options.append([WeekdaysClause((0 if number > 0 else 4,)), RepeatClause(1, "week")])
+        raise bag.ambiguity(nth, options, "say of which week, month, quarter or year")
     business = tuple(place for place in nth.positions if place[1] == BUSINESS_DAY)
     if moment.calendar and 0 < len(business) < len(nth.positions):
         others = tuple(place for place in nth.positions if place not in business)
