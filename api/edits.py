@@ -31,6 +31,7 @@ from scheduler_app.store.faults import REJECTED, STORE_FAULTS
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.deeds.creation import Preconditions
 from scheduler_app.usecases.deeds.schedules import OnEdit
+from scheduler_app.usecases.questions.change_preview import edited_times
 
 _VERSION = re.compile(r"(\d{1,15})(-[0-9a-f]{8})?\Z")
 
@@ -117,6 +118,7 @@ def edit_recorder(edits: Edits) -> OnEdit:
             before={name: was[name] for name in sorted(differ & was.keys())},
             after={name: will[name] for name in sorted(differ & will.keys())},
             secrets_changed=_secrets_changed(before, after, differ),
+            times=edited_times(before, after) if before and after and what == "edited" else None,
         )
         try:
             edits.add(record)

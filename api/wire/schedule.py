@@ -248,6 +248,16 @@ def event_shown(event: EventRecord) -> View:
     return without_none(view)
 
 
+class EditedTimesOutput(OutputSchema):
+    """The occurrences that an edit moved, after its instant."""
+
+    added = fields.List(Instant(), "The first ones that it added", required=True)
+    removed = fields.List(Instant(), "The first ones that it removed", required=True)
+    added_count = fields.Integer("How many it added, up to `until`", required=True)
+    removed_count = fields.Integer("How many it removed, up to `until`", required=True)
+    until = Instant("How far both rules were compared; null: to their ends", required=True, allow_none=True)
+
+
 class EditOutput(OmitNone):
     """One edit. Its fields are those that it changed, with masks in the place of secrets."""
 
@@ -260,6 +270,9 @@ class EditOutput(OmitNone):
     before = fields.Dict("The fields that it changed, as they were")
     after = fields.Dict("The same fields as it made them")
     secrets_changed = fields.Boolean("Whether values were changed that masks stand for; absent for no")
+    times = fields.Nested(
+        EditedTimesOutput, "The occurrences that it moved; absent where it left them as they were"
+    )
     reason = fields.String("Why its stored document cannot be read")
 
 
@@ -279,6 +292,7 @@ def edit_shown(edit: EditRecord) -> View:
         "before": dict(edit.before),
         "after": dict(edit.after),
         "secrets_changed": edit.secrets_changed or None,
+        "times": edit.times,
     }
 
 

@@ -367,6 +367,22 @@ Deliverable = Schedule | Message
 MAX_EDIT_NOTE = 500
 
 
+#: Occurrences of each side that the record of an edit names.
+MOST_NAMED: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class EditedTimes:
+    """What an edit changed in the future of a schedule: the first occurrences that it added and removed, and
+    how many there were up to `until`; None: to the end of both."""
+
+    added: tuple[datetime, ...]
+    removed: tuple[datetime, ...]
+    added_count: int
+    removed_count: int
+    until: datetime | None
+
+
 @dataclass(frozen=True, slots=True)
 class EditRecord:
     """`before` and `after` are fields of the API with their values, masks in place of secrets: of those that
@@ -386,5 +402,7 @@ class EditRecord:
     after: Mapping[str, Any]
     secrets_changed: bool = False
     """Whether values were changed that masks stand for."""
+    times: EditedTimes | None = None
+    """None where it left all occurrences as they were."""
     corrupt: str | None = None
     """Why the stored document cannot be read; the other fields are empty then."""

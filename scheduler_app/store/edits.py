@@ -6,8 +6,18 @@ from bson import ObjectId
 from pymongo import DESCENDING
 
 from scheduler_app.domain.ids import tenant_of
-from scheduler_app.domain.schedule import EditRecord
-from scheduler_app.domain.stored_fields import Corrupt, fields, flag, instant, text, version, whole
+from scheduler_app.domain.schedule import EditedTimes, EditRecord
+from scheduler_app.domain.stored_fields import (
+    Corrupt,
+    fields,
+    flag,
+    instant,
+    items,
+    optional,
+    text,
+    version,
+    whole,
+)
 from scheduler_app.domain.stored_fields import tenant as check_tenant
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.paging import Page, PagedQuery, PageRequest
@@ -47,6 +57,14 @@ class Edits:
             "after": dict(edit.after),
             "secrets_changed": edit.secrets_changed,
         }
+        if edit.times is not None:
+            row["times"] = {
+                "added": list(edit.times.added),
+                "removed": list(edit.times.removed),
+                "added_count": edit.times.added_count,
+                "removed_count": edit.times.removed_count,
+                "until": edit.times.until,
+            }
         self._edits.insert_many([row])
         newest_first = [("at", DESCENDING), ("_id", DESCENDING)]
         which = {"schedule_id": edit.schedule_id}
@@ -84,7 +102,23 @@ def _read(row: Document) -> EditRecord:
             before=fields(row.get("before"), "before"),
             after=fields(row.get("after"), "after"),
             secrets_changed=flag(row.get("secrets_changed"), "secrets_changed"),
+            times=_read_times(row["times"]) if "times" in row else None,
         )
     except Corrupt as error:
         moment = at if isinstance(at, datetime) else datetime.fromtimestamp(0, UTC)
         return EditRecord(edit_id, owner, moment, "unknown", 0, "", "", {}, {}, corrupt=str(error))
+
+
+def _read_times(value: object) -> EditedTimes:
+    stored = fields(value, "times")
+    added, removed = (
+        tuple(instant(each, f"times.{name}") for each in items(stored.get(name), f"times.{name}"))
+        for name in ("added", "removed")
+    )
+    return EditedTimes(
+        added,
+        removed,
+        whole(stored.get("added_count"), "times.added_count"),
+        whole(stored.get("removed_count"), "times.removed_count"),
+        optional(instant, stored.get("until"), "times.until"),
+    )

@@ -10,7 +10,7 @@ from typing import Final
 from scheduler_app.domain.calendars import holiday_data_key, holiday_data_version
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.recurrence import zone_data_version
-from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
+from scheduler_app.domain.schedule import MOST_NAMED, TICK, EditedTimes, Schedule, ScheduleState
 from scheduler_app.domain.states import LIVING, Kind
 from scheduler_app.store import Store
 from scheduler_app.store.paging import PageRequest, Position
@@ -52,11 +52,7 @@ def edit_effect(store: Store, before: Schedule, after: Schedule, now: datetime) 
     if after.revision == before.revision:
         return EditEffect((), (), (), None, (), 0, False)
     cut = after.revised_at
-    old, new = _occurrences(before, cut), _occurrences(after, cut)
-    ends = [times[-1] for times in (old, new) if len(times) == MOST_COMPARED]
-    until = min(ends) if ends else None
-    was = {each for each in old if until is None or each <= until}
-    will = {each for each in new if until is None or each <= until}
+    was, will, until = _compared(before, after)
     page = store.event_lists.page(
         before.tenant,
         PageRequest(limit=MOST_EVENTS, since=cut + TICK),
@@ -74,6 +70,34 @@ def edit_effect(store: Store, before: Schedule, after: Schedule, now: datetime) 
         made_anew=sum(row.run_time in will for row in waiting),
         more_events=page.next is not None,
     )
+
+
+def edited_times(before: Schedule, after: Schedule) -> EditedTimes | None:
+    """For the record of an edit that was made: the occurrences that it moved. None where it moved none, or
+    its rules take too long to compare: the record says less then, and the edit stands."""
+    if after.revision == before.revision:
+        return None
+    try:
+        was, will, until = _compared(before, after)
+    except InvalidRecurrence:
+        return None
+    if was == will:
+        return None
+    added, removed = sorted(will - was), sorted(was - will)
+    return EditedTimes(
+        tuple(added[:MOST_NAMED]), tuple(removed[:MOST_NAMED]), len(added), len(removed), until
+    )
+
+
+def _compared(before: Schedule, after: Schedule) -> tuple[set[datetime], set[datetime], datetime | None]:
+    """The occurrences before and after an edit, from its cut up to where both are known; None: to the end of
+    both. Raises InvalidRecurrence."""
+    cut = after.revised_at
+    old, new = _occurrences(before, cut), _occurrences(after, cut)
+    ends = [times[-1] for times in (old, new) if len(times) == MOST_COMPARED]
+    until = min(ends) if ends else None
+    was, will = ({each for each in times if until is None or each <= until} for times in (old, new))
+    return was, will, until
 
 
 def _occurrences(schedule: Schedule, cut: datetime) -> list[datetime]:

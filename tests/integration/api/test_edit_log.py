@@ -44,6 +44,22 @@ def test_an_edit_says_who_made_it_when_and_what_it_changed(make_api: Callable[..
     assert [each["what"] for each in edits_of(client, made, **KEY)] == ["deleted", "paused", "edited"]
 
 
+def test_an_edit_says_which_occurrences_it_moved(client: FlaskClient, create: Create) -> None:
+    made = create(rrule="DTSTART:20400101T060000Z\nRRULE:FREQ=WEEKLY;COUNT=9")
+    path = f"/api/schedules/{made['id']}"
+    client.put(path, json={"rrule": "DTSTART:20400101T070000Z\nRRULE:FREQ=WEEKLY;COUNT=8"})
+    client.put(path, json={"name": "the same times"})
+    client.post(f"{path}/pause")
+    paused, renamed, moved = edits_of(client, made["id"])
+    assert "times" not in paused
+    assert "times" not in renamed
+    times = moved["times"]
+    assert times["added"][0] == "2040-01-01T07:00:00Z"
+    assert times["removed"][0] == "2040-01-01T06:00:00Z"
+    assert (len(times["added"]), len(times["removed"])) == (4, 4), "the first ones are named"
+    assert (times["added_count"], times["removed_count"], times["until"]) == (8, 9, None)
+
+
 def test_no_secret_is_noted_only_that_one_was_changed(
     client: FlaskClient, create: Create, store: Store
 ) -> None:

@@ -29,7 +29,7 @@ from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.notification_rule import Telling
 from scheduler_app.domain.redrive import Redrive
 from scheduler_app.domain.retry import Codes
-from scheduler_app.domain.schedule import EditRecord, OwedRange, Pause, ScheduleState
+from scheduler_app.domain.schedule import EditedTimes, EditRecord, OwedRange, Pause, ScheduleState
 from scheduler_app.domain.states import FINAL, LIVING, State
 from scheduler_app.domain.triggers import TriggerContext, new_trigger
 from scheduler_app.store import Store, paging
@@ -513,7 +513,10 @@ def _use_sessions(sessions: Any) -> None:
 
 
 def _use_edits(edits: Any, now: datetime) -> None:
-    made = EditRecord(edits.new_id(), "s1", now, "edited", 2, "ann", "", {"name": "a"}, {"name": "b"})
+    moved = EditedTimes((now,), (), 1, 0, now + 60 * SECOND)
+    made = EditRecord(
+        edits.new_id(), "s1", now, "edited", 2, "ann", "", {"name": "a"}, {"name": "b"}, times=moved
+    )
     edits.add(made)
     assert edits.page(PageRequest(limit=9), "s1").rows == [made]
     edits.page(PageRequest(limit=9, after=Position(now, "x")), "s1")

@@ -203,7 +203,8 @@ def _ordinals(
         nth.every and all(abs(one) == 1 and isinstance(day, int) for one, day in nth.positions)
     ):
         options: list[list[Clause]] = [[nth, PeriodClause("month")]]
-        if nth.every and nth.positions in (((1, BUSINESS_DAY),), ((-1, BUSINESS_DAY),)) and not moment.calendar:
+        of_week = nth.every and nth.positions in (((1, BUSINESS_DAY),), ((-1, BUSINESS_DAY),))
+        if of_week and not moment.calendar:
             # A calendar may close the first or the last weekday of a week, and no rule of one day says that.
             options.append([WeekdaysClause((0 if number > 0 else 4,)), RepeatClause(1, "week")])
         raise bag.ambiguity(nth, options, "say of which week, month, quarter or year")
