@@ -87,8 +87,35 @@ def _label(name: str) -> str:
     return name.replace("_", " ") if name.isidentifier() and "_" in name else f"“{name.strip(chr(34))}”"
 
 
+#: How each state of an event, and of a schedule, looks (a class of the stylesheet), and its words.
+_STATES = {
+    "ready_queue": ("next", "To come"),
+    "worker_queue": ("next", "About to run"),
+    "running": ("running", "Running"),
+    "retrying": ("retry", "Trying again"),
+    "completed": ("ok", "Done"),
+    "error": ("failed", "Failed"),
+    "cancelled": ("skipped", "Cancelled"),
+    "expired": ("skipped", "Too late"),
+    "skipped": ("skipped", "Skipped"),
+    "active": ("ok", "Active"),
+    "paused": ("paused", "Paused"),
+    "finished": ("skipped", "Finished"),
+    "deleted": ("skipped", "Deleted"),
+}
+
+
+def state_look(state: str) -> str:
+    return _STATES.get(state, ("next", ""))[0]
+
+
+def state_words(state: str) -> str:
+    """A state in words for people; what has none is shown as it is."""
+    return _STATES.get(state, ("", state.replace("_", " ").capitalize()))[1]
+
+
 #: What templates call by these names.
-FILTERS = (relative, instant, minute, in_zone, local_time, duration, form_words)
+FILTERS = (relative, instant, minute, in_zone, local_time, duration, form_words, state_look, state_words)
 
 
 def _short(number: float) -> str:

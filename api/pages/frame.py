@@ -13,6 +13,7 @@ from scheduler_app.api.auth import PAGES, is_own_origin
 from scheduler_app.api.json_types import View
 from scheduler_app.api.pages import formatting
 from scheduler_app.api.pages.access import name_visitor
+from scheduler_app.api.pages.places import PLACES, place_at
 from scheduler_app.api.problems import PROBLEM_JSON
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.event import receiver_shown
@@ -21,7 +22,7 @@ from scheduler_app.domain.kill_switch import KillSwitch
 from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.store.stops import CorruptKillSwitch
 
-#: Everything from this host, nothing inline. Pico's arrows and ticks are `data:` images in its stylesheet.
+#: Everything from this host, nothing inline. The signs of states are `data:` images in the stylesheet.
 POLICY = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self';"
     " frame-ancestors 'none'"
@@ -51,10 +52,15 @@ def to_page(endpoint: str, **query: Any) -> AnyResponse:
 
 @blueprint.context_processor
 def of_every_page() -> View:
+    place, page = place_at(request.path)
     return {
+        "places": PLACES,
+        "place": place,
+        "page": page,
         "now": services().now(),
         "form_token": g.get("form_token", ""),
         "signed_in": g.get("session_token") is not None,
+        "key_name": g.get("key_name", ""),
         "may_write": not g.get("reads_only", False),
         "kill_switches_on": _kill_switches_on,
     }

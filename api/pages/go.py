@@ -7,32 +7,15 @@ from werkzeug.wrappers import Response
 from scheduler_app import json_fields as fields
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded
-from scheduler_app.api.pages.access import WRITERS_PAGES
 from scheduler_app.api.pages.forms import LOOK_SECONDS, takes_query
 from scheduler_app.api.pages.frame import blueprint
+from scheduler_app.api.pages.places import PLACES
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.paging import PageRequest
 
 MOST = 8
-#: The pages by their names; the endpoints are those of the navigation.
-NAMED = {
-    "Overview": "overview",
-    "Schedules": "schedules",
-    "Calendar": "calendar_view",
-    "Forecast": "forecast",
-    "Events": "events",
-    "Dead letters": "dead_letters",
-    "Destinations": "destinations",
-    "Messages": "messages",
-    "Stops: kill switches and blackouts": "stops",
-    "Processes": "processes",
-    "Calendars of closed days": "calendars",
-    "New schedule": "new_schedule",
-    "New destination": "new_destination",
-    "New message": "new_message",
-}
 
 
 class GoQuery(InputSchema):
@@ -55,10 +38,10 @@ def go(query: Loaded) -> str | Response:
 def _places(wanted: str) -> list[tuple[str, str]]:
     """Names with their addresses."""
     pages = [
-        (name, url_for(f"{PAGES}.{endpoint}"))
-        for name, endpoint in NAMED.items()
-        if wanted.lower() in name.lower()
-        and not (g.get("reads_only") and f"{PAGES}.{endpoint}" in WRITERS_PAGES)
+        (page.name, page.address())
+        for place in PLACES
+        for page in place.pages
+        if page.is_called(wanted) and not (g.get("reads_only") and page.is_form)
     ]
     if not wanted:
         return pages

@@ -70,17 +70,8 @@ document.addEventListener("htmx:afterRequest", (event) => {
   if (event.detail.elt.id === "live") shown = event.detail.xhr.getResponseHeader("ETag") || shown;
 });
 
-// Ctrl-K goes anywhere; Enter goes to the first place that was found.
+// Ctrl-K opens the search; Enter goes to the first place that was found.
 const go = document.getElementById("go");
-function openGo() {
-  go.showModal();
-  go.querySelector("input").focus();
-}
-document.addEventListener("click", (event) => {
-  if (!go || !event.target.matches("[data-go]")) return;
-  event.preventDefault();
-  openGo();
-});
 if (go) {
   go.querySelector("form").addEventListener("submit", (event) => {
     const first = go.querySelector("#found a");
@@ -97,16 +88,15 @@ let at = -1;
 document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key === "k" && go) {
     event.preventDefault();
-    openGo();
+    go.showPopover();
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;
   if (event.key === "/") {
     const filter = document.querySelector("[data-search], .filters input");
-    if (filter) {
-      event.preventDefault();
-      filter.focus();
-    }
+    event.preventDefault();
+    if (filter) filter.focus();
+    else go?.showPopover();
     return;
   }
   const rows = [...document.querySelectorAll("[data-row]")];
@@ -136,11 +126,11 @@ function showGone() {
   }
   if (said) return;
   said = document.createElement("p");
-  said.className = "container stopped";
+  said.className = "banner";
   said.dataset.test = "gone";
   said.setAttribute("role", "alert");
   said.textContent = `The server does not answer. This page shows what it was at ${instant(lastAnswer)}.`;
-  document.getElementById("content").before(said);
+  document.getElementById("content").prepend(said);
 }
 /* As the server writes it (`words.py`). */
 function instant(moment) {

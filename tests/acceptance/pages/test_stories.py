@@ -52,11 +52,11 @@ def test_a_first_schedule_is_made_in_plain_words_fires_fails_and_is_sent_again(
     page.goto("/dead-letters")
     expect(page.get_by_test_id("cause")).to_contain_text("404")
     page.goto(f"/events/{event['_id']}")
-    expect(page.get_by_test_id("state")).to_contain_text("error")
+    expect(page.get_by_test_id("state")).to_contain_text("Failed")
     use(page, "send-again")
     expect(page.get_by_test_id("done")).to_have_text("Sent again.")
     stack.finished(made["id"])
-    expect(page.get_by_test_id("state")).to_contain_text("completed")
+    expect(page.get_by_test_id("state")).to_contain_text("Done")
     expect(page.get_by_test_id("attempt")).to_have_count(2)
     assert len(journal.calls["/first"]) == 2
 
@@ -156,7 +156,7 @@ def test_a_first_schedule_calls_the_built_in_receiver_which_is_broken_and_mended
     expect(page.get_by_test_id("done")).to_have_text("Saved.")
     use(page, "trigger")
     expect(page.locator("#live tbody tr").first).to_contain_text("404")
-    expect(page.get_by_test_id("last-run")).to_contain_text("error")
+    expect(page.get_by_test_id("last-run")).to_contain_text("Failed")
     (event,) = stack.finished(made)
     assert event["state"] == "error"
     use(page, "edit")

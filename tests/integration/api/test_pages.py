@@ -374,7 +374,7 @@ def test_what_is_loaded_again_is_sent_only_where_it_differs(client: FlaskClient)
     assert changed.status_code == 200
 
 
-@pytest.mark.parametrize("name", ["vendor/pico.min.css", "vendor/htmx.min.js", "page.js"])
+@pytest.mark.parametrize("name", ["page.css", "vendor/htmx.min.js", "page.js"])
 def test_scripts_and_styles_are_sent_compressed_to_those_who_take_that(
     client: FlaskClient, name: str
 ) -> None:
@@ -595,7 +595,7 @@ def test_what_a_deletion_cancelled_before_it_was_due_is_no_outcome(
         rows.update_one({"_id": each.id}, {"$set": ended, "$unset": {"due_at": ""}})
     found = re.search(r'data-test="outcomes">(.*?)</ul>', client.get("/").text, re.DOTALL)
     assert found is not None
-    assert re.sub(r"<[^>]*>", "", found[1]).split()[-2:] == ["cancelled", "1"], "only what was due by then"
+    assert re.sub(r"<[^>]*>", "", found[1]).split()[-2:] == ["Cancelled", "1"], "only what was due by then"
     bars = client.get("/schedules").text
     assert bars.count('class="is-cancelled"') == 1
 

@@ -69,7 +69,7 @@ def test_the_wheel_holds_every_file_of_the_packages_and_the_manual_and_nothing_e
     assert names - metadata == of_git(*PACKAGES) | {PAGE}
     assert {PurePosixPath(name).name for name in metadata} == {
         *("METADATA", "WHEEL", "RECORD", "entry_points.txt"),
-        *("LICENSE", "LICENSE-htmx", "LICENSE-pico"),
+        *("LICENSE", "LICENSE-htmx"),
     }
 
 

@@ -1,0 +1,83 @@
+"""The five places of the pages with what is in each; the navigation and the search for a page follow this."""
+
+from dataclasses import dataclass
+
+from flask import url_for
+
+from scheduler_app.api.auth import PAGES
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPage:
+    """A page that is reached by its name; what lies below its address belongs to it."""
+
+    name: str
+    endpoint: str
+    also: str = ""
+    """Other words by which it is found."""
+    is_form: bool = False
+    """Nothing but a form, which the navigation leaves to the pages, and of no use to who may only read."""
+
+    def is_called(self, wanted: str) -> bool:
+        return wanted.lower() in f"{self.name} {self.also}".lower()
+
+    def address(self) -> str:
+        return url_for(f"{PAGES}.{self.endpoint}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One of the five, to which the frame of every page leads."""
+
+    name: str
+    icon: str
+    """The path of a drawing of 16 by 16 units."""
+    pages: tuple[ListedPage, ...]
+
+
+PLACES = (
+    Place("Overview", "M2 9.5h2.6L6.5 4l3 8.5 2-5.5 1 2.5H14", (ListedPage("Overview", "overview"),)),
+    Place(
+        "Schedules",
+        "M6 4h8M6 8h8M6 12h8M2 4h1.5M2 8h1.5M2 12h1.5",
+        (ListedPage("Schedules", "schedules"), ListedPage("New schedule", "new_schedule", is_form=True)),
+    ),
+    Place(
+        "Activity",
+        "M2 3.5h12v10H2zM2 7h12M5 1.5v3M11 1.5v3",
+        (
+            ListedPage("Runs", "events", "events history"),
+            ListedPage("Messages", "messages"),
+            ListedPage("Calendar", "calendar_view"),
+            ListedPage("Forecast", "forecast"),
+            ListedPage("New message", "new_message", is_form=True),
+        ),
+    ),
+    Place(
+        "Failures",
+        "M2.5 2.5h11v11h-11zM5.5 5.5l5 5M10.5 5.5l-5 5",
+        (ListedPage("Failures", "dead_letters", "dead letters"),),
+    ),
+    Place(
+        "Settings",
+        "M2 4.5h6M11.5 4.5H14M2 11.5h2.5M8 11.5h6M11.5 4.5a1.8 1.8 0 1 1-3.6 0 1.8 1.8 0 0 1 3.6 0"
+        "M8 11.5a1.8 1.8 0 1 1-3.6 0 1.8 1.8 0 0 1 3.6 0",
+        (
+            ListedPage("Destinations", "destinations"),
+            ListedPage("Closed days", "calendars", "calendars holidays"),
+            ListedPage("Stop switches and blackouts", "stops", "kill switches"),
+            ListedPage("Machinery", "processes", "processes workers queues"),
+            ListedPage("New destination", "new_destination", is_form=True),
+        ),
+    ),
+)
+
+
+def place_at(path: str) -> tuple[Place | None, ListedPage | None]:
+    """The place and the page to which an address belongs, by its first part."""
+    first = path.split("/")[1]
+    for place in PLACES:
+        for page in place.pages:
+            if page.address().split("/")[1] == first:
+                return place, page
+    return None, None

@@ -1,0 +1,32 @@
+"""The frame of the pages: five places, and each page in one of them."""
+
+import re
+
+import pytest
+from flask.testing import FlaskClient
+
+from scheduler_app.api.pages.places import PLACES, ListedPage, Place
+
+_PAGES = [(place, page) for place in PLACES for page in place.pages]
+
+
+@pytest.mark.parametrize(("place", "page"), _PAGES, ids=[page.endpoint for _, page in _PAGES])
+def test_each_page_stands_in_its_place(client: FlaskClient, place: Place, page: ListedPage) -> None:
+    with client.application.test_request_context():
+        address = page.address()
+    shown = client.get(address).text
+    main = re.search(r'<nav class="nav" aria-label="Main">(.*?)</nav>', shown, re.DOTALL)
+    assert main is not None
+    current = re.findall(r'aria-current="(?:page|true)">.*?</svg>(\w+)', main[1])
+    assert current == [place.name]
+    assert main[1].count("<a ") == 5
+    assert '<div class="go" id="go" popover' in shown, "the search opens without a script"
+    within = re.search(r'<nav class="(?:subnav|tabs)".*?</nav>', shown, re.DOTALL)
+    assert (within is not None) == (place.name in ("Settings", "Activity"))
+    if within and not page.is_form:
+        assert f'aria-current="page">{page.name}</a>' in within[0]
+
+
+def test_what_lies_below_a_page_stands_where_it_does(client: FlaskClient) -> None:
+    shown = client.get("/schedules/nothing").text
+    assert re.search(r'<a href="/schedules" aria-current="[a-z]+">', shown)
