@@ -142,6 +142,7 @@ COMPUTING_ENDPOINTS = frozenset(
         "calendars.list_calendar_days",
         "ledger.ledger",
         "ledger.verify_ledger",
+        "run_calendar.get_run_calendar",
         "calendars_of_schedules.get_calendar_file",
         "calendars_of_schedules.get_schedule_calendar_file",
         "tzdata.check_tzdata",

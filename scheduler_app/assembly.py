@@ -63,6 +63,7 @@ from scheduler_app.usecases.questions.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.questions.figures import RecentFigures
 from scheduler_app.usecases.questions.forecast import ForecastService
 from scheduler_app.usecases.questions.ledger import LedgerQuestions
+from scheduler_app.usecases.questions.run_calendar import RunCalendars
 from scheduler_app.usecases.questions.schedules import ScheduleQuestions
 from scheduler_app.usecases.stops import BlackoutService, HeldEvents, KillSwitchNotice, KillSwitchService
 
@@ -124,6 +125,7 @@ class Assembly(Services):
     publisher: CeleryPublisher
     guard: Guard
     forecasts: ForecastService
+    run_calendars: RunCalendars
     backfill_duty: BackfillDuty
     partition_share: PartitionShare
     expansion: Expansion
@@ -340,6 +342,7 @@ def assemble(
         publisher=publisher,
         guard=guard_of(settings),
         forecasts=ForecastService(store),
+        run_calendars=RunCalendars(store),
         backfill_duty=BackfillDuty(store, ahead_seconds=settings.horizon_seconds),
         partition_share=share,
         expansion=expansion,

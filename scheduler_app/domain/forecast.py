@@ -16,6 +16,11 @@ COUNTED_ONE_BY_ONE = 1_000
 JUDGED_BY = 100
 #: Where there are blackouts, each part of such a bucket is judged by itself.
 PARTS_JUDGED = 60
+#: Of a bucket as long as this, more occurrences are counted without listing them; of shorter ones that would
+#: cost more than all else.
+COUNTED_BY_DAYS = timedelta(hours=1)
+#: The sending times of one schedule that are kept, so that what runs rarely can be named.
+MOST_NAMED = 11
 
 
 class ForecastSource:
@@ -38,25 +43,54 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class ForecastChoice:
+    """Which callbacks a forecast is of: all that is given must be so; nothing given means all of a tenant."""
+
+    schedule_id: str | None = None
+    tag: str | None = None
+    """One of the schedule's tags. Messages have none."""
+    destination: str | None = None
+    """The id of the one that the schedule, or the message, names."""
+
+    def __bool__(self) -> bool:
+        return self != EVERY_CALLBACK
+
+
+EVERY_CALLBACK = ForecastChoice()
+
+
+@dataclass(frozen=True, slots=True)
 class Buckets:
-    """The stretch of time that is asked about, in equal parts; the last one may be shorter."""
+    """The stretch of time that is asked about, in equal parts; the first and the last may be shorter."""
 
     start: datetime
     end: datetime
     width: timedelta
+    first: datetime | None = None
+    """Where the first part begins, if that is before `start`: the parts are numbered from there."""
+
+    @property
+    def origin(self) -> datetime:
+        """From where the parts are numbered."""
+        return self.start if self.first is None else self.first
 
     def __len__(self) -> int:
-        return -((self.start - self.end) // self.width)
+        return -((self.origin - self.end) // self.width)
+
+    @property
+    def numbers(self) -> range:
+        """Those of the parts that have some of the stretch."""
+        return range((self.start - self.origin) // self.width, len(self))
 
     def of(self, instant: datetime) -> int | None:
         """The bucket of an instant; None outside of the stretch."""
-        return (instant - self.start) // self.width if self.start <= instant < self.end else None
+        return (instant - self.origin) // self.width if self.start <= instant < self.end else None
 
     def since(self, bucket: int) -> datetime:
-        return self.start + bucket * self.width
+        return max(self.start, self.origin + bucket * self.width)
 
     def until(self, bucket: int) -> datetime:
-        return min(self.end, self.since(bucket) + self.width)
+        return min(self.end, self.origin + (bucket + 1) * self.width)
 
 
 class Withheld(StrEnum):
@@ -92,14 +126,18 @@ class Counts:
     sent: Counter[int] = field(default_factory=Counter)
     withheld: Counter[Withheld] = field(default_factory=Counter)
     exact: bool = True
-    """Whether they were counted one by one."""
+    """Whether none of them was estimated."""
+    named: list[tuple[datetime | None, datetime]] = field(default_factory=list)
+    """The run times and the sending times of the first `MOST_NAMED`."""
 
     def add(self, run_time: datetime | None, due_at: datetime) -> None:
         """Counts one that falls due then. `run_time` is None for what no blackout skips."""
         sent_at = due_at if self.outlook is None else self.outlook.sent_at(run_time, due_at)
         bucket = None if sent_at is None else self.buckets.of(sent_at)
-        if bucket is not None:
+        if bucket is not None and sent_at is not None:
             self.sent[bucket] += 1
+            if len(self.named) < MOST_NAMED:
+                self.named.append((run_time, sent_at))
         if sent_at != due_at and (bucket is not None or self.buckets.of(due_at) is not None):
             self.withheld[Withheld.SKIPPED if sent_at is None else Withheld.POSTPONED] += 1
 
@@ -136,7 +174,6 @@ def occurrences_by_bucket(
         counts.add(instant, due(schedule.id, instant, jitter))
     if following is None or following >= buckets.end or len(instants) < COUNTED_ONE_BY_ONE:
         return counts
-    counts.exact = False
     # The jitter of those that are not looked at one by one moves all of a bucket alike.
     shift = jitter_of(schedule.id, following, jitter)
     first = buckets.of(max(following, buckets.start)) or 0
@@ -144,11 +181,20 @@ def occurrences_by_bucket(
         (max(buckets.since(each), following), buckets.until(each)) for each in range(first, len(buckets))
     ]
     before = [(following, buckets.start)] if following < buckets.start else []
+    # What a calendar moves has to be listed to be counted.
+    moves = schedule.calendar is not None and schedule.calendar.on_holiday != "skip"
+    countable = outlook is None and not jitter and not moves and buckets.width >= COUNTED_BY_DAYS
     for begins, ends in (*before, *parts):
         found, beyond = recurrence.between_and_next(begins, ends, JUDGED_BY)
-        count = float(len(found))
-        if beyond is not None and beyond < ends:
-            count *= (ends - begins) / (beyond - begins)
-        if count:
-            counts.estimate(count, begins, ends, shift)
+        if beyond is None or beyond >= ends:
+            for instant in found:
+                counts.add(instant, due(schedule.id, instant, jitter))
+        elif countable:
+            bucket = buckets.of(begins)
+            if bucket is not None:
+                counts.sent[bucket] += recurrence.count(begins, ends)
+        else:
+            counts.exact = False
+            times = (ends - begins) / (beyond - begins)
+            counts.estimate(len(found) * times, begins, ends, shift)
     return counts

@@ -48,7 +48,7 @@ from scheduler_app.store.encryption import (
     seal_document,
     why_unreadable,
 )
-from scheduler_app.store.indexes import NOTIFIES
+from scheduler_app.store.indexes import NOTIFIES, OF_DESTINATION
 from scheduler_app.store.mongo import BY_ID, DecodedCache, Document, Mongo
 from scheduler_app.store.paging import Page, PagedQuery, PageRequest
 from scheduler_app.store.resource_fields import RowCodec, read_signing, signing_document
@@ -144,7 +144,6 @@ def _breaker(value: Any, name: str) -> Breaker:
 #: A destination in use is counted no further than this.
 MAX_COUNTED = 100_000
 NAMES_DESTINATION = "destination_v1"
-OF_DESTINATION = "destination_v1"
 NAMES_QUEUE = "queue_v1"
 
 

@@ -29,6 +29,10 @@ OWED_NOTIFICATIONS = "notify_v1"
 NOTIFIES = "notifies_v1"
 BY_DUE = "due_v3"
 BY_NEXT_RUN = "expand_v3"
+PENDING = "pending_v1"
+BY_TAG = "list_tag_v1"
+OF_DESTINATION = "destination_v1"
+"""Of schedules that name one, and of events that wait for one."""
 WAITING_OF_CAUSE = "cause_waiting_v1"
 DEAD_OF_CAUSE = "cause_dead_v1"
 HEARTBEATS_DUE = "due_v1"
@@ -68,14 +72,14 @@ EVENTS = [
     # when it ends.
     IndexModel(
         [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],
-        name="pending_v1",
+        name=PENDING,
         partialFilterExpression={"due_at": {"$exists": True}},
     ),
     IndexModel([("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
     # What waits for each destination; the events of others are not written to it.
     IndexModel(
         [("origin", ASCENDING), ("state", ASCENDING), ("due_at", ASCENDING)],
-        name="destination_v1",
+        name=OF_DESTINATION,
         partialFilterExpression={
             "due_at": {"$exists": True},
             "origin": {"$gte": DESTINATION_PREFIX, "$lt": DESTINATION_PREFIX + "~"},
@@ -202,12 +206,12 @@ SCHEDULES = [
     ),
     IndexModel(
         [("tenant", ASCENDING), ("tags", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)],
-        name="list_tag_v1",
+        name=BY_TAG,
     ),
     # The schedules that name a destination, for its deletion; other schedules are not in this index.
     IndexModel(
         [("tenant", ASCENDING), ("action.destination", ASCENDING)],
-        name="destination_v1",
+        name=OF_DESTINATION,
         partialFilterExpression={"action.destination": {"$exists": True}},
     ),
     IndexModel(

@@ -22,7 +22,7 @@ from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.states import UNCLAIMED
 from scheduler_app.domain.stored_fields import Corrupt, instant, number, one_of, optional, text, version
 from scheduler_app.store.bulk_writes import insert_new
-from scheduler_app.store.indexes import BY_DUE
+from scheduler_app.store.indexes import BY_DUE, BY_TAG, OF_DESTINATION, PENDING
 from scheduler_app.store.mongo import BY_ID, CorruptReports, Document, Documents, Mongo
 from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
 
@@ -37,9 +37,6 @@ MOST_COUNTED: Final = 10_000
 SCHEDULES_COUNTED: Final = 1_000
 #: Tags that are looked at to find one that comes near.
 MOST_TAGS: Final = 500
-BY_TAG: Final = "list_tag_v1"
-OF_DESTINATION: Final = "destination_v1"
-PENDING: Final = "pending_v1"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from scheduler_app.store.events.messages import Messages, OwedNotifications
 from scheduler_app.store.events.outbox import BlackedOutEvents, EventHolds, Outbox
 from scheduler_app.store.events.outcomes import Outcomes
 from scheduler_app.store.events.overlaps import Overlaps
+from scheduler_app.store.events.run_counts import RunCounting
 from scheduler_app.store.forecasts import Forecasts
 from scheduler_app.store.heartbeats import Heartbeats
 from scheduler_app.store.idempotency import Idempotency
@@ -73,6 +74,7 @@ class Store:
         self.event_figures = EventFigures(self.mongo)
         self.hourly_counts = HourlyCounts(self.mongo)
         self.newest_events = NewestEvents(self.mongo)
+        self.run_counting = RunCounting(self.mongo)
         self.outcomes = Outcomes(self.mongo)
         self.completions = Completions(self.mongo)
         self.overlaps = Overlaps(self.mongo)

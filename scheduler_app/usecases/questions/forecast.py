@@ -1,6 +1,7 @@
 """Forecast: what falls due when, before it comes."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -8,10 +9,12 @@ from scheduler_app.clock import monotonic
 from scheduler_app.domain.blackout import MAX_WINDOWS, BlackoutOutlook, BlackoutOutlooks
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.forecast import (
+    EVERY_CALLBACK,
     Buckets,
     Cell,
     Counts,
     Forecast,
+    ForecastChoice,
     ForecastSource,
     Withheld,
     occurrences_by_bucket,
@@ -21,7 +24,7 @@ from scheduler_app.domain.ids import schedule_of
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.stored_fields import EARLIEST
 from scheduler_app.store import Store
-from scheduler_app.store.forecasts import WaitingCount
+from scheduler_app.store.forecasts import MOST_TAGGED, WaitingChoice, WaitingCount
 
 SCHEDULES_A_READ = 500
 #: Of more schedules, this many are drawn at random and stand for all.
@@ -34,6 +37,12 @@ MAX_COUNTED = 1_000_000
 MAX_OVERDUE = 100_000
 #: How far the clocks of two processes may differ; more than they ever do.
 CLOCKS_DIFFER = timedelta(seconds=5)
+#: Called with each schedule that is counted by its rule, and its counts.
+OnSchedule = Callable[[Schedule, Counts], None]
+
+
+def _ignore(schedule: Schedule, counts: Counts) -> None:
+    """For a forecast that asks for the sums alone."""
 
 
 @dataclass(frozen=True)
@@ -43,32 +52,49 @@ class ForecastService:
     max_seconds: float = MAX_SECONDS
     max_events: int = MAX_EVENTS
 
-    def forecast(self, tenant: str, buckets: Buckets, now: datetime) -> Forecast:
+    def forecast(
+        self,
+        tenant: str,
+        buckets: Buckets,
+        now: datetime,
+        choice: ForecastChoice = EVERY_CALLBACK,
+        on_schedule: OnSchedule = _ignore,
+    ) -> Forecast:
         """What falls due in each bucket: by the rules of active schedules, and of events and messages that
-        wait. Raises a STORE_FAULT."""
+        wait, of all or of those that are chosen. Raises a STORE_FAULT."""
         forecast = Forecast(buckets)
         outlooks = BlackoutOutlooks(self.store.blackouts.everybodys(now), buckets.start, buckets.end)
         # Beats go on expanding while schedules and events are read, in this order. What became an event
         # meanwhile is judged one by one by the cursor that was read; clocks differ by less than this.
         since = now - CLOCKS_DIFFER
-        cursors = self._count_rules(tenant, forecast, outlooks)
+        cursors = self._count_rules(tenant, choice, forecast, outlooks, on_schedule)
+        chosen, more = self.store.forecasts.waiting_choice(tenant, choice)
+        if more:
+            forecast.notes.append(
+                f"Events that wait are those of {MOST_TAGGED} of the schedules with the tag."
+            )
         if not outlooks:
-            self._count_waiting(tenant, forecast, since)
+            self._count_waiting(chosen, forecast, since)
         else:
-            self._count_each_waiting(tenant, forecast, outlooks, since)
-        self._count_made_meanwhile(tenant, forecast, outlooks, since, cursors)
+            self._count_each_waiting(tenant, chosen, forecast, outlooks, since)
+        self._count_made_meanwhile(tenant, chosen, forecast, outlooks, since, cursors)
         if outlooks.left_out:
             names = ", ".join(sorted(outlooks.left_out)[:5])
             forecast.notes.append(f"Of the blackouts {names} the first {MAX_WINDOWS} windows are looked at.")
-        forecast.overdue = self.store.forecasts.count(tenant, EARLIEST, buckets.start, most=MAX_OVERDUE)
+        forecast.overdue = self.store.forecasts.count(chosen, EARLIEST, buckets.start, most=MAX_OVERDUE)
         return forecast
 
     def _count_rules(
-        self, tenant: str, forecast: Forecast, outlooks: BlackoutOutlooks
+        self,
+        tenant: str,
+        choice: ForecastChoice,
+        forecast: Forecast,
+        outlooks: BlackoutOutlooks,
+        on_schedule: OnSchedule,
     ) -> dict[str, datetime]:
         """Returns the first occurrence of each schedule that was counted by its rule."""
         began, forecasts = monotonic(), self.store.forecasts
-        total, ids = forecasts.sample(tenant, self.max_schedules)
+        total, ids = forecasts.sample(tenant, self.max_schedules, choice)
         counts: Counter[Cell] = Counter()
         withheld: Counter[Withheld] = Counter()
         cursors: dict[str, datetime] = {}
@@ -92,6 +118,7 @@ class ForecastService:
                     continue
                 if each.next_run_at is not None:
                     cursors[each.id] = each.next_run_at
+                on_schedule(each, found_of_it)
                 dense += not found_of_it.exact
                 withheld += found_of_it.withheld
                 for bucket, count in found_of_it.sent.items():
@@ -110,33 +137,38 @@ class ForecastService:
             forecast.withheld[became] += round(count * times)
         return cursors
 
-    def _count_waiting(self, tenant: str, forecast: Forecast, since: datetime) -> None:
+    def _count_waiting(self, chosen: WaitingChoice, forecast: Forecast, since: datetime) -> None:
         forecasts, buckets = self.store.forecasts, forecast.buckets
-        rows, seen = forecasts.waiting(tenant, buckets, since, limit=self.max_events)
+        rows, seen = forecasts.waiting(chosen, buckets, since, limit=self.max_events)
         if seen < self.max_events:
             _add_counts(forecast, _cells(rows), 1.0)
             return
         forecast.notes.append("Of the events that wait, a part of each bucket stands for all of it.")
-        limit = max(1, self.max_events // len(buckets))
-        most = max(limit, MAX_COUNTED // len(buckets))
-        for bucket in range(len(buckets)):
+        limit = max(1, self.max_events // len(buckets.numbers))
+        most = max(limit, MAX_COUNTED // len(buckets.numbers))
+        for bucket in buckets.numbers:
             part = Buckets(buckets.since(bucket), buckets.until(bucket), buckets.width)
-            rows, seen = forecasts.waiting(tenant, part, since, limit=limit)
+            rows, seen = forecasts.waiting(chosen, part, since, limit=limit)
             rows = [row._replace(bucket=bucket) for row in rows]
             number = seen
             if seen == limit:
-                number = forecasts.count(tenant, part.start, part.end, most=most)
+                number = forecasts.count(chosen, part.start, part.end, most=most)
             _add_counts(forecast, _cells(rows), number / seen if seen else 1.0)
 
     def _count_each_waiting(
-        self, tenant: str, forecast: Forecast, outlooks: BlackoutOutlooks, since: datetime
+        self,
+        tenant: str,
+        chosen: WaitingChoice,
+        forecast: Forecast,
+        outlooks: BlackoutOutlooks,
+        since: datetime,
     ) -> None:
         """As `_count_waiting`, with what blackouts make of each."""
         until, limit = forecast.buckets.end, self.max_events
-        found = self.store.forecasts.each_waiting(tenant, outlooks.begins, until, since, limit=limit)
+        found = self.store.forecasts.each_waiting(chosen, outlooks.begins, until, since, limit=limit)
         if len(found) == limit:
             forecast.notes.append("Of the events that wait there are too many to look at blackouts for each.")
-            self._count_waiting(tenant, forecast, since)
+            self._count_waiting(chosen, forecast, since)
             return
         facts = self.store.kill_switches.judged_by({schedule_of(each.id) for each in found})
         for each in found:
@@ -149,13 +181,14 @@ class ForecastService:
     def _count_made_meanwhile(
         self,
         tenant: str,
+        chosen: WaitingChoice,
         forecast: Forecast,
         outlooks: BlackoutOutlooks,
         since: datetime,
         cursors: dict[str, datetime],
     ) -> None:
         limit, buckets = self.max_events, forecast.buckets
-        found = self.store.forecasts.made_since(tenant, since, buckets, limit=limit)
+        found = self.store.forecasts.made_since(chosen, since, buckets, limit=limit)
         if len(found) == limit:
             forecast.notes.append("More occurrences became events meanwhile than the forecast reads.")
         facts = self.store.kill_switches.judged_by({each.schedule_id for each in found if outlooks})

@@ -325,6 +325,8 @@ def _backfills(run: Recording, receiver: str) -> None:
     ask("POST", "/api/v1/backlog/expire", {})
     ask("GET", "/api/v1/forecast?from=2040-03-06T00:00:00Z&to=2040-03-08T00:00:00Z&bucket=86400")
     ask("GET", "/api/v1/forecast?from=2040-03-06T00:00:00Z&to=2040-03-05T00:00:00Z")
+    ask("GET", "/api/v1/calendar?from=2040-03-05T00:00:00Z&to=2040-03-07T00:00:00Z&bucket=21600")
+    ask("GET", "/api/v1/calendar?from=2040-03-05T00:00:00Z&to=2040-03-04T00:00:00Z")
     ask("GET", "/api/v1/tzdata/check")
     run.topic = "missed"
     for name in ("t-every", "t-on-demand"):

@@ -18,7 +18,7 @@ from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.cause import CauseState, Tally, failing_key
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import CompletionReport, token_digest
-from scheduler_app.domain.forecast import Buckets
+from scheduler_app.domain.forecast import EVERY_CALLBACK, Buckets, ForecastChoice
 from scheduler_app.domain.heartbeat import Heartbeat, Ping, PingKind, new_heartbeat
 from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
@@ -41,6 +41,7 @@ from scheduler_app.store.events.lists import SCHEDULES_MERGED, EventListFilter
 from scheduler_app.store.events.outbox import Deferral
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.store.events.overlaps import UnsentOutcome
+from scheduler_app.store.events.run_counts import RunChoice
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.paging import PageRequest, Position
 from scheduler_app.store.schedules.cursors import CursorAdvance, unclaimed_active
@@ -163,6 +164,7 @@ def test_every_verb_s_query_has_an_index(
     _use_calendar_feeds(store.calendar_feeds, now)
     _use_sessions(store.sessions)
     _use_forecasts(store.forecasts, now)
+    _use_run_counting(store.run_counting, now)
     _use_backlogs(store.backlogs, now)
     _use_causes(store, now)
     _use_heartbeats(store, now)
@@ -587,10 +589,28 @@ def _use_forecasts(forecasts: Any, now: datetime) -> None:
     buckets = Buckets(now, now + 900 * SECOND, 90 * SECOND)
     _, ids = forecasts.sample(TENANT, 100)
     assert forecasts.read(ids)
-    assert forecasts.waiting(TENANT, buckets, now + SECOND, limit=10_000)
-    assert forecasts.each_waiting(TENANT, now, now + 90 * SECOND, now + SECOND, limit=9)
-    assert forecasts.made_since(TENANT, now, buckets, limit=9)
-    assert forecasts.count(TENANT, now, now + 90 * SECOND, most=1_000)
+    chosen, more = forecasts.waiting_choice(TENANT, EVERY_CALLBACK)
+    assert not more
+    assert forecasts.waiting(chosen, buckets, now + SECOND, limit=10_000)
+    assert forecasts.each_waiting(chosen, now, now + 90 * SECOND, now + SECOND, limit=9)
+    assert forecasts.made_since(chosen, now, buckets, limit=9)
+    assert forecasts.count(chosen, now, now + 90 * SECOND, most=1_000)
+    for choice in (ForecastChoice("s1"), ForecastChoice(tag="few"), ForecastChoice(destination="erp")):
+        forecasts.sample(TENANT, 100, choice)
+        forecasts.owners(TENANT, choice, limit=100)
+        chosen, _ = forecasts.waiting_choice(TENANT, choice)
+        forecasts.waiting(chosen, buckets, now + SECOND, limit=10_000)
+        forecasts.each_waiting(chosen, now, now + 90 * SECOND, now + SECOND, limit=9)
+        forecasts.made_since(chosen, now, buckets, limit=9)
+        forecasts.count(chosen, now, now + 90 * SECOND, most=1_000)
+
+
+def _use_run_counting(counting: Any, now: datetime) -> None:
+    buckets = Buckets(now - 900 * SECOND, now + 900 * SECOND, 90 * SECOND)
+    for ids, most in ((None, 1_000), (["s1"], 1_000), ([f"s{i}" for i in range(60)], 1_000), ([], 1_000)):
+        choice = RunChoice(TENANT, ids, None if ids is None else "erp")
+        found = counting.read(choice, buckets, now, most=most)
+        assert bool(found.counts) is (ids != [])
 
 
 def _use_backfills(backfills: Any, now: datetime) -> None:

@@ -17,7 +17,7 @@ from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
 from scheduler_app.domain.cause import Tally, failing_key
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import token_digest
-from scheduler_app.domain.forecast import Buckets
+from scheduler_app.domain.forecast import EVERY_CALLBACK, Buckets, ForecastChoice
 from scheduler_app.domain.heartbeat import Heartbeat, new_heartbeat
 from scheduler_app.domain.ids import TENANT, WholeId, event_id, name_of, tenant_of, whole_id
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
@@ -36,6 +36,8 @@ from scheduler_app.store.events.cancellations import PastCut
 from scheduler_app.store.events.completions import ExpectedCompletion
 from scheduler_app.store.events.lists import EventListFilter
 from scheduler_app.store.events.outcomes import OutcomeRecord
+from scheduler_app.store.events.run_counts import RunChoice, RunCounts
+from scheduler_app.store.forecasts import WaitingChoice
 from scheduler_app.store.idempotency import Answered, Begun
 from scheduler_app.store.paging import PageRequest
 from scheduler_app.usecases.duties.backfills import BackfillRequest, BackfillService
@@ -173,6 +175,10 @@ def _late(world: World) -> BacklogFilter:
 
 def _foretold(world: World) -> Buckets:
     return Buckets(world.now, world.now + 9 * SECOND, SECOND)
+
+
+def _chosen(world: World) -> WaitingChoice:
+    return world.store.forecasts.waiting_choice(world.stranger, EVERY_CALLBACK)[0]
 
 
 #: Every verb that acts for one tenant, or for what has an id: how a stranger calls it, with its own ids of
@@ -391,23 +397,32 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         0,
     ),
     "forecasts.sample": (lambda w: w.store.forecasts.sample(w.stranger, 9), (0, [])),
+    "forecasts.owners": (
+        lambda w: w.store.forecasts.owners(w.stranger, ForecastChoice(tag="t"), limit=9),
+        ([], False),
+    ),
+    "forecasts.waiting_choice": (lambda w: _chosen(w).which["tenant"] == w.stranger, True),
+    "run_counting.read": (
+        lambda w: w.store.run_counting.read(RunChoice(w.stranger), _foretold(w), w.now, most=9),
+        RunCounts(),
+    ),
     "forecasts.read": (lambda w: w.store.forecasts.read([w.theirs(w.living)]), []),
     "forecasts.waiting": (
-        lambda w: w.store.forecasts.waiting(w.stranger, _foretold(w), w.now + SECOND, limit=9),
+        lambda w: w.store.forecasts.waiting(_chosen(w), _foretold(w), w.now + SECOND, limit=9),
         ([], 0),
     ),
     "forecasts.each_waiting": (
         lambda w: w.store.forecasts.each_waiting(
-            w.stranger, w.now, w.now + 9 * SECOND, w.now + SECOND, limit=9
+            _chosen(w), w.now, w.now + 9 * SECOND, w.now + SECOND, limit=9
         ),
         [],
     ),
     "forecasts.made_since": (
-        lambda w: w.store.forecasts.made_since(w.stranger, w.now, _foretold(w), limit=9),
+        lambda w: w.store.forecasts.made_since(_chosen(w), w.now, _foretold(w), limit=9),
         [],
     ),
     "forecasts.count": (
-        lambda w: w.store.forecasts.count(w.stranger, w.now, w.now + 9 * SECOND, most=9),
+        lambda w: w.store.forecasts.count(_chosen(w), w.now, w.now + 9 * SECOND, most=9),
         0,
     ),
     "idempotency.begin": (_begin, True),

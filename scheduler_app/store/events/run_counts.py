@@ -1,0 +1,181 @@
+"""What became of the runs of a time, counted by the parts of it. Read by index, bounded."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from scheduler_app.domain.forecast import Buckets
+from scheduler_app.domain.run_calendar import MOST_RARE, NamedRun, RunOutcome
+from scheduler_app.domain.states import LIVING, Kind, State
+from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.paging import MAX_SECONDS
+
+#: Schedules that are named at most, of those with few runs.
+MOST_NAMED = 2_000
+OF_MESSAGES = "message_destinations_v1"
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class RunChoice:
+    """Which events: all of a tenant, those of some schedules, and with them the messages to a destination."""
+
+    tenant: str
+    schedule_ids: Sequence[str] | None = None
+    destination: str | None = None
+    """The id of the one whose messages count, too."""
+
+
+@dataclass(slots=True)
+class RunCounts:
+    """What was found."""
+
+    counts: Counter[tuple[int, RunOutcome]] = field(default_factory=Counter)
+    """By the number of the part; nothing that is to come."""
+    tried_again: Counter[int] = field(default_factory=Counter)
+    rare: dict[str, list[NamedRun]] = field(default_factory=dict)
+    """The runs of schedules that have few, also those to come that are events, in their order."""
+    frequent: set[str] = field(default_factory=set)
+    """The schedules with more."""
+    is_whole: bool = True
+    """False where there is more than was read."""
+
+
+class RunCounting:
+    """Reads only, by the indexes of the lists."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._events = mongo.collection("events")
+
+    def read(self, choice: RunChoice, buckets: Buckets, now: datetime, *, most: int) -> RunCounts:
+        """The events with run times in the buckets; `most` of them are read, of a tenant or of one schedule
+        the newest. Raises a STORE_FAULT."""
+        found = RunCounts()
+        for which, hint, order in _scans(choice, buckets):
+            self._read(which, hint, order, buckets, now, most, found)
+        return found
+
+    def _read(
+        self,
+        which: Document,
+        hint: str,
+        order: list[Document],
+        buckets: Buckets,
+        now: datetime,
+        most: int,
+        found: RunCounts,
+    ) -> None:
+        number = {
+            "$floor": {
+                "$divide": [{"$subtract": ["$run_time", buckets.origin]}, buckets.width // _MILLISECOND]
+            }
+        }
+        run = {"at": "$run_time", "outcome": "$outcome", "event_id": "$_id"}
+        by_schedule: list[Document] = [
+            {"$match": {"schedule_id": {"$type": "string"}}},
+            {
+                "$group": {
+                    "_id": "$schedule_id",
+                    "runs": {"$firstN": {"n": MOST_RARE + 1, "input": run}},
+                    "number": {"$sum": "$number"},
+                }
+            },
+        ]
+        few, many = {"number": {"$lte": MOST_RARE}}, {"number": {"$gt": MOST_RARE}}
+        pipeline: list[Document] = [
+            {"$match": which},
+            *order,
+            {"$limit": most},
+            {"$project": {"schedule_id": 1, "run_time": 1} | _judged(now)},
+            {
+                "$facet": {
+                    "read": [{"$count": "read"}],
+                    "parts": [
+                        {"$match": {"outcome": {"$nin": [None, RunOutcome.TO_COME.value]}}},
+                        {
+                            "$group": {
+                                "_id": {"part": number, "outcome": "$outcome"},
+                                "number": {"$sum": "$number"},
+                                "again": {"$sum": "$again"},
+                            }
+                        },
+                    ],
+                    "rare": [
+                        {"$match": {"outcome": {"$ne": None}}},
+                        *by_schedule,
+                        {"$match": few},
+                        {"$limit": MOST_NAMED},
+                    ],
+                    "frequent": [
+                        {"$match": {"outcome": {"$ne": None}}},
+                        *by_schedule,
+                        {"$match": many},
+                        {"$project": {"_id": 1}},
+                    ],
+                }
+            },
+        ]
+        options: dict[str, Any] = {"hint": hint, "maxTimeMS": int(MAX_SECONDS * 1000)}
+        (row,) = self._events.aggregate(pipeline, **options)
+        found.is_whole &= sum(each["read"] for each in row["read"]) < most
+        for each in row["parts"]:
+            part = int(each["_id"]["part"])
+            found.counts[part, RunOutcome(each["_id"]["outcome"])] += each["number"]
+            found.tried_again[part] += each["again"]
+        found.frequent.update(each["_id"] for each in row["frequent"])
+        for each in row["rare"]:
+            runs = [NamedRun(run["at"], RunOutcome(run["outcome"]), run["event_id"]) for run in each["runs"]]
+            found.rare[each["_id"]] = sorted(runs, key=lambda run: run.at)
+
+
+def _scans(choice: RunChoice, buckets: Buckets) -> list[tuple[Document, str, list[Document]]]:
+    """What is matched, by which index, and in which order, if the index has it."""
+    # What is an array is found like a date, until an inspection sets its event aside.
+    when: Document = {"run_time": {"$gte": buckets.start, "$lt": buckets.end, "$not": {"$type": "array"}}}
+    newest: list[Document] = [{"$sort": {"run_time": -1, "_id": -1}}]
+    if choice.schedule_ids is None:
+        return [({"tenant": choice.tenant} | when, "list_v1", newest)]
+    scans: list[tuple[Document, str, list[Document]]] = []
+    if len(choice.schedule_ids) == 1:
+        scans.append(({"schedule_id": choice.schedule_ids[0]} | when, "schedule_v1", newest))
+    elif choice.schedule_ids:
+        of_them: Document = {"schedule_id": {"$in": list(choice.schedule_ids)}}
+        scans.append((of_them | when, "schedule_v1", []))
+    if choice.destination is not None:
+        sent: Document = {"tenant": choice.tenant, "kind": Kind.MESSAGE.value}
+        scans.append((sent | {"action.destination": choice.destination} | when, OF_MESSAGES, newest))
+    return scans
+
+
+def _judged(now: datetime) -> Document:
+    """What became of an event, null where nothing did; how many runs it stands for; whether it took more
+    than one attempt."""
+    withdrawn = {"$lt": ["$archived_at", "$run_time"]}
+    unsent = [State.EXPIRED.value, State.SKIPPED.value]
+    done = {"$eq": ["$state", State.COMPLETED.value]}
+    living = {"$in": ["$state", sorted(LIVING)]}
+    branches: list[tuple[Document, object]] = [
+        (done, RunOutcome.DONE.value),
+        ({"$eq": ["$state", State.ERROR.value]}, RunOutcome.FAILED.value),
+        ({"$in": ["$state", unsent]}, RunOutcome.DID_NOT_RUN.value),
+        (
+            {"$eq": ["$state", State.CANCELLED.value]},
+            {"$cond": [withdrawn, None, RunOutcome.DID_NOT_RUN.value]},
+        ),
+        # Held events are due only in a day: nothing else looks at them until then.
+        ({"$and": [living, {"$eq": [{"$type": "$held"}, "string"]}]}, RunOutcome.HELD.value),
+        ({"$and": [living, {"$gte": ["$due_at", now]}]}, RunOutcome.TO_COME.value),
+        (living, RunOutcome.WAITING.value),
+    ]
+    return {
+        "outcome": {
+            "$switch": {
+                "branches": [{"case": case, "then": then} for case, then in branches],
+                "default": None,
+            }
+        },
+        "number": {"$cond": [{"$isNumber": "$missed.count"}, "$missed.count", 1]},
+        "again": {"$cond": [{"$and": [done, {"$gt": ["$attempt", 1]}]}, 1, 0]},
+    }

@@ -1,0 +1,219 @@
+"""The calendar of runs: past and future in one, by the engine of the forecast."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, time, timedelta
+from typing import Final
+
+from scheduler_app.domain.calendars import NamedCalendar
+from scheduler_app.domain.calendars.calendar import DayKind
+from scheduler_app.domain.forecast import Buckets, Counts, ForecastChoice
+from scheduler_app.domain.ids import name_of
+from scheduler_app.domain.kill_switch import Target
+from scheduler_app.domain.recurrence.zones import instant_at, local_in
+from scheduler_app.domain.run_calendar import (
+    MOST_RARE,
+    BlackoutWindow,
+    CalendarPart,
+    ClosedDay,
+    NamedRun,
+    RareSchedule,
+    RunCalendar,
+    RunOutcome,
+)
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.store import Store
+from scheduler_app.store.events.run_counts import RunChoice, RunCounts
+from scheduler_app.usecases.questions.forecast import ForecastService
+
+#: Past runs that are read; what the rules may take; schedules that are evaluated.
+MOST_RUNS: Final = 50_000
+MAX_SECONDS: Final = 2.0
+MOST_EVALUATED: Final = 20_000
+#: The schedules of a tag or a destination whose past runs are read.
+MOST_OWNERS: Final = 2_000
+#: Schedules with few runs that are named, windows of blackouts, calendars whose days are shown.
+MOST_NAMED: Final = 200
+MOST_WINDOWS: Final = 500
+MOST_CALENDARS: Final = 20
+#: Every zone of today is off UTC by a multiple of it.
+QUARTER: Final = timedelta(minutes=15)
+HOUR: Final = timedelta(hours=1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CalendarPeriod:
+    """A time from `start` to `end` in parts of one `width`, or of the days of a zone where that is None."""
+
+    start: datetime
+    end: datetime
+    width: timedelta | None
+    zone: str = "UTC"
+
+    @property
+    def buckets(self) -> Buckets:
+        """The parts in which runs are counted: those that are shown, or small ones that make the days."""
+        if self.width is not None:
+            return Buckets(self.start, self.end, self.width)
+        midnights = [begin for begin, _ in self.days()][1:]
+        width = QUARTER if any(each.minute for each in midnights) else HOUR
+        seconds = int(width.total_seconds())
+        first = datetime.fromtimestamp(self.start.timestamp() // seconds * seconds, tz=self.start.tzinfo)
+        return Buckets(self.start, self.end, width, first)
+
+    def days(self) -> Iterator[tuple[datetime, datetime]]:
+        """When each day of the zone begins and ends; the first and the last may be parts of one."""
+        begin = self.start
+        while begin < self.end:
+            midnight = datetime.combine(local_in(begin, self.zone).date() + timedelta(days=1), time())
+            end = min(max(instant_at(midnight, self.zone), begin + timedelta(seconds=1)), self.end)
+            yield begin, end
+            begin = end
+
+
+@dataclass
+class _Coming:
+    """What the rules of schedules say, as the forecast evaluates them."""
+
+    rare: dict[str, tuple[str, list[NamedRun]]] = field(default_factory=dict)
+    frequent: set[str] = field(default_factory=set)
+    calendars: dict[str, NamedCalendar] = field(default_factory=dict)
+
+    def take(self, schedule: Schedule, counts: Counts) -> None:
+        use = schedule.calendar
+        if use is not None and use.known is not None and len(self.calendars) < MOST_CALENDARS:
+            self.calendars[use.name] = use.known
+        if counts.sent.total() > MOST_RARE:
+            self.frequent.add(schedule.id)
+        elif counts.sent:
+            runs = [NamedRun(sent_at, RunOutcome.TO_COME) for _, sent_at in counts.named]
+            self.rare[schedule.id] = (schedule.name, runs)
+
+
+@dataclass(frozen=True)
+class RunCalendars:
+    store: Store
+    most_runs: int = MOST_RUNS
+    max_seconds: float = MAX_SECONDS
+
+    def read(self, tenant: str, period: CalendarPeriod, choice: ForecastChoice, now: datetime) -> RunCalendar:
+        """What became of what was due within the period, and what is to come. Raises a STORE_FAULT."""
+        buckets, notes = period.buckets, list[str]()
+        parts = list(_parts(period))
+        coming = _Coming()
+        if now < buckets.end:
+            later = Buckets(max(now, buckets.start), buckets.end, buckets.width, buckets.origin)
+            forecasts = ForecastService(
+                self.store, max_schedules=MOST_EVALUATED, max_seconds=self.max_seconds
+            )
+            found = forecasts.forecast(tenant, later, now, choice, coming.take)
+            notes += found.notes
+            for cell, count in found.cells.items():
+                parts[_place(parts, buckets, cell.bucket)].counts[RunOutcome.TO_COME] += count
+        past = self._past(tenant, buckets, choice, now, notes)
+        for (bucket, outcome), count in past.counts.items():
+            parts[_place(parts, buckets, bucket)].counts[outcome] += count
+        for bucket, count in past.tried_again.items():
+            parts[_place(parts, buckets, bucket)].tried_again += count
+        rare, omitted = self._rare(past, coming)
+        return RunCalendar(
+            parts,
+            rare,
+            omitted,
+            self._blackouts(tenant, buckets, choice, now, notes),
+            _closed_days(period, coming.calendars),
+            notes,
+        )
+
+    def _past(
+        self, tenant: str, buckets: Buckets, choice: ForecastChoice, now: datetime, notes: list[str]
+    ) -> RunCounts:
+        # With what beats have expanded already: it has events, and is named by them.
+        until = min(buckets.end, now + HOUR)
+        if until <= buckets.start:
+            return RunCounts()
+        chosen = RunChoice(tenant)
+        if choice:
+            owners, more = self.store.forecasts.owners(tenant, choice, limit=MOST_OWNERS)
+            if more:
+                notes.append(f"Past runs are those of {MOST_OWNERS:,} of the schedules that are asked for.")
+            its_messages = choice.destination if choice.tag is None and choice.schedule_id is None else None
+            chosen = RunChoice(tenant, owners, its_messages)
+        window = Buckets(buckets.start, until, buckets.width, buckets.origin)
+        found = self.store.run_counting.read(chosen, window, now, most=self.most_runs)
+        if not found.is_whole:
+            notes.append(
+                f"There were more than {self.most_runs:,} runs: those beyond are left out, and none is named."
+            )
+            found.rare.clear()
+        return found
+
+    def _rare(self, past: RunCounts, coming: _Coming) -> tuple[list[RareSchedule], int]:
+        frequent = past.frequent | coming.frequent
+        found: dict[str, list[NamedRun]] = {}
+        for schedule_id in (past.rare.keys() | coming.rare.keys()) - frequent:
+            runs = past.rare.get(schedule_id, []) + coming.rare.get(schedule_id, ("", []))[1]
+            if len(runs) <= MOST_RARE:
+                found[schedule_id] = runs
+        # The rarest first: where not all can be named, the others would be noticed least.
+        chosen = sorted(found, key=lambda each: (len(found[each]), found[each][0].at, each))[:MOST_NAMED]
+        unnamed = [each for each in chosen if each not in coming.rare]
+        read = self.store.schedules.for_delivery(unnamed) if unnamed else {}
+        names = {each.id: each.name for each in read.values() if isinstance(each, Schedule)}
+        names |= {each: coming.rare[each][0] for each in chosen if each in coming.rare}
+        rows = [RareSchedule(each, names.get(each, name_of(each)), tuple(found[each])) for each in chosen]
+        return sorted(rows, key=lambda row: (row.runs[0].at, row.name)), len(found) - len(chosen)
+
+    def _blackouts(
+        self, tenant: str, buckets: Buckets, choice: ForecastChoice, now: datetime, notes: list[str]
+    ) -> list[BlackoutWindow]:
+        targets = self._stopping(tenant, choice)
+        found = [
+            BlackoutWindow(each, *window)
+            for each in self.store.blackouts.everybodys(now).all
+            if each.target.tenant == tenant and (not choice or each.target in targets)
+            for window in each.windows(buckets.start, buckets.end, limit=MOST_WINDOWS + 1)
+        ]
+        found.sort(key=lambda window: (window.start, window.blackout.name))
+        if len(found) > MOST_WINDOWS:
+            notes.append(f"The first {MOST_WINDOWS} windows of blackouts are shown.")
+        return found[:MOST_WINDOWS]
+
+    def _stopping(self, tenant: str, choice: ForecastChoice) -> list[Target]:
+        """What may stop some of what is chosen."""
+        tags: tuple[str, ...] = () if choice.tag is None else (choice.tag,)
+        schedule_id, destination = choice.schedule_id or "", choice.destination
+        if schedule_id:
+            facts = self.store.kill_switches.judged_by([schedule_id])
+            tags, destination = facts.get(schedule_id, ((), None))
+        return Target.asked(tenant, schedule_id, tags, destination)
+
+
+def _parts(period: CalendarPeriod) -> Iterator[CalendarPart]:
+    if period.width is None:
+        for begin, end in period.days():
+            yield CalendarPart(begin, end)
+    else:
+        buckets = period.buckets
+        for number in buckets.numbers:
+            yield CalendarPart(buckets.since(number), buckets.until(number))
+
+
+def _place(parts: Sequence[CalendarPart], buckets: Buckets, number: int) -> int:
+    """Which of the parts a bucket is in."""
+    begin = buckets.since(number)
+    low, high = 0, len(parts)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if parts[middle].start <= begin else (low, middle)
+    return low
+
+
+def _closed_days(period: CalendarPeriod, calendars: dict[str, NamedCalendar]) -> list[ClosedDay]:
+    first = local_in(period.start, period.zone).date()
+    last = local_in(period.end - timedelta(seconds=1), period.zone).date()
+    return [
+        ClosedDay(name, day.date, day.name, day.kind is DayKind.WEEKEND)
+        for name in sorted(calendars)
+        for day in calendars[name].days.days(first, last)
+    ]
