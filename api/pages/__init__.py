@@ -19,6 +19,7 @@ from scheduler_app.api.pages import (  # noqa: F401 - they add their routes to `
     schedules,
     signing_in,
     stops,
+    you,
 )
 from scheduler_app.api.pages.access import page_access
 from scheduler_app.api.pages.frame import blueprint

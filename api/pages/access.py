@@ -29,7 +29,7 @@ _FORM = "application/x-www-form-urlencoded"
 #: The fields of a form: each costs time, however short it is.
 MAX_FIELDS = 1_000
 #: What a person with a read-only key may do.
-READERS_FORMS = (f"{PAGES}.begin_session", f"{PAGES}.sign_out", *READ_ONLY_POSTS)
+READERS_FORMS = (f"{PAGES}.begin_session", f"{PAGES}.sign_out", f"{PAGES}.choose_zone", *READ_ONLY_POSTS)
 #: Pages that are nothing but a form.
 WRITERS_PAGES = tuple(
     f"{PAGES}.{name}"
@@ -52,7 +52,7 @@ def page_access(settings: Settings) -> Callable[[], AnyResponse | None]:
         g.owner, g.session_token = "open", None
         if request.endpoint == f"{PAGES}.static":
             return None
-        token = _cookie(_SESSION)
+        token = cookie(_SESSION)
         if digests:
             owner = real_services().sessions.key_of(token, digests) if token else None
             if owner is None and request.endpoint not in OPEN_ENDPOINTS:
@@ -61,7 +61,7 @@ def page_access(settings: Settings) -> Callable[[], AnyResponse | None]:
                 g.owner, g.session_token = owner, token
                 g.key_name, g.reads_only = keys[owner].name, keys[owner].role is KeyRole.READ
         g.is_admitted = not digests or g.session_token is not None
-        _check_form(g.session_token or _cookie(_VISITOR))
+        _check_form(g.session_token or cookie(_VISITOR))
         writes = request.method not in SAFE_METHODS and request.endpoint not in READERS_FORMS
         if g.get("reads_only") and (writes or request.endpoint in WRITERS_PAGES):
             refuse_reader()
@@ -72,21 +72,21 @@ def page_access(settings: Settings) -> Callable[[], AnyResponse | None]:
 
 def keep_session(response: AnyResponse, token: str) -> AnyResponse:
     """The answer that gives a browser its session."""
-    _set_cookie(response, _SESSION, token, max_age=SESSION_SECONDS)
+    set_cookie(response, _SESSION, token, max_age=SESSION_SECONDS)
     return response
 
 
 def drop_session(response: AnyResponse) -> AnyResponse:
     """The answer that takes a browser's session away."""
-    _set_cookie(response, _SESSION, "", max_age=0)
+    set_cookie(response, _SESSION, "", max_age=0)
     return response
 
 
-def _check_form(cookie: str | None) -> None:
+def _check_form(identity: str | None) -> None:
     """Sets the token of this browser's forms; refuses a form that does not carry it."""
-    if cookie is None:
-        cookie = g.new_visitor = secrets.token_urlsafe(32)
-    g.form_token = hmac.new(cookie.encode(), b"form", hashlib.sha256).hexdigest()
+    if identity is None:
+        identity = g.new_visitor = secrets.token_urlsafe(32)
+    g.form_token = hmac.new(identity.encode(), b"form", hashlib.sha256).hexdigest()
     if request.method in SAFE_METHODS:
         return
     if request.mimetype == _FORM and request.get_data().count(b"&") >= MAX_FIELDS:
@@ -110,17 +110,19 @@ def _to_sign_in() -> AnyResponse:
 
 def name_visitor(response: Response) -> Response:
     if visitor := g.get("new_visitor"):
-        _set_cookie(response, _VISITOR, visitor, max_age=None)
+        set_cookie(response, _VISITOR, visitor, max_age=None)
     return response
 
 
-def _set_cookie(response: AnyResponse, name: str, value: str, *, max_age: int | None) -> None:
+def set_cookie(response: AnyResponse, name: str, value: str, *, max_age: int | None) -> None:
+    """Gives a browser a cookie of the pages, which no script and no other site can read."""
     response.set_cookie(
         _cookie_name(name), value, max_age=max_age, httponly=True, samesite="Strict", secure=_is_https()
     )
 
 
-def _cookie(name: str) -> str | None:
+def cookie(name: str) -> str | None:
+    """What `set_cookie` gave."""
     return request.cookies.get(_cookie_name(name))
 
 

@@ -11,9 +11,10 @@ from marshmallow import ValidationError, validate, validates
 from scheduler_app import json_fields as fields
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.pages.formatting import minute, names_of_ids, stacked_bars
+from scheduler_app.api.pages.formatting import names_of_ids, stacked_bars
 from scheduler_app.api.pages.forms import NoFields, takes_query
 from scheduler_app.api.pages.frame import blueprint
+from scheduler_app.api.pages.times import instant, viewer_zone
 from scheduler_app.api.problems import RETRY_AFTER_SECONDS, HttpProblem
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.field_types import DestinationName, ScheduleId
@@ -36,7 +37,7 @@ SHADES = 5
 class CalendarViewQuery(InputSchema):
     view = fields.String(validate=validate.OneOf(VIEWS), load_default="month")
     on = fields.JsonDate("Any day of the month or week")
-    timezone = fields.String(validate=validate.Length(max=200), load_default="UTC")
+    timezone = fields.String(validate=validate.Length(max=200), load_default=viewer_zone)
     schedule_id = ScheduleId()
     tag = fields.String(validate=validate.Length(1, 64))
     destination = DestinationName()
@@ -226,5 +227,5 @@ def _kept() -> _Kept:
 def _drawn(found: View) -> View:
     buckets = found["buckets"]
     assert isinstance(buckets, list)  # noqa: S101 (as ForecastOutput says)
-    columns = [(minute(each["start"]), {"to_come": each["count"]}) for each in buckets]
+    columns = [(instant(each["start"]), {"to_come": each["count"]}) for each in buckets]
     return {"found": found, "bars": stacked_bars(columns, ["to_come"], *CHART), "chart": CHART}

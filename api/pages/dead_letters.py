@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from flask import Response, render_template, stream_with_context, url_for
@@ -17,6 +17,7 @@ from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.formatting import names_of_ids
 from scheduler_app.api.pages.frame import blueprint, to_page
+from scheduler_app.api.pages.times import from_viewer
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.event import EventOutput, isolation_key
@@ -47,18 +48,15 @@ LATEST_START = timedelta(days=1)
 
 
 class DeadLetterFilter(InputSchema):
-    """Which dead letters; a time without an offset is in UTC."""
+    """Which dead letters; a time without an offset is in the zone of whoever looks."""
 
     tag = fields.String(validate=validate.Length(max=64))
     since = LocalOrInstant(dates=True, data_key="from")
     until = LocalOrInstant(dates=True, data_key="to")
 
     @post_load
-    def in_utc(self, data: Loaded, **_: object) -> Loaded:
-        for name in ("since", "until"):
-            if name in data and data[name].tzinfo is None:
-                data[name] = data[name].replace(tzinfo=UTC)
-        return data
+    def as_instants(self, data: Loaded, **_: object) -> Loaded:
+        return data | {name: from_viewer(data[name]) for name in ("since", "until") if name in data}
 
 
 class DeadLettersQuery(DeadLetterFilter, forms.ActionResultQuery):

@@ -21,6 +21,7 @@ from scheduler_app.api.pages.schedule_form import (
     test_called,
     texts_of,
 )
+from scheduler_app.api.pages.times import viewer_zone
 from scheduler_app.api.pages.when import (
     COMPARED_OCCURRENCES,
     Fields,
@@ -49,7 +50,7 @@ _NEW_SCHEDULE, _PREVIEW = NewSchedule(), PreviewInput()
 @takes_query(NoFields)
 def new_schedule(_: Loaded) -> str:
     once = services().creation.new_seed()
-    return _new_form({"once": once, "timezone": "UTC"})
+    return _new_form({"once": once, "timezone": viewer_zone()})
 
 
 @blueprint.post("/new-schedule")

@@ -1,4 +1,4 @@
-"""How pages show times, durations, names of schedules and small charts.
+"""How pages show durations, states, names of schedules and small charts.
 
 Charts are SVG drawn here: no script, no style, and a table beside each for readers. Sizes are in units of the
 drawing; the page's stylesheet gives colours by class, in light and dark.
@@ -7,58 +7,14 @@ drawing; the page's stylesheet gives colours by class, in light and dark.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from math import log10
 
 from scheduler_app.api.services import services
-from scheduler_app.domain.recurrence.zones import local_in
 from scheduler_app.store.events.events import EventRecord
 
 _NAME = re.compile(r"`([^`]*)`")
 #: What a request says by null, a form says by an empty field.
 _NULL = (("A null takes it away", "Empty: nobody is told"), ("null for never", "empty for never"))
-_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
-
-
-def relative(moment: datetime, now: datetime) -> str:
-    """`in 5 minutes`, `2 days ago`, `now`: to the largest unit, which is enough beside the exact time. What
-    lacks a sixtieth of a unit counts as whole: `in 2 hours` is not to become `in 1 hour` in a second."""
-    seconds = round((moment - now).total_seconds())
-    for size, unit in _UNITS:
-        count = (abs(seconds) + size // 60) // size
-        if count:
-            amount = f"{count} {unit}{'s' if count > 1 else ''}"
-            return f"in {amount}" if seconds > 0 else f"{amount} ago"
-    return "now"
-
-
-def instant(moment: datetime) -> str:
-    """`Mon 2026-03-02 12:00:00 UTC`, with milliseconds where there are any."""
-    return _with_zone(moment.astimezone(UTC))
-
-
-def minute(moment: datetime) -> str:
-    """`Mon 2026-03-02 12:00 UTC`, where seconds say nothing."""
-    return f"{moment.astimezone(UTC):%a %Y-%m-%d %H:%M} UTC"
-
-
-def in_zone(moment: datetime, zone: str) -> str:
-    """`Mon 2026-03-02 13:00:00 +01:00`, in an IANA zone."""
-    return _with_zone(local_in(moment, zone))
-
-
-def local_time(text: str) -> str:
-    """The same of a local time with its offset, as the API's answers have it."""
-    return _with_zone(datetime.fromisoformat(text))
-
-
-def _with_zone(moment: datetime) -> str:
-    """The one form in which pages show a time: its day, its date, its time, and UTC or the offset from it."""
-    fraction = f".{moment.microsecond // 1000:03d}" if moment.microsecond else ""
-    offset = (
-        moment.isoformat(timespec="seconds")[len("2026-03-02T13:00:00") :] if moment.utcoffset() else "UTC"
-    )
-    return f"{moment:%a %Y-%m-%d %H:%M:%S}{fraction} {offset}"
 
 
 def duration(milliseconds: float) -> str:
@@ -115,7 +71,7 @@ def state_words(state: str) -> str:
 
 
 #: What templates call by these names.
-FILTERS = (relative, instant, minute, in_zone, local_time, duration, form_words, state_look, state_words)
+FILTERS = (duration, form_words, state_look, state_words)
 
 
 def _short(number: float) -> str:

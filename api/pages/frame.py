@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from scheduler_app.api.auth import PAGES, is_own_origin
 from scheduler_app.api.json_types import View
-from scheduler_app.api.pages import formatting
+from scheduler_app.api.pages import formatting, times
 from scheduler_app.api.pages.access import name_visitor
 from scheduler_app.api.pages.places import PLACES, place_at
 from scheduler_app.api.problems import PROBLEM_JSON
@@ -41,7 +41,7 @@ blueprint = Blueprint(
     static_url_path="/assets",
 )
 blueprint.after_request(name_visitor)
-for show in (*formatting.FILTERS, name_of, receiver_shown):
+for show in (*formatting.FILTERS, *times.TIME_FILTERS, name_of, receiver_shown):
     blueprint.add_app_template_filter(show)
 
 
@@ -58,6 +58,7 @@ def of_every_page() -> View:
         "place": place,
         "page": page,
         "now": services().now(),
+        "viewer_zone": times.viewer_zone(),
         "form_token": g.get("form_token", ""),
         "signed_in": g.get("session_token") is not None,
         "key_name": g.get("key_name", ""),

@@ -16,6 +16,7 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.pages.schedule_form import default_of, own_receiver
+from scheduler_app.api.pages.times import viewer_zone
 from scheduler_app.api.pages.when import trigger_fields
 from scheduler_app.api.problems import HttpProblem, problem_of
 from scheduler_app.api.services import services, tenant
@@ -150,7 +151,7 @@ class TimeForm(InputSchema):
 @forms.takes_query(forms.NoFields)
 def new_message(_: Loaded) -> str:
     once = services().creation.new_seed()
-    return _form({"once": once, "timezone": "UTC"})
+    return _form({"once": once, "timezone": viewer_zone()})
 
 
 @blueprint.post("/new-message")

@@ -3,9 +3,10 @@
 from flask import render_template
 
 from scheduler_app.api.json_types import Loaded
-from scheduler_app.api.pages.formatting import minute, names_of, stacked_bars
+from scheduler_app.api.pages.formatting import names_of, stacked_bars
 from scheduler_app.api.pages.forms import NoFields, next_page_query, takes_query
 from scheduler_app.api.pages.frame import blueprint
+from scheduler_app.api.pages.times import instant
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.calendar import calendar_shown
 from scheduler_app.api.wire.field_types import Cursor
@@ -28,7 +29,7 @@ def overview(_: Loaded) -> str:
     assembly = services()
     now = assembly.now()
     figures = assembly.recent_figures.get(tenant(), now)
-    columns = [(minute(each.begin), each.counts) for each in figures.minutes]
+    columns = [(instant(each.begin), each.counts) for each in figures.minutes]
     whole = look_over(tenant(), assembly.store, assembly.publisher, now, coming=ROWS)
     return render_template(
         "overview.html",

@@ -67,6 +67,7 @@ PLACES = (
             ListedPage("Closed days", "calendars", "calendars holidays"),
             ListedPage("Stop switches and blackouts", "stops", "kill switches"),
             ListedPage("Machinery", "processes", "processes workers queues"),
+            ListedPage("You", "you", "time zone sign out"),
             ListedPage("New destination", "new_destination", is_form=True),
         ),
     ),

@@ -14,9 +14,10 @@ from scheduler_app import json_fields as fields
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.edits import revert
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.pages.formatting import Dot, instant, on_log_scale
+from scheduler_app.api.pages.formatting import Dot, on_log_scale
 from scheduler_app.api.pages.forms import ActionResultQuery, NoFields, takes_form, takes_query
 from scheduler_app.api.pages.frame import blueprint, to_page
+from scheduler_app.api.pages.times import precise
 from scheduler_app.api.pages.when import when_text
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.blackout import note_blackouts
@@ -81,7 +82,7 @@ def dots(outcomes: list[EventSummary], of: str, begin: datetime, end: datetime) 
         if value is None:
             continue
         x = (each.run_time - begin).total_seconds() / span * (RIGHT - LEFT) + LEFT
-        title = f"{instant(each.run_time)}: {each.state.value}, {of} {value:.0f} ms"
+        title = f"{precise(each.run_time)}: {each.state.value}, {of} {value:.0f} ms"
         link = url_for(f"{PAGES}.event", event_id=each.id)
         found.append(Dot(round(x, 1), round(CHART[1] - _height(value), 1), each.state.value, title, link))
     return found

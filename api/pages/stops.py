@@ -10,6 +10,7 @@ from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.frame import blueprint, to_page
+from scheduler_app.api.pages.times import viewer_zone
 from scheduler_app.api.pages.when import trigger_fields
 from scheduler_app.api.problems import HttpProblem, problem_of
 from scheduler_app.api.services import services, tenant
@@ -66,7 +67,7 @@ def stops(query: Loaded) -> str:
     if "scope" in query and (query["scope"] == Scope.ALL or "named" in query):
         target = Target(tenant(), Scope(query["scope"]), query.get("named", ""))
         stopped = services().kill_switches.stopped(target)
-    return _page({"timezone": "UTC"}, done=query.get("done"), stopped=stopped)
+    return _page({"timezone": viewer_zone()}, done=query.get("done"), stopped=stopped)
 
 
 @blueprint.post("/stops/on")
@@ -80,7 +81,7 @@ def turn_on(form: Loaded) -> Response | tuple[str, int]:
         assembly.kill_switch_notice.look()
     except (ValidationError, InvalidField, Conflict) as error:
         problem = problem_of(error)
-        return _page({"timezone": "UTC"}, switch_problem=problem, switch_values=form), problem.status
+        return _page({"timezone": viewer_zone()}, switch_problem=problem, switch_values=form), problem.status
     named: dict[str, Any] = {"scope": target.scope.value} | ({"named": target.name} if target.name else {})
     return to_page("stops", done="stopped", **named)
 

@@ -20,8 +20,11 @@ document.addEventListener("click", (event) => {
   field.focus();
 });
 
-// The zone of whoever looks at the page is offered beside a field for a zone while that says another one.
+// The server shows times in the zone that the browser tells it, from the next page on.
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (zone) document.cookie = `scheduler_zone=${zone}; path=/; max-age=31536000; samesite=strict`;
+
+// The zone of whoever looks at the page is offered beside a field for a zone while that says another one.
 for (const button of document.querySelectorAll("[data-own-zone]")) {
   const field = document.getElementsByName(button.dataset.into)[0];
   const offer = () => { button.parentElement.hidden = !zone || field.value === zone; };
@@ -132,10 +135,11 @@ function showGone() {
   said.textContent = `The server does not answer. This page shows what it was at ${instant(lastAnswer)}.`;
   document.getElementById("content").prepend(said);
 }
-/* As the server writes it (`words.py`). */
+/* As the server writes it (`times.py`). */
 function instant(moment) {
-  const day = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"][moment.getUTCDay()];
-  return `${day} ${moment.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+  const shown = { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" };
+  const timeZone = document.documentElement.dataset.zone;
+  return new Intl.DateTimeFormat("en-GB", { ...shown, second: "2-digit", timeZone }).format(moment).replaceAll(",", "");
 }
 async function askServer() {
   if (document.hidden) return;
