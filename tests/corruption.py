@@ -111,6 +111,7 @@ SCHEDULES: dict[str, tuple[Any, ...]] = {
     "zone_data": (5, NAN, [1], {"x": 1}, True),
     "lateness": (*NO_OBJECT, {}, {"catch_up": "some", "window_seconds": 1, "late_after_seconds": 1}),
     "jitter_seconds": ("x", NAN, [1], {"x": 1}, HUGE, -1, float("inf"), True),
+    "expect": (*NO_OBJECT, {"max_runtime_seconds": "long"}, {"success_within_seconds": 0}),
     "signing": (*NO_OBJECT, {}, {"secret": "x"}, {"secret": {"enc": 0, "value": "x"}, "since": 5}),
     "notifies": (*NO_LIST, *NO_NOTIFIES),
     "created_at": ("soon", 5, NAN, None, {"x": 1}, MISSING, HUGE_DATE, TINY_DATE, True),

@@ -3,6 +3,8 @@
 An edit gives only what was changed in the form. Masks and what the form does not show stay as they are.
 """
 
+from typing import Any
+
 from flask import render_template, request
 from marshmallow import Schema, validate
 
@@ -16,10 +18,10 @@ from scheduler_app.api.routes import operations
 from scheduler_app.api.services import services
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.resource_fields import AnyField
-from scheduler_app.api.wire.schedule_fields import BODY_FIELDS, EDIT_FIELDS
+from scheduler_app.api.wire.schedule_fields import BODY_FIELDS, EDIT_FIELDS, EXPECTATION_FIELDS
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
 from scheduler_app.domain.http_action import METHODS, HttpAction
-from scheduler_app.domain.resources.schedule import SCHEDULE
+from scheduler_app.domain.resources.schedule import EXPECT, SCHEDULE
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.triggers import BY_NAME, FIELDS
 
@@ -38,8 +40,15 @@ POLICIES: dict[str, AnyField] = {
     for name, field in EDIT_FIELDS.items()
     if name not in _ELSEWHERE and isinstance(field, forms.ONE_LINE)
 }
+#: What a schedule expects, in an object in the API, by the names that the form has for its fields.
+_EXPECTED = {f"expect_{row.name}": row for row in EXPECT}
+POLICIES |= {name: EXPECTATION_FIELDS[row.name] for name, row in _EXPECTED.items()}
+FORM_NAMES |= {f"expect/{row.name}": name for name, row in _EXPECTED.items()}
 #: What the manual says of a policy, and what a new schedule has without it.
-HINTS = {row.name: (row.meaning, row.default) for row in SCHEDULE}
+HINTS = {
+    name: (row.meaning, row.default)
+    for name, row in [*((row.name, row) for row in SCHEDULE), *_EXPECTED.items()]
+}
 _OF_SETTINGS = "`WORKER_MAX_RETRIES`"
 
 ScheduleForm: type[Schema] = InputSchema.from_dict(
@@ -71,7 +80,11 @@ def changes_of(form: Loaded, shown: View) -> View:
     before = texts_of(shown)
     changed = forms.changed_names(form, before, set(_LENGTHS) | set(POLICIES))
     gone: View = {}
-    for name in (each for each in changed if not form.get(each)):
+    if changed & _EXPECTED.keys():
+        # What is given of it is all of it.
+        changed |= {name for name in _EXPECTED if form.get(name)}
+        gone["expect"] = None
+    for name in (each for each in changed - _EXPECTED.keys() if not form.get(each)):
         if name in ("headers", "tags"):
             gone[name] = {} if name == "headers" else []
         elif name == "body":
@@ -93,7 +106,10 @@ def texts_of(shown: View) -> Loaded:
     }
     for name in ("name", "timezone", "destination", "path", "method", "calendar", *POLICIES):
         texts[name] = forms.text_of(shown[name]) if name in shown else ""
-    return texts
+    expected: Any = shown.get("expect") or {}
+    return texts | {
+        name: forms.text_of(expected[row.name]) for name, row in _EXPECTED.items() if row.name in expected
+    }
 
 
 def errors_of(problem: HttpProblem | None, values: Loaded) -> dict[str, list[str]]:
@@ -116,9 +132,14 @@ def _values(texts: dict[str, str]) -> View:
         given["headers"] = forms.headers_of(texts["headers"])
     if tags := forms.listed(texts.get("tags", "")):
         given["tags"] = tags
-    for name in POLICIES.keys() & texts.keys():
+    for name in (POLICIES.keys() - _EXPECTED.keys()) & texts.keys():
         given[name] = forms.value_of(POLICIES[name], texts[name].strip())
-    return given
+    expected = {
+        row.name: forms.value_of(POLICIES[name], texts[name].strip())
+        for name, row in _EXPECTED.items()
+        if name in texts
+    }
+    return given | ({"expect": expected} if expected else {})
 
 
 REQUEST = ("destination", "path", "method", "headers", "body")

@@ -5,18 +5,19 @@ them, what drafts hold of them, and what answers and exports show that a schedul
 import binascii
 from base64 import b64decode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cached_property, partial
 from typing import Any
 
-from marshmallow import ValidationError
+from marshmallow import ValidationError, post_load, validates_schema
 
 from scheduler_app import json_fields as fields
-from scheduler_app.api.json_types import View
+from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.action import ACTION_TYPES, ActionInput, ActionOutput, read_action
 from scheduler_app.api.wire.field_types import Instant
-from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema, without_none
 from scheduler_app.api.wire.resource_fields import (
     Show,
     edit_fields,
@@ -29,12 +30,13 @@ from scheduler_app.domain.action import Action
 from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.event import due
+from scheduler_app.domain.expectation import Expectation
 from scheduler_app.domain.http_action import MAX_BODY_BYTES, BodyKind, HttpAction, RequestBody
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.masking import MASK, MASKED_BODY, masked, masked_url
 from scheduler_app.domain.recurrence import AnyRecurrence, Recurrence
 from scheduler_app.domain.resource_fields import ResourceField, default_at
-from scheduler_app.domain.resources.schedule import SCHEDULE
+from scheduler_app.domain.resources.schedule import EXPECT, SCHEDULE
 from scheduler_app.domain.schedule import Pause, Schedule, ScheduleState
 from scheduler_app.domain.states import State
 from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
@@ -128,8 +130,36 @@ class LastRunOutput(OmitNone):
     ended_at = Instant("When that attempt ended")
 
 
-_INPUTS = {"action": ActionInput}
+EXPECTATION_FIELDS = new_fields(EXPECT)
+
+
+class ExpectationInput(InputSchema):
+    """What is told where the runs of a schedule are otherwise; it ends nothing."""
+
+    class Meta(InputSchema.Meta):
+        include = EXPECTATION_FIELDS
+
+    @validates_schema
+    def check_any(self, data: Loaded, **_: object) -> None:
+        if not data:
+            names = ", ".join(EXPECTATION_FIELDS)
+            raise ValidationError(f"give one of {names}; null where nothing is expected")
+
+    @post_load
+    def expectation(self, data: Loaded, **_: object) -> Expectation:
+        return Expectation(**data)
+
+
+class ExpectationOutput(OmitNone):
+    """What is told where the runs of the schedule are otherwise."""
+
+    class Meta(OmitNone.Meta):
+        include = output_fields(EXPECT)
+
+
+_INPUTS = {"action": ActionInput, "expect": lambda: fields.Nested(ExpectationInput)}
 _OUTPUTS = {
+    "expect": lambda: fields.Nested(ExpectationOutput),
     "action": ActionOutput,
     "next_run": lambda: fields.Nested(NextRunOutput),
     "last_run": lambda: fields.Nested(LastRunOutput),
@@ -272,6 +302,7 @@ SHOWN = shows(
             it.schedule.signing.overlap_until(it.now) if it.schedule.signing else None
         ),
         "next_due_at": _next_due,
+        "expect": lambda it: it.schedule.expect and without_none(asdict(it.schedule.expect)),
         "reason": _reason,
         "last_run": _last_run,
     },

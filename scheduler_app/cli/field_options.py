@@ -71,7 +71,7 @@ def _option(name: str, kind: Any, meaning: str) -> Decorator:
         return click.option(option, name, multiple=True, help=f"{help_text} May be repeated.")
     if get_origin(kind) is Mapping:
         # The same: `headers` is --header.
-        return _pairs_option(option.removesuffix("s"), name, help_text)
+        return _pairs_option(option.removesuffix("s"), name, help_text, get_args(kind)[1])
     flags = (_SHORT_OPTIONS[name], option) if name in _SHORT_OPTIONS else (option,)
     if name in _DURATION_FIELDS:
         help_text = f"{help_text} Such as 90s, 10m, 1h30m, 2d."
@@ -79,8 +79,9 @@ def _option(name: str, kind: Any, meaning: str) -> Decorator:
     return click.option(*flags, name, type=kind if kind in (int, float) else str, help=help_text)
 
 
-def _pairs_option(option: str, name: str, help_text: str) -> Decorator:
-    """Adds an option that may be repeated. The command gets its pairs, None without any."""
+def _pairs_option(option: str, name: str, help_text: str, kind: type) -> Decorator:
+    """Adds an option that may be repeated. The command gets its pairs, None without any; numbers are seconds,
+    given as durations."""
 
     def read(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> Json | None:
         pairs = {}
@@ -88,11 +89,12 @@ def _pairs_option(option: str, name: str, help_text: str) -> Decorator:
             key, colon, value = text.partition(":")
             if not colon:
                 raise click.BadParameter(f"{text!r} is not NAME: VALUE", param_hint=option)
-            pairs[key.strip()] = value.strip()
+            pairs[key.strip()] = duration(value) if kind is float else value.strip()
         return pairs or None
 
     help_text = f"{help_text} May be repeated."
-    return click.option(option, name, multiple=True, metavar="NAME: VALUE", callback=read, help=help_text)
+    metavar = "NAME: DURATION" if kind is float else "NAME: VALUE"
+    return click.option(option, name, multiple=True, metavar=metavar, callback=read, help=help_text)
 
 
 def json_value(text: str, option: str) -> Any:

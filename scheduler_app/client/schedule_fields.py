@@ -179,6 +179,11 @@ class NewScheduleFields(TriggerFields, total=False):
     completion_timeout_seconds: Annotated[
         float, "How long an event waits for that callback before its attempt has failed, 1 to 604800 seconds"
     ]
+    expect: Annotated[
+        Mapping[str, float] | None,
+        "What is told where its runs are otherwise, in seconds: `max_runtime_seconds`, "
+        "`completes_within_seconds` of a run's time, `success_within_seconds`. It ends nothing",
+    ]
     tags: Annotated[Sequence[str], "Words to find schedules by, up to 20"]
     state: Annotated[
         Literal["active", "paused", "finished", "error"],
@@ -341,6 +346,9 @@ class ScheduleValues(Record):
     jitter_seconds: float | None = None
     #: When the callback of `next_run_at` falls due; only of a schedule with jitter
     next_due_at: datetime | None = None
+    #: What is told where its runs are otherwise, in seconds: `max_runtime_seconds`,
+    #: `completes_within_seconds` of a run's time, `success_within_seconds`. It ends nothing
+    expect: Mapping[str, float] | None = None
     #: Words to find schedules by, up to 20
     tags: tuple[str, ...] | None = None
     #: Why it is in the state `error`

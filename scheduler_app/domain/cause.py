@@ -46,6 +46,12 @@ class CauseKind(StrEnum):
     """Events wait in a queue that no worker serves."""
     MISSED = "missed"
     """Occurrences expired before an attempt was made."""
+    OVERRUNNING = "overrunning"
+    """A run takes longer than its schedule expects."""
+    NOT_COMPLETED = "not_completed"
+    """A run was not completed within the time that its schedule expects."""
+    NO_SUCCESS = "no_success"
+    """No run of a schedule has succeeded for longer than it expects."""
     MACHINERY = "machinery"
     """A part of the installation does not work."""
 

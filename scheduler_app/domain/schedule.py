@@ -19,6 +19,7 @@ from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.deliverable import DEFAULT_TIMEOUT_SECONDS, Signing
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import DEFAULT_COMPLETION_TIMEOUT, Completion, Event
+from scheduler_app.domain.expectation import Expectation
 from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.instants import check_storable
 from scheduler_app.domain.lateness import DEFAULT_LATENESS, Lateness
@@ -200,6 +201,7 @@ class CarriedOver:
     """The name of a destination; None for none."""
     on_failure: str | NotGiven | None = NOT_GIVEN
     jitter_seconds: float | NotGiven = NOT_GIVEN
+    expect: Expectation | NotGiven | None = NOT_GIVEN
 
     def carried_over(self) -> dict[str, Any]:
         """Those that were given."""
@@ -275,6 +277,8 @@ class Schedule:
     """The same for each event that ended in error."""
     jitter_seconds: float = 0.0
     """How long after its occurrence an event falls due at the latest; `domain/event.py` says when."""
+    expect: Expectation | None = None
+    """What is told where its runs are otherwise; None: nothing is."""
 
     @property
     def tenant(self) -> str:

@@ -190,6 +190,9 @@ _REMEDIES: Final = {
     "stalled": "correct its rule or its calendar",
     "unserved": "start a worker for this queue: celery -A scheduler_app worker -Q QUEUE",
     OF_HEARTBEAT: "see why what should ping does not run, or does not reach us",
+    "overrunning": "see what the run waits for; completion_timeout_seconds or a timeout would end it",
+    "not_completed": "see its history: what was tried, and what the receiver answered",
+    "no_success": "see its history, or why its runs were left out",
     "missed": "see why beats or workers were away; a backfill makes up for occurrences",
 }
 

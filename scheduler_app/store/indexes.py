@@ -42,6 +42,7 @@ TELLINGS_OWED = "owed_v1"
 OF_TENANT = "tenant_v1"
 CAUSE_LIVING = "living_v1"
 CAUSE_DEAD = "dead_v1"
+EXPECTING = "expecting_v1"
 
 EVENTS = [
     # `$exists` and not a list of states: a partial index on `state: {$in: …}` is not used by such queries.
@@ -230,6 +231,12 @@ SCHEDULES = [
         ],
         name="list_outcome_v1",
         partialFilterExpression={"last_run.outcome": {"$gt": "completed"}},
+    ),
+    # Those that expect something of their runs, and no others.
+    IndexModel(
+        [("tenant", ASCENDING), ("_id", ASCENDING)],
+        name=EXPECTING,
+        partialFilterExpression={"expect": {"$exists": True}},
     ),
     # Those that do something else than an HTTP request: the names of the other kinds all sort before "http".
     IndexModel(

@@ -24,6 +24,7 @@ from scheduler_app.store.events.outbox import BlackedOutEvents, EventHolds, Outb
 from scheduler_app.store.events.outcomes import Outcomes
 from scheduler_app.store.events.overlaps import Overlaps
 from scheduler_app.store.events.run_counts import RunCounting
+from scheduler_app.store.expectations import Expectations
 from scheduler_app.store.forecasts import Forecasts
 from scheduler_app.store.heartbeats import Heartbeats
 from scheduler_app.store.idempotency import Idempotency
@@ -83,6 +84,7 @@ class Store:
         self.causes = Causes(self.mongo)
         self.redrives = Redrives(self.mongo)
         self.cause_inspections = CauseInspections(self.mongo)
+        self.expectations = Expectations(self.mongo)
         self.cause_marks = CauseMarks(self.mongo)
         self.notification_rules = NotificationRules(self.mongo, self.secret_box)
         self.silences = Silences(self.mongo)

@@ -9,6 +9,7 @@ from scheduler_app.domain.event import (
     MAX_JITTER_SECONDS,
     Completion,
 )
+from scheduler_app.domain.expectation import LEAST_EXPECTED_SECONDS, MAX_EXPECTED_SECONDS
 from scheduler_app.domain.lateness import (
     DEFAULT_LATE_AFTER_SECONDS,
     DEFAULT_WINDOW_SECONDS,
@@ -278,6 +279,40 @@ JITTER = (
     ),
 )
 
+_EXPECTED = Number(LEAST_EXPECTED_SECONDS, MAX_EXPECTED_SECONDS)
+#: What `expect` holds.
+EXPECT = (
+    ResourceField(
+        "max_runtime_seconds",
+        _EXPECTED,
+        "How long an attempt may run, with the work that a receiver reports later",
+        sparse=True,
+    ),
+    ResourceField(
+        "completes_within_seconds",
+        _EXPECTED,
+        "How long after its time a run is completed at the latest",
+        sparse=True,
+    ),
+    ResourceField(
+        "success_within_seconds",
+        _EXPECTED,
+        "The longest time without a run that succeeded, while the schedule is active",
+        sparse=True,
+    ),
+)
+#: What is told where runs are otherwise.
+EXPECTATION = ResourceField(
+    "expect",
+    Object("expect", values="float"),
+    "What is told where its runs are otherwise, in seconds: `max_runtime_seconds`,"
+    " `completes_within_seconds` of a run's time, `success_within_seconds`. It ends nothing",
+    default="nothing",
+    example={"success_within_seconds": 93_600},
+    null=Null.ALWAYS,
+    aliases="expectation sla max_runtime timeout_alert deadline",
+)
+
 TAG = Text(1, MAX_TAG, visible=True)
 
 #: The state that it is in, and what has become of it.
@@ -362,6 +397,7 @@ SCHEDULE = (
     *LATENESS,
     *OVERLAP,
     *JITTER,
+    EXPECTATION,
     *LIFECYCLE,
 )
 #: Every field by its name.

@@ -10,9 +10,10 @@ from typing import Any
 from scheduler_app.actions.registry import KINDS, kind_of
 from scheduler_app.clock import clock
 from scheduler_app.domain.action import CALLBACKS, Action, is_queue
+from scheduler_app.domain.expectation import Expectation
 from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.ids import partition_of, tenant_of
-from scheduler_app.domain.resources.schedule import SCHEDULE
+from scheduler_app.domain.resources.schedule import EXPECT, SCHEDULE
 from scheduler_app.domain.schedule import (
     LastRun,
     Pause,
@@ -88,6 +89,8 @@ def read_pause(value: Any) -> Pause | None:
 #: The fields that most schedules have not, but for those of their policies for retries and late events.
 _SPARSE = RowCodec(Schedule, (row for row in SCHEDULE if row.sparse and row.path == row.key))
 
+_EXPECT = RowCodec(Expectation, EXPECT)
+
 #: Of a document without sealed parts and without a destination; `DESTINATION_VERSION` is the newest that is
 #: read.
 DOCUMENT_VERSION = 1
@@ -131,6 +134,7 @@ def _fields(schedule: Schedule) -> Document:
         "lateness": lateness_document(schedule.lateness),
         **revision_document(schedule),
         **_SPARSE.document(schedule),
+        "expect": expectation_document(schedule.expect),
         "signing": signing_document(schedule.signing),
         "hops": schedule.hops or None,
         "queue": schedule.queue if schedule.queue != CALLBACKS else None,
@@ -197,6 +201,7 @@ def from_schedule_document(row: Mapping[str, Any], envelope: SecretBox) -> Sched
         last_run=read_last_run(get("last_run")),
         calendar=read_calendar_use(row),
         lateness=read_lateness(get("lateness")),
+        expect=read_expectation(get("expect")),
         **others,
         pause=read_pause(get("pause")),
         failures_since=optional(instant, get("failures_since"), "failures_since"),
@@ -217,6 +222,18 @@ def _needs_this_release(schedule: Schedule) -> bool:
         or schedule.lateness.judges
         or schedule.jitter_seconds > 0
     )
+
+
+def expectation_document(expect: Expectation | None) -> Document | None:
+    """What `read_expectation` reads; None if nothing is expected."""
+    if expect is None:
+        return None
+    return {name: value for name, value in _EXPECT.document(expect).items() if value is not None}
+
+
+def read_expectation(value: Any) -> Expectation | None:
+    """Raises Corrupt."""
+    return None if value is None else Expectation(**_EXPECT.read(fields(value, "expect")))
 
 
 def _queue(value: Any) -> str:

@@ -110,9 +110,7 @@ class LastRuns:
 
     def succeeding(self, ids: Collection[str]) -> set[str]:
         """Those of the schedules whose last run succeeded."""
-        rows = self._schedules.find({"_id": {"$in": list(ids)}}, {"last_run": 1}, hint=BY_ID)
-        newest = self._newest({row["_id"]: read_last_run(row.get("last_run")) for row in rows})
-        return {each for each, run in newest.items() if run.outcome == State.COMPLETED}
+        return {each for each, run in self.newest(ids).items() if run.outcome == State.COMPLETED}
 
     def succeeded(self, ids: Collection[str]) -> dict[str, datetime | None]:
         """When those of these schedules last succeeded whose newest run did; None for what is gone, or has no
@@ -134,6 +132,11 @@ class LastRuns:
                 else:
                     del found[each]
         return found
+
+    def newest(self, ids: Collection[str]) -> dict[str, LastRun]:
+        """The newest runs of those of the schedules that have run. Raises a STORE_FAULT."""
+        rows = self._schedules.find({"_id": {"$in": list(ids)}}, {"last_run": 1}, hint=BY_ID)
+        return self._newest({row["_id"]: read_last_run(row.get("last_run")) for row in rows})
 
     def _newest(self, noted: Mapping[str, LastRun | None]) -> dict[str, LastRun]:
         newest = {each: run for each, run in noted.items() if run is not None}

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from scheduler_app.domain.cause import Cause, CauseKey, CauseKind, Tally, found
+from scheduler_app.domain.expectation import EXPECTED_KINDS
 from scheduler_app.domain.heartbeat import OF_HEARTBEAT
 from scheduler_app.domain.ids import TENANT, name_of, tenant_of
 from scheduler_app.domain.instants import shown_instant
@@ -18,6 +19,7 @@ from scheduler_app.domain.stored_fields import EARLIEST
 from scheduler_app.store import Store
 from scheduler_app.store.cause_inspections import OverdueEvents
 from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.duties.expectations import ExpectationInspection
 
 log = get_logger(__name__)
 
@@ -53,6 +55,7 @@ class CauseInspection:
         self._store = store
         self._faults = faults
         self._unserved = unserved
+        self._expectations = ExpectationInspection(store)
         self._stalled_at = EARLIEST
         self._parts: frozenset[str] = frozenset()
 
@@ -66,6 +69,7 @@ class CauseInspection:
             self._stalled_at = now
         self._see(CauseKind.MACHINERY, self._lasting_faults(now), living, now)
         self._end_missed(living[CauseKind.MISSED], now)
+        self._expectations.inspect((each for kind in EXPECTED_KINDS for each in living[kind]), now)
 
     def _living(self) -> dict[CauseKind, list[Cause]]:
         kinds: dict[CauseKind, list[Cause]] = {kind: [] for kind in CauseKind}

@@ -80,6 +80,7 @@ def record(run: Recording, receiver: str) -> None:
         "completion": "callback",
         "completion_timeout_seconds": 900,
         "jitter_seconds": 20,
+        "expect": {"max_runtime_seconds": 600, "success_within_seconds": 93600},
         "tags": ["nightly", "b", "a"],
         "state": "paused",
         "reason": "why it is paused",

@@ -194,6 +194,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "expire_after_seconds": {"expire_after_seconds": 900},
     "run_overlap": {"run_overlap": "queue", "queue_limit": 3},
     "jitter_seconds": {"jitter_seconds": 60},
+    "expect": {"expect": {"success_within_seconds": 3600}},
     "pause_after_failures": {"pause_after_failures": 3},
 }
 

@@ -13,6 +13,7 @@ from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.store import Store
 from scheduler_app.usecases.duties.expansion import Expansion
 from tests.builders import schedule
+from tests.integration.api.page_forms import fields_of
 
 Create = Callable[..., dict[str, Any]]
 POLICY = {
@@ -122,3 +123,60 @@ def test_what_was_missed_is_listed_and_explained(client: FlaskClient, store: Sto
     assert told["reason"]["code"] == "expired"
     assert "occurrences from" in told["reason"]["message"]
     assert "catch_up is none" in told["reason"]["message"]
+
+
+EXPECTED = {"max_runtime_seconds": 600, "success_within_seconds": 93_600}
+
+
+def test_what_is_expected_is_kept_exported_replaced_as_a_whole_and_taken_away(
+    client: FlaskClient, create: Create
+) -> None:
+    assert "expect" not in create(id="s0")
+    assert create(id="s1", expect=EXPECTED)["expect"] == EXPECTED
+    exported = [json.loads(line) for line in client.get("/api/schedules/export").text.splitlines()]
+    assert {each["id"]: each.get("expect") for each in exported} == {"s0": None, "s1": EXPECTED}
+    edited = client.put("/api/schedules/s1", json={"expect": {"completes_within_seconds": 60}}).get_json()
+    assert edited["expect"] == {"completes_within_seconds": 60}
+    assert edited["revision"] == 1
+    assert "expect" not in client.put("/api/schedules/s1", json={"expect": None}).get_json()
+
+
+@pytest.mark.parametrize(
+    ("given", "pointer"),
+    [
+        ({}, "/expect"),
+        ({"max_runtime_seconds": 0}, "/expect/max_runtime_seconds"),
+        ({"max_runtime": 5}, "/expect/max_runtime"),
+        ({"success_within_seconds": None}, "/expect/success_within_seconds"),
+        (5, "/expect"),
+    ],
+)
+def test_what_cannot_be_expected_is_refused_by_the_name_of_its_field(
+    client: FlaskClient, given: object, pointer: str
+) -> None:
+    asked = {"name": "n", "rrule": "FREQ=DAILY", "callback_url": "http://127.0.0.1:9/", "expect": given}
+    answer = client.post("/api/schedules", json=asked)
+    assert answer.status_code == 422
+    assert [each["pointer"] for each in answer.get_json()["errors"]] == [pointer]
+
+
+def test_a_form_gives_what_is_expected_as_one_field_of_its_own_for_each(
+    client: FlaskClient, create: Create
+) -> None:
+    create(id="s1", expect=EXPECTED)
+    page = client.get("/schedules/s1/edit").text
+    given = fields_of(page)
+    assert given["expect_success_within_seconds"] == "93600"
+    given["expect_success_within_seconds"] = ""
+    given["expect_completes_within_seconds"] = "60"
+    saved = client.post("/schedules/s1/edit", data=given)
+    assert saved.status_code == 303, saved.text
+    shown = client.get("/api/schedules/s1").get_json()
+    assert shown["expect"] == {"max_runtime_seconds": 600, "completes_within_seconds": 60}
+    given = fields_of(client.get("/schedules/s1/edit").text)
+    refused = client.post("/schedules/s1/edit", data=given | {"expect_max_runtime_seconds": "0"})
+    assert refused.status_code == 422
+    assert 'name="expect_max_runtime_seconds" value="0"' in refused.text
+    gone = {name: "" if name.startswith("expect_") else value for name, value in given.items()}
+    assert client.post("/schedules/s1/edit", data=gone).status_code == 303
+    assert "expect" not in client.get("/api/schedules/s1").get_json()

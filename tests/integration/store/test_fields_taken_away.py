@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scheduler_app.domain.expectation import Expectation
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
 from tests.builders import schedule
@@ -22,6 +23,7 @@ FIELDS: dict[str, Any] = {
     "completion": "callback",
     "completion_timeout_seconds": 7.0,
     "purpose": "why",
+    "expect": Expectation(max_runtime_seconds=60.0),
     "pause_after_failures": 3,
 }
 

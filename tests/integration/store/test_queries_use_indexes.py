@@ -249,6 +249,7 @@ def _use_events(store: Any, now: datetime) -> None:
     store.last_runs.keep(["s3"], now)
     store.last_runs.succeeded(["s3", "s4"])
     store.last_runs.succeeding(["s3", "s4"])
+    store.last_runs.newest(["s3", "s4"])
     store.last_runs.attach([schedule(now, "s3")])
     store.cancellations.cancel_past_cut("s1", 2, now, now, "cut")
     store.cancellations.cancel_these_past_cut([event(now, "s1").id], now, "cut")
@@ -715,6 +716,11 @@ def _use_causes(store: Any, now: datetime) -> None:
     looks.far_ahead(now, limit=10)
     looks.finished_with_calendar(limit=10)
     looks.late_after(["s1"])
+    expectations = store.expectations
+    assert expectations.after(("", ""), limit=10) == []
+    expectations.expecting(["s1"])
+    expectations.unfinished("s3", now)
+    expectations.last_success("s3", now)
 
 
 def _use_idempotency(idempotency: Any) -> None:

@@ -47,6 +47,14 @@ def test_names_and_values_are_given_one_by_one() -> None:
     assert "is not NAME: VALUE" in done.output
 
 
+def test_what_is_expected_is_given_as_durations() -> None:
+    given = run("--expect", "success_within_seconds: 26h", "--expect", "max_runtime_seconds: 90")
+    assert given == {"expect": {"success_within_seconds": 93_600, "max_runtime_seconds": 90}}
+    done = CliRunner().invoke(command, ["--expect", "max_runtime_seconds: soon"])
+    assert done.exit_code == 2
+    assert "10m" in done.output
+
+
 def test_a_field_that_may_only_be_true_is_a_flag() -> None:
     assert run("--on-demand") == {"on_demand": True}
     assert CliRunner().invoke(command, ["--no-on-demand"]).exit_code == 2
