@@ -310,7 +310,7 @@ EXPECTATION = ResourceField(
     default="nothing",
     example={"success_within_seconds": 93_600},
     null=Null.ALWAYS,
-    aliases="expectation sla max_runtime timeout_alert deadline",
+    aliases="expectation expects sla max_runtime",
 )
 
 TAG = Text(1, MAX_TAG, visible=True)
