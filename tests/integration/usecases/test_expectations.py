@@ -9,7 +9,7 @@ import pytest
 from scheduler_app.domain.cause import Cause
 from scheduler_app.domain.event import CompletionReport
 from scheduler_app.domain.expectation import EXPECTED_KINDS, Expectation
-from scheduler_app.domain.schedule import ScheduleState
+from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.causes import from_document
@@ -72,6 +72,12 @@ def end(store: Store, at: datetime, ended: datetime, state: State, schedule_id: 
 tokens: dict[str, str] = {}
 
 
+def stored(store: Store) -> Schedule:
+    found = store.schedules.get("s1")
+    assert isinstance(found, Schedule)
+    return found
+
+
 def test_a_run_that_takes_too_long_is_told_while_it_runs(store: Store, look: Look, now: datetime) -> None:
     make(store, now, max_runtime_seconds=60, tags=("nightly",))
     store.schedules.insert(schedule(now, "s2"))
@@ -84,7 +90,8 @@ def test_a_run_that_takes_too_long_is_told_while_it_runs(store: Store, look: Loo
     assert (cause.schedules.names, cause.tags.names, cause.failed) == (("s1",), ("nightly",), 1)
     # Nothing but the time has passed: nothing is written. And nothing is ended.
     assert look.at(now + 90 * SECOND)[name].writes == cause.writes
-    assert store.mongo.collection("events").find_one({"_id": event_id}, {"state": 1})["state"] == "running"
+    [left] = store.mongo.collection("events").find({"_id": event_id}, {"state": 1})
+    assert left["state"] == "running"
     end(store, now, now + 95 * SECOND, State.COMPLETED)
     assert look.at(now + 100 * SECOND) == {}
 
@@ -163,7 +170,7 @@ def test_nothing_is_expected_of_a_pause_and_the_time_begins_again_after_it(
 ) -> None:
     make(store, now, success_within_seconds=3_600)
     assert [*look.at(now + HOUR)] == ["no_success s1"]
-    known = store.schedules.get("s1")
+    known = stored(store)
     paused = replace(known.revise(now + HOUR, state=ScheduleState.PAUSED), version=2)
     assert store.schedules.revise(paused, version=1)
     assert look.at(now + 2 * HOUR) == {}
@@ -180,7 +187,7 @@ def test_it_is_over_when_nothing_is_expected_any_more(
     make(store, now, success_within_seconds=3_600)
     assert [*look.at(now + HOUR)] == ["no_success s1"]
     if gone == "edited":
-        assert store.schedules.update(replace(store.schedules.get("s1"), expect=None, version=2), version=1)
+        assert store.schedules.update(replace(stored(store), expect=None, version=2), version=1)
     else:
         store.schedules.delete("s1", now + HOUR)
     assert look.at(now + HOUR + SECOND) == {}
