@@ -89,7 +89,7 @@ def _with_offset(moment: datetime) -> str:
     shown = written(moment, services().now(), seconds=True)
     if moment.utcoffset() == local_in(moment.astimezone(UTC), viewer_zone()).utcoffset():
         return shown
-    return f"{shown} {moment:%:z}" if moment.utcoffset() else f"{shown} UTC"
+    return f"{shown} {moment.isoformat()[-6:] if moment.utcoffset() else 'UTC'}"
 
 
 def beside(moment: datetime, zone: str = "") -> str:
