@@ -27,9 +27,11 @@ from werkzeug.http import parse_list_header
 from werkzeug.wrappers import Response as AnyResponse
 
 from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.scopes import SAFE_METHODS, require_scope_of_route
 from scheduler_app.clock import monotonic
 from scheduler_app.config import Settings, is_loopback
-from scheduler_app.config.api_keys import ApiKey, KeyRole, matching
+from scheduler_app.config.api_keys import ApiKey, matching
+from scheduler_app.domain.api_key import ALL_SCOPES
 from scheduler_app.telemetry import get_logger
 from scheduler_app.webserver.limits import PREFIX
 
@@ -133,7 +135,6 @@ def _address(text: str) -> str:
         return ""
 
 
-SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _MAX_ORIGIN_SHOWN = 100
 
@@ -262,8 +263,6 @@ FEED_PATH = f"{PREFIX}/calendar.ics"
 COMPLETION_PATH = re.compile(rf"{PREFIX}/events/[^/]+/(complete|fail)")
 #: Pages have their own access, with a session in the place of a key: `api/pages/access.py`.
 PAGES = "pages"
-#: Endpoints that change nothing, though their requests have a body.
-READ_ONLY_POSTS = frozenset(("previews.preview_rule", "pages.preview_when", "pages.pick"))
 OPEN_PATHS = (
     *("/health", "/healthz", "/readyz", "/docs/", "/swagger-ui", "/swagger/", "/favicon.ico", "/echo"),
     # The token in its path is judged by the route, and opens one heartbeat.
@@ -288,7 +287,7 @@ def register_auth(app: Flask, settings: Settings, page_access: Callable[[], AnyR
 def _check_key(keys: Sequence[ApiKey]) -> None:
     if not keys:
         _require_local_name()
-        g.owner = "open"
+        g.owner, g.scopes = "open", ALL_SCOPES
         return
     if request.path == FEED_PATH and request.method in ("GET", "HEAD") and "token" in request.args:
         return
@@ -306,9 +305,8 @@ def _check_key(keys: Sequence[ApiKey]) -> None:
             headers={"WWW-Authenticate": "Bearer"},
         )
     # Identifies the caller, for what belongs to one key; the key itself is stored nowhere.
-    g.owner, g.key_name = key.digest, key.name
-    if key.role is KeyRole.READ and request.method not in SAFE_METHODS:
-        refuse_reader()
+    g.owner, g.key_name, g.scopes = key.digest, key.name, key.scopes
+    require_scope_of_route()
 
 
 def _given_completion_token() -> str | None:
@@ -324,12 +322,6 @@ def _given_key() -> bytes | None:
         return value.strip().encode()
     key = request.headers.get("X-API-Key")
     return key.encode() if key else None
-
-
-def refuse_reader() -> None:
-    """Refuses a request that may change something, of a key that may only read. A preview changes nothing."""
-    if request.endpoint not in READ_ONLY_POSTS:
-        raise HttpProblem(403, "this API key may only read: use one with the role write")
 
 
 def is_local_name() -> bool:

@@ -25,10 +25,11 @@ from marshmallow import Schema, ValidationError, missing
 from webargs.flaskparser import FlaskParser
 from webargs.multidictproxy import MultiDictProxy
 
-from scheduler_app.api.auth import SAFE_METHODS
 from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.problems import MAX_POINTER, HttpProblem, problem_of
+from scheduler_app.api.scopes import SAFE_METHODS, SCOPE
 from scheduler_app.api.wire.input_schema import WriteQuery
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.masking import visible
 
 _SLIPS = "JSON has names in double quotes, no comma before a closing bracket, and no comments"
@@ -264,15 +265,25 @@ class ApiBlueprint(Blueprint):  # type: ignore[misc]
         return lambda function: declare_parameters(decorate(function), location, made)
 
     def route(
-        self, rule: str, *, query: type[Schema] | None = WriteQuery, **options: Any
+        self,
+        rule: str,
+        *,
+        scope: KeyScope | None = None,
+        query: type[Schema] | None = WriteQuery,
+        **options: Any,
     ) -> Callable[[ViewFunction], ViewFunction]:
-        """`query`: the parameters of a route that writes; None for a POST that changes nothing."""
+        """`scope`: what a key needs for it, `read` for a GET that names none. `query`: the parameters of a
+        route that writes; None for a POST that changes nothing. Raises TypeError where a scope is missing."""
+        if scope is None and options["methods"] != ["GET"]:
+            raise TypeError(f"{self.url_prefix}{rule}: a route that is no GET names its scope")
+        needed = scope or KeyScope.READ
 
         def decorate(function: ViewFunction) -> ViewFunction:
             view = function
             if query is not None and options["methods"] != ["GET"]:
                 view = self.arguments(query, location="query")(_keep_write_query(function))
-            documented = self.doc(operationId=function.__name__)(view)
+            documented = self.doc(operationId=function.__name__, **{"x-scope": needed.value})(view)
+            setattr(documented, SCOPE, needed)
             return super(ApiBlueprint, self).route(rule, **options)(documented)  # type: ignore[no-any-return]
 
         return decorate

@@ -20,8 +20,9 @@ from threading import Condition
 
 from flask import Flask, current_app, g, request
 
-from scheduler_app.api.auth import PAGES, SAFE_METHODS
+from scheduler_app.api.auth import PAGES
 from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.scopes import SAFE_METHODS
 from scheduler_app.api.services import real_services
 from scheduler_app.store.mongo import answers_within
 from scheduler_app.webserver.limits import MAX_BODY_BYTES, PREFIX, max_body_bytes

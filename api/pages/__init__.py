@@ -21,7 +21,7 @@ from scheduler_app.api.pages import (  # noqa: F401 - they add their routes to `
     stops,
     you,
 )
-from scheduler_app.api.pages.access import page_access
+from scheduler_app.api.pages.access import declare_scopes, page_access
 from scheduler_app.api.pages.frame import blueprint
 
 __all__ = ["page_access", "register"]
@@ -29,3 +29,4 @@ __all__ = ["page_access", "register"]
 
 def register(app: Flask) -> None:
     app.register_blueprint(blueprint)
+    declare_scopes(app)

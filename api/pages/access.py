@@ -9,14 +9,15 @@ import hmac
 import secrets
 from collections.abc import Callable
 
-from flask import Response, g, redirect, request, url_for
+from flask import Flask, Response, g, redirect, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
-from scheduler_app.api.auth import PAGES, READ_ONLY_POSTS, SAFE_METHODS, is_local_name, refuse_reader
+from scheduler_app.api.auth import PAGES, is_local_name
 from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.scopes import SAFE_METHODS, SCOPE, require_scope_of_route
 from scheduler_app.api.services import real_services
 from scheduler_app.config import Settings
-from scheduler_app.config.api_keys import KeyRole
+from scheduler_app.domain.api_key import ALL_SCOPES, KeyScope
 from scheduler_app.store.access_tokens import SESSION_SECONDS
 
 _SESSION = "scheduler_session"
@@ -28,14 +29,37 @@ TOKEN_FIELD = "form_token"  # noqa: S105 (a field's name)
 _FORM = "application/x-www-form-urlencoded"
 #: The fields of a form: each costs time, however short it is.
 MAX_FIELDS = 1_000
-#: What a person with a read-only key may do.
-READERS_FORMS = (f"{PAGES}.begin_session", f"{PAGES}.sign_out", f"{PAGES}.choose_zone", *READ_ONLY_POSTS)
-#: Pages that are nothing but a form.
-WRITERS_PAGES = tuple(
-    f"{PAGES}.{name}"
-    for name in ("new_schedule", "edit_schedule", "new_destination", "edit_destination", "new_message")
-)
 OPEN_ENDPOINTS = (f"{PAGES}.static", f"{PAGES}.sign_in", f"{PAGES}.begin_session")
+#: What a key needs for each form, and for each page that is nothing but a form; for all others `read`.
+_SCOPES = {
+    # `change_selected` asks for more where what it is to do needs more.
+    KeyScope.TRIGGER: (
+        *("change_selected", "send_again", "cancel", "send_cause_again", "dismiss_cause"),
+        *("change_destination", "call_destination", "turn_on", "turn_off"),
+    ),
+    KeyScope.WRITE: (
+        *("new_schedule", "edit_schedule", "new_destination", "edit_destination", "new_message"),
+        *("save_schedule", "save_edit", "revert_on_page", "preview_edited", "show_effect"),
+        *("test_new", "test_edited", "save_blackout", "delete_blackout"),
+        *("save_destination", "save_destination_edit", "delete_destination"),
+        *("send_message", "preview_delivery", "reschedule"),
+    ),
+    KeyScope.READ: ("preview_when", "pick", "choose_zone"),
+}
+SCOPES = {name: scope for scope, names in _SCOPES.items() for name in names}
+#: What nobody needs a scope for.
+_OF_SESSIONS = ("begin_session", "sign_out")
+
+
+def declare_scopes(app: Flask) -> None:
+    """Marks the pages and forms with the scopes that they need. Raises TypeError for a form without one."""
+    for rule in app.url_map.iter_rules():
+        blueprint, _, name = rule.endpoint.partition(".")
+        if blueprint == PAGES and name not in _OF_SESSIONS:
+            if name in SCOPES:
+                setattr(app.view_functions[rule.endpoint], SCOPE, SCOPES[name])
+            elif "POST" in (rule.methods or ()):
+                raise TypeError(f"{rule.rule}: a form needs a scope in api/pages/access.py")
 
 
 def page_access(settings: Settings) -> Callable[[], AnyResponse | None]:
@@ -50,6 +74,7 @@ def page_access(settings: Settings) -> Callable[[], AnyResponse | None]:
                 f"without API_KEYS the pages answer under localhost only, not under {request.host[:100]!r}",
             )
         g.owner, g.session_token = "open", None
+        g.scopes = frozenset() if digests else ALL_SCOPES
         if request.endpoint == f"{PAGES}.static":
             return None
         token = cookie(_SESSION)
@@ -59,12 +84,11 @@ def page_access(settings: Settings) -> Callable[[], AnyResponse | None]:
                 return _to_sign_in()
             if owner is not None:
                 g.owner, g.session_token = owner, token
-                g.key_name, g.reads_only = keys[owner].name, keys[owner].role is KeyRole.READ
+                g.key_name, g.scopes = keys[owner].name, keys[owner].scopes
         g.is_admitted = not digests or g.session_token is not None
         _check_form(g.session_token or cookie(_VISITOR))
-        writes = request.method not in SAFE_METHODS and request.endpoint not in READERS_FORMS
-        if g.get("reads_only") and (writes or request.endpoint in WRITERS_PAGES):
-            refuse_reader()
+        if request.endpoint not in (*OPEN_ENDPOINTS, f"{PAGES}.sign_out"):
+            require_scope_of_route()
         return None
 
     return admit

@@ -15,8 +15,10 @@ from scheduler_app.api.pages import formatting, times
 from scheduler_app.api.pages.access import name_visitor
 from scheduler_app.api.pages.places import PLACES, place_at
 from scheduler_app.api.problems import PROBLEM_JSON
+from scheduler_app.api.scopes import may
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.event import receiver_shown
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.kill_switch import KillSwitch
 from scheduler_app.store.faults import STORE_FAULTS
@@ -62,7 +64,8 @@ def of_every_page() -> View:
         "form_token": g.get("form_token", ""),
         "signed_in": g.get("session_token") is not None,
         "key_name": g.get("key_name", ""),
-        "may_write": not g.get("reads_only", False),
+        "may_write": may(KeyScope.WRITE),
+        "may_trigger": may(KeyScope.TRIGGER),
         "kill_switches_on": _kill_switches_on,
     }
 

@@ -1,6 +1,6 @@
 """Go anywhere: a page, a schedule by a part of its name, an event by its id."""
 
-from flask import g, redirect, render_template, request, url_for
+from flask import redirect, render_template, request, url_for
 from marshmallow import validate
 from werkzeug.wrappers import Response
 
@@ -10,8 +10,10 @@ from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.pages.forms import LOOK_SECONDS, takes_query
 from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.pages.places import PLACES
+from scheduler_app.api.scopes import may
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.paging import PageRequest
 
@@ -27,12 +29,12 @@ class GoQuery(InputSchema):
 def go(query: Loaded) -> str | Response:
     """Lists the pages that match the text. A form that was submitted redirects to a single match; the
     search that runs while a person types only lists."""
-    places = _places(query.get("to", "").strip())
+    found = _places(query.get("to", "").strip())
     if request.headers.get("HX-Request"):
-        return render_template("found.html", places=places, to=query.get("to"))
-    if len(places) == 1 and query.get("to"):
-        return redirect(places[0][1], 303)
-    return render_template("go.html", places=places, to=query.get("to", ""))
+        return render_template("found.html", found=found, to=query.get("to"))
+    if len(found) == 1 and query.get("to"):
+        return redirect(found[0][1], 303)
+    return render_template("go.html", found=found, to=query.get("to", ""))
 
 
 def _places(wanted: str) -> list[tuple[str, str]]:
@@ -41,7 +43,7 @@ def _places(wanted: str) -> list[tuple[str, str]]:
         (page.name, page.address())
         for place in PLACES
         for page in place.pages
-        if page.is_called(wanted) and not (g.get("reads_only") and page.is_form)
+        if page.is_called(wanted) and (may(KeyScope.WRITE) or not page.is_form)
     ]
     if not wanted:
         return pages

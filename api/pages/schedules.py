@@ -15,10 +15,12 @@ from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.scopes import require
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.field_types import BoundedList, Cursor, DestinationName, ScheduleId
 from scheduler_app.api.wire.schedule import ScheduleChoice, schedule_shown
 from scheduler_app.api.wire.schedule_fields import LAST_OUTCOMES
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.ids import name_of, whole_id
 from scheduler_app.domain.resources.schedule import STATES
 from scheduler_app.domain.schedule import Schedule
@@ -31,6 +33,8 @@ from scheduler_app.usecases.deeds.bulk_edits import Edit, edit_page, refused
 VERBS = {"pause": "paused", "resume": "resumed", "trigger": "triggered", "tag": "tagged", "delete": "deleted"}
 #: The action that undoes each.
 UNDO = {"pause": "resume", "resume": "pause"}
+#: Those that need more than the scope `trigger`.
+_WRITING = {"tag", "delete"}
 OUTCOMES = 30
 MOST_COUNTED = 10_000
 #: How many schedules that match a filter one request changes at most.
@@ -104,6 +108,8 @@ def schedules(query: Loaded) -> str:
 def change_selected(form: Loaded) -> Response | str:
     """Does one thing to each schedule that was selected, whatever becomes of the others."""
     verb, selected = form["verb"], form["selected"]
+    if verb in _WRITING:
+        require(KeyScope.WRITE)
     if verb == "tag" and not form.get("tag_name", "").strip():
         raise HttpProblem(422, "say which tag: write it in the field beside the button")
     if "every" in form:

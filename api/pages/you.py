@@ -1,6 +1,6 @@
 """What a person has chosen for the pages: the zone in which they show times."""
 
-from flask import g, render_template, request
+from flask import render_template, request
 from marshmallow import validate
 from werkzeug.wrappers import Response
 
@@ -10,7 +10,9 @@ from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.access import cookie, set_cookie
 from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.pages.times import BROWSER_ZONE, CHOSEN_ZONE
+from scheduler_app.api.scopes import may
 from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence.zones import timezone_named
 
@@ -48,6 +50,6 @@ def _page(values: Loaded, errors: dict[str, list[str]] | None = None, done: str 
         values=values,
         errors=errors or {},
         browsers=request.cookies.get(BROWSER_ZONE, "")[:64],
-        role="reads only" if g.get("reads_only") else "reads and changes",
+        scopes=[scope for scope in KeyScope if may(scope)],
         done=done,
     )

@@ -5,6 +5,7 @@ from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import is_dry_run, make_dry_run, services, tenant
 from scheduler_app.api.wire import backlog as wire
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.backfill import BackfillOverlap
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.usecases.duties.backfills import BackfillRequest
@@ -20,7 +21,7 @@ def get_backlog() -> View:
     return wire.backlog_shown(assembly.backlog.backlog(tenant(), assembly.now()))
 
 
-@backlog_blueprint.route("/expire", methods=["POST"])
+@backlog_blueprint.route("/expire", methods=["POST"], scope=KeyScope.TRIGGER)
 @backlog_blueprint.arguments(
     wire.BacklogExpireInput, example={"origin": "https://example.com", "dry_run": True}
 )
@@ -41,7 +42,7 @@ def expire_backlog(given: Loaded) -> View:
 backfills_blueprint = ApiBlueprint("backfills", "/api/v1/schedules", "Past occurrences, made up for")
 
 
-@backfills_blueprint.route("/<schedule:schedule_id>/backfill", methods=["POST"])
+@backfills_blueprint.route("/<schedule:schedule_id>/backfill", methods=["POST"], scope=KeyScope.TRIGGER)
 @backfills_blueprint.arguments(
     wire.BackfillInput, example={"from": "2026-01-01T00:00:00Z", "rate_per_second": 5}
 )
@@ -77,7 +78,7 @@ def get_backfill(schedule_id: WholeId) -> View:
     return wire.backfill_shown(services().backfills.progress(schedule_id))
 
 
-@backfills_blueprint.route("/<schedule:schedule_id>/backfill", methods=["DELETE"])
+@backfills_blueprint.route("/<schedule:schedule_id>/backfill", methods=["DELETE"], scope=KeyScope.TRIGGER)
 @backfills_blueprint.response(200, wire.BackfillOutput)
 def cancel_backfill(schedule_id: WholeId) -> View:
     """Cancel a schedule's backfill and withdraw what waits of it"""

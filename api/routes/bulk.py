@@ -22,6 +22,7 @@ from scheduler_app.api.wire import bulk as wire
 from scheduler_app.api.wire import examples
 from scheduler_app.api.wire.paging import skipped_shown
 from scheduler_app.api.wire.schedule import ScheduleChoice, schedule_exported
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.ids import name_of, whole_id
 from scheduler_app.domain.schedule import Schedule
@@ -63,7 +64,7 @@ def bound_errors(refused: list[HttpProblem]) -> None:
 bulk_blueprint = ApiBlueprint("bulk", "/api/v1/schedules", "Many schedules in one request")
 
 
-@bulk_blueprint.route("/bulk", methods=["POST"])
+@bulk_blueprint.route("/bulk", methods=["POST"], scope=KeyScope.WRITE)
 @bulk_blueprint.arguments(wire.BulkInput, example=examples.BULK)
 @bulk_blueprint.response(200, wire.BulkOutput)
 def create_schedules(given: Loaded) -> View:
@@ -95,7 +96,7 @@ def schedule_result(made: Schedule | InvalidField | Conflict) -> View | HttpProb
 bulk_edits_blueprint = ApiBlueprint("edits", "/api/v1/schedules", "Many schedules, chosen by a filter")
 
 
-@bulk_edits_blueprint.route("/pause", methods=["POST"])
+@bulk_edits_blueprint.route("/pause", methods=["POST"], scope=KeyScope.TRIGGER)
 @bulk_edits_blueprint.arguments(wire.PauseFilter, example=examples.EDIT)
 @bulk_edits_blueprint.response(200, wire.PausedPage)
 def pause_schedules(given: Loaded) -> View:
@@ -103,7 +104,7 @@ def pause_schedules(given: Loaded) -> View:
     return _edited(BulkAction.PAUSE, "paused", given)
 
 
-@bulk_edits_blueprint.route("/resume", methods=["POST"])
+@bulk_edits_blueprint.route("/resume", methods=["POST"], scope=KeyScope.TRIGGER)
 @bulk_edits_blueprint.arguments(wire.EditFilter, example=examples.EDIT)
 @bulk_edits_blueprint.response(200, wire.ResumedPage)
 def resume_schedules(given: Loaded) -> View:
@@ -111,7 +112,7 @@ def resume_schedules(given: Loaded) -> View:
     return _edited(BulkAction.RESUME, "resumed", given)
 
 
-@bulk_edits_blueprint.route("/delete", methods=["POST"])
+@bulk_edits_blueprint.route("/delete", methods=["POST"], scope=KeyScope.WRITE)
 @bulk_edits_blueprint.arguments(wire.EditFilter, example=examples.EDIT)
 @bulk_edits_blueprint.response(200, wire.DeletedPage)
 def delete_schedules(given: Loaded) -> View:
@@ -191,7 +192,7 @@ def _line(view: View) -> str:
 ics_import_blueprint = ApiBlueprint("imports", "/api/v1/schedules", "Schedules of the events of a calendar")
 
 
-@ics_import_blueprint.route("/import", methods=["POST"])
+@ics_import_blueprint.route("/import", methods=["POST"], scope=KeyScope.WRITE)
 @ics_import_blueprint.arguments(wire.ImportInput, example=examples.IMPORT)
 @ics_import_blueprint.response(200, wire.ImportOutput)
 def import_schedules(given: Loaded) -> View:

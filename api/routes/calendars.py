@@ -18,6 +18,7 @@ from scheduler_app.api.wire import examples
 from scheduler_app.api.wire.field_types import CALENDAR_NAME, CALENDAR_NAME_ERROR
 from scheduler_app.api.wire.output_schema import MessageSchema, attributes, without_none
 from scheduler_app.api.wire.paging import Paging, listed, window
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.errors import InvalidField, StaleVersion
@@ -47,7 +48,7 @@ def get_calendar(name: WholeId) -> Tagged | Response:
     return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
 
 
-@calendars_blueprint.route("/<name:name>", methods=["PUT"])
+@calendars_blueprint.route("/<name:name>", methods=["PUT"], scope=KeyScope.WRITE)
 @calendars_blueprint.arguments(wire.CalendarInput, example=examples.CALENDAR)
 @calendars_blueprint.response(200, wire.CalendarEdited)
 @calendars_blueprint.alt_response(
@@ -72,7 +73,7 @@ def put_calendar(calendar: Calendar, name: WholeId) -> tuple[View, int, Headers]
     return view | {"result": "changed" if named.updated_at == now else "unchanged"}, 200, headers
 
 
-@calendars_blueprint.route("/<name:name>", methods=["DELETE"])
+@calendars_blueprint.route("/<name:name>", methods=["DELETE"], scope=KeyScope.WRITE)
 @calendars_blueprint.response(200, MessageSchema)
 def delete_calendar(name: WholeId) -> View:
     """Delete a calendar that no schedule observes"""
@@ -170,7 +171,7 @@ def get_schedule_calendar_file(schedule_id: WholeId) -> Response:
     return _file(services().calendar_feeds.of_schedule(schedule, services().now()))
 
 
-@calendar_feeds_blueprint.route("/calendar-feeds", methods=["POST"])
+@calendar_feeds_blueprint.route("/calendar-feeds", methods=["POST"], scope=KeyScope.WRITE)
 @calendar_feeds_blueprint.arguments(
     wire.FeedInput, example={"name": "Operations' calendar", "tag": "nightly"}
 )
@@ -195,7 +196,7 @@ def list_calendar_feeds() -> View:
     return {"feeds": [_shown(each) for each in services().calendar_feeds.all(tenant())]}
 
 
-@calendar_feeds_blueprint.route("/calendar-feeds/<id:feed_id>", methods=["DELETE"])
+@calendar_feeds_blueprint.route("/calendar-feeds/<id:feed_id>", methods=["DELETE"], scope=KeyScope.WRITE)
 @calendar_feeds_blueprint.response(200, MessageSchema)
 def delete_calendar_feed(feed_id: WholeId) -> View:
     """Delete a feed: its token opens nothing any more"""

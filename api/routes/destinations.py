@@ -15,6 +15,7 @@ from scheduler_app.api.wire.field_types import ID
 from scheduler_app.api.wire.output_schema import MessageSchema
 from scheduler_app.api.wire.paging import Paging, listed, window
 from scheduler_app.api.wire.schedule import PutQuery
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.destination import Destination, DestinationDraft
 from scheduler_app.domain.errors import InvalidField, StaleVersion
 from scheduler_app.domain.ids import WholeId, name_of
@@ -48,7 +49,7 @@ def get_destination(name: WholeId) -> Tagged | Response:
     return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
 
 
-@blueprint.route("/<name:name>", methods=["PUT"], query=PutQuery)
+@blueprint.route("/<name:name>", methods=["PUT"], scope=KeyScope.WRITE, query=PutQuery)
 @blueprint.arguments(wire.DestinationInput, example=examples.DESTINATION)
 @blueprint.response(200, wire.DestinationOutput)
 @blueprint.alt_response(201, schema=wire.DestinationOutput, description="There was none: it is created")
@@ -73,7 +74,7 @@ def put_destination(draft: DestinationDraft, name: WholeId) -> tuple[View, int, 
     return view | {"result": "changed" if found.updated_at == now else "unchanged"}, 200, headers
 
 
-@blueprint.route("/<name:name>", methods=["PATCH"])
+@blueprint.route("/<name:name>", methods=["PATCH"], scope=KeyScope.WRITE)
 @blueprint.arguments(wire.DestinationChange, example=examples.DESTINATION_CHANGE)
 @blueprint.response(200, wire.DestinationOutput)
 def change_destination(draft: DestinationDraft, name: WholeId) -> Tagged:
@@ -81,7 +82,7 @@ def change_destination(draft: DestinationDraft, name: WholeId) -> Tagged:
     return _changed(name, draft)
 
 
-@blueprint.route("/<name:name>", methods=["DELETE"])
+@blueprint.route("/<name:name>", methods=["DELETE"], scope=KeyScope.WRITE)
 @blueprint.response(200, MessageSchema)
 def delete_destination(name: WholeId) -> View:
     """Delete a destination with its secrets; a 409 while schedules name it"""
@@ -89,21 +90,21 @@ def delete_destination(name: WholeId) -> View:
     return {"message": "Destination deleted."}
 
 
-@blueprint.route("/<name:name>/pause", methods=["POST"])
+@blueprint.route("/<name:name>/pause", methods=["POST"], scope=KeyScope.TRIGGER)
 @blueprint.response(200, wire.DestinationOutput)
 def pause_destination(name: WholeId) -> Tagged:
     """Send nothing more; what is due waits until the destination is resumed"""
     return _changed(name, DestinationDraft(paused=True))
 
 
-@blueprint.route("/<name:name>/resume", methods=["POST"])
+@blueprint.route("/<name:name>/resume", methods=["POST"], scope=KeyScope.TRIGGER)
 @blueprint.response(200, wire.DestinationOutput)
 def resume_destination(name: WholeId) -> Tagged:
     """Send again; what waited follows within a minute, oldest first"""
     return _changed(name, DestinationDraft(paused=False))
 
 
-@blueprint.route("/<name:name>/test", methods=["POST"])
+@blueprint.route("/<name:name>/test", methods=["POST"], scope=KeyScope.TRIGGER)
 @blueprint.response(200, wire.TestOutput)
 def test_destination(name: WholeId) -> View:
     """Call the destination once, now, outside of its limits, and show the answer"""

@@ -10,6 +10,7 @@ from scheduler_app.api.wire import event as wire
 from scheduler_app.api.wire import examples
 from scheduler_app.api.wire.paging import listed, skipped_shown, window
 from scheduler_app.api.wire.schedule import event_shown
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.errors import NotAuthorized
 from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.usecases.deeds.events import STRANGER
@@ -43,28 +44,28 @@ def get_event(event_id: WholeId) -> View:
     return event_shown(services().events.get(event_id))
 
 
-@blueprint.route("/<event:event_id>/cancel", methods=["POST"])
+@blueprint.route("/<event:event_id>/cancel", methods=["POST"], scope=KeyScope.TRIGGER)
 @blueprint.response(200, wire.EventOutput)
 def cancel_event(event_id: WholeId) -> View:
     """Cancel an event that is neither running nor finished"""
     return event_shown(services().events.cancel(event_id, services().now()))
 
 
-@blueprint.route("/<event:event_id>/redrive", methods=["POST"])
+@blueprint.route("/<event:event_id>/redrive", methods=["POST"], scope=KeyScope.TRIGGER)
 @blueprint.response(202, wire.EventOutput)
 def redrive_event(event_id: WholeId) -> View:
     """Send an event that ended in error again, at once; its retries are counted from zero"""
     return event_shown(services().events.redrive(event_id, services().now()))
 
 
-@blueprint.route("/<event:event_id>/complete", methods=["POST"])
+@blueprint.route("/<event:event_id>/complete", methods=["POST"], scope=KeyScope.TRIGGER)
 @blueprint.response(200, wire.EventOutput)
 def complete_event(event_id: WholeId) -> View:
     """Say that the work of an event is done; its callback's token is needed, and no API key"""
     return event_shown(services().completions.complete(event_id, _token(), services().now()))
 
 
-@blueprint.route("/<event:event_id>/fail", methods=["POST"])
+@blueprint.route("/<event:event_id>/fail", methods=["POST"], scope=KeyScope.TRIGGER)
 @blueprint.arguments(wire.FailureInput, required=False, example=examples.FAILURE)
 @blueprint.response(200, wire.EventOutput)
 def fail_event(given: Loaded, event_id: WholeId) -> View:
@@ -73,7 +74,7 @@ def fail_event(given: Loaded, event_id: WholeId) -> View:
     return event_shown(services().completions.fail(event_id, _token(), given["reason"], services().now()))
 
 
-@blueprint.route("/redrive", methods=["POST"])
+@blueprint.route("/redrive", methods=["POST"], scope=KeyScope.TRIGGER)
 @blueprint.arguments(wire.RedriveInput, required=False, example=examples.REDRIVE)
 @blueprint.response(202, wire.RedriveOutput)
 def redrive_events(given: Loaded) -> View:
@@ -126,7 +127,7 @@ def get_redrive(redrive_id: WholeId) -> View:
     return wire.redrive_shown(services().redrives.get(redrive_id))
 
 
-@redrives_blueprint.route("/<id:redrive_id>", methods=["DELETE"])
+@redrives_blueprint.route("/<id:redrive_id>", methods=["DELETE"], scope=KeyScope.TRIGGER)
 @redrives_blueprint.response(200, wire.RedriveProgressOutput)
 def stop_redrive(redrive_id: WholeId) -> View:
     """Stop a redrive: nothing more is sent, and what is due again already stays so"""

@@ -7,6 +7,7 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import failure as wire
 from scheduler_app.api.wire.paging import listed, window
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.health.status import look_at_system
 
@@ -34,7 +35,7 @@ def get_failure(failure_id: WholeId) -> View:
     return wire.cause_details(services().failures.get(failure_id))
 
 
-@failures_blueprint.route("/<id:failure_id>/dismiss", methods=["POST"])
+@failures_blueprint.route("/<id:failure_id>/dismiss", methods=["POST"], scope=KeyScope.TRIGGER)
 @failures_blueprint.arguments(wire.DismissInput, required=False, example={"note": "known, ticket 4711"})
 @failures_blueprint.response(200, wire.DismissedOutput)
 def dismiss_failure(given: Loaded, failure_id: WholeId) -> View:

@@ -20,6 +20,7 @@ from scheduler_app.api.wire.heartbeat import (
     ping_given,
 )
 from scheduler_app.api.wire.output_schema import MessageSchema
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.heartbeat import ping_of
 from scheduler_app.domain.ids import WholeId
 
@@ -40,7 +41,7 @@ def get_heartbeat(name: WholeId) -> View:
     return heartbeat_shown(services().heartbeats.find(name))
 
 
-@blueprint.route("/<name:name>", methods=["PUT"])
+@blueprint.route("/<name:name>", methods=["PUT"], scope=KeyScope.WRITE)
 @blueprint.arguments(HeartbeatInput, example=examples.HEARTBEAT)
 @blueprint.response(200, HeartbeatEdited)
 @blueprint.alt_response(201, schema=HeartbeatEdited, description="There was none: it is created")
@@ -57,7 +58,7 @@ def put_heartbeat(given: Loaded, name: WholeId) -> tuple[View, int]:
     return view, 201 if done == "created" else 200
 
 
-@blueprint.route("/<name:name>", methods=["DELETE"])
+@blueprint.route("/<name:name>", methods=["DELETE"], scope=KeyScope.WRITE)
 @blueprint.response(200, MessageSchema)
 def delete_heartbeat(name: WholeId) -> View:
     """Delete a heartbeat; its URL opens nothing from then on"""
@@ -65,7 +66,7 @@ def delete_heartbeat(name: WholeId) -> View:
     return {"message": "Heartbeat deleted."}
 
 
-@blueprint.route("/<name:name>/token", methods=["POST"])
+@blueprint.route("/<name:name>/token", methods=["POST"], scope=KeyScope.WRITE)
 @blueprint.response(200, HeartbeatOutput)
 def rotate_heartbeat_token(name: WholeId) -> View:
     """Give a heartbeat another secret URL, which is shown once; the old one opens nothing from then on"""
@@ -73,7 +74,7 @@ def rotate_heartbeat_token(name: WholeId) -> View:
     return heartbeat_shown(heartbeat) | {"ping_url": _ping_url(token)}
 
 
-@blueprint.route("/<name:name>/ping", methods=["POST"])
+@blueprint.route("/<name:name>/ping", methods=["POST"], scope=KeyScope.TRIGGER)
 @blueprint.arguments(PingInput, example={"exit_status": 0, "output": "14 GB in 12 minutes"})
 @blueprint.response(200, HeartbeatOutput)
 def ping_heartbeat(given: Loaded, name: WholeId) -> View:

@@ -11,6 +11,7 @@ from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import examples
 from scheduler_app.api.wire import message as wire
 from scheduler_app.api.wire.paging import listed, window
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.ids import WholeId, message_id_of, name_of
 from scheduler_app.domain.message import Timing
 from scheduler_app.domain.message_draft import MessageDraft
@@ -19,7 +20,7 @@ from scheduler_app.usecases.deeds.messages import Refusal, ScheduleMessageResult
 blueprint = ApiBlueprint("messages", "/api/v1/messages", "One-off deliveries without a schedule")
 
 
-@blueprint.route("", methods=["POST"])
+@blueprint.route("", methods=["POST"], scope=KeyScope.WRITE)
 @blueprint.arguments(wire.NewMessage, example=examples.MESSAGE)
 @blueprint.response(201, wire.ScheduledMessage)
 @blueprint.alt_response(
@@ -44,7 +45,7 @@ def schedule_message(given: MessageDraft) -> tuple[View, int, Headers]:
     return view, 201 if made.created else 200, {"Location": f"/api/v1/messages/{view['id']}"}
 
 
-@blueprint.route("/bulk", methods=["POST"])
+@blueprint.route("/bulk", methods=["POST"], scope=KeyScope.WRITE)
 @blueprint.arguments(wire.MessageBulkInput, example=examples.MESSAGES)
 @blueprint.response(200, wire.MessageBulkOutput)
 def schedule_messages(given: Loaded) -> View:
@@ -96,7 +97,7 @@ def get_message(message_id: WholeId) -> View:
     return wire.message_shown(services().messages.get(message_id))
 
 
-@blueprint.route("/<message:message_id>/cancel", methods=["POST"])
+@blueprint.route("/<message:message_id>/cancel", methods=["POST"], scope=KeyScope.TRIGGER)
 @blueprint.response(200, wire.MessageOutput)
 def cancel_message(message_id: WholeId) -> View:
     """Cancel a message that is neither in flight nor delivered; its body, header values and metadata are
@@ -104,7 +105,7 @@ def cancel_message(message_id: WholeId) -> View:
     return _cancelled(message_id)
 
 
-@blueprint.route("/<message:message_id>", methods=["DELETE"])
+@blueprint.route("/<message:message_id>", methods=["DELETE"], scope=KeyScope.TRIGGER)
 @blueprint.response(200, wire.MessageOutput)
 def delete_message(message_id: WholeId) -> View:
     """Cancel a message, as POST …/cancel does"""
@@ -115,7 +116,7 @@ def _cancelled(message_id: WholeId) -> View:
     return wire.message_shown(services().messages.cancel(message_id, services().now()))
 
 
-@blueprint.route("/<message:message_id>/reschedule", methods=["POST"])
+@blueprint.route("/<message:message_id>/reschedule", methods=["POST"], scope=KeyScope.WRITE)
 @blueprint.arguments(wire.RescheduleInput, example=examples.RESCHEDULE)
 @blueprint.response(200, wire.MessageOutput)
 def reschedule_message(given: Timing, message_id: WholeId) -> View:

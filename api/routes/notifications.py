@@ -22,6 +22,7 @@ from scheduler_app.api.wire.notification import (
     silence_shown,
 )
 from scheduler_app.api.wire.output_schema import MessageSchema
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.ids import WholeId, message_id_of
 
 notifications_blueprint = ApiBlueprint(
@@ -43,7 +44,7 @@ def get_notification(name: WholeId) -> View:
     return notification_shown(services().notification_rules.get(name))
 
 
-@notifications_blueprint.route("/<name:name>", methods=["PUT"])
+@notifications_blueprint.route("/<name:name>", methods=["PUT"], scope=KeyScope.WRITE)
 @notifications_blueprint.arguments(NotificationInput, example=examples.NOTIFICATION)
 @notifications_blueprint.response(200, NotificationEdited)
 @notifications_blueprint.alt_response(
@@ -64,7 +65,7 @@ def put_notification(given: Loaded, name: WholeId) -> tuple[View, int]:
     return view, 201 if done == "created" else 200
 
 
-@notifications_blueprint.route("/<name:name>", methods=["DELETE"])
+@notifications_blueprint.route("/<name:name>", methods=["DELETE"], scope=KeyScope.WRITE)
 @notifications_blueprint.response(200, MessageSchema)
 def delete_notification(name: WholeId) -> View:
     """Delete a notification, with its secrets; what is on its way is still delivered"""
@@ -72,7 +73,7 @@ def delete_notification(name: WholeId) -> View:
     return {"message": "Notification deleted."}
 
 
-@notifications_blueprint.route("/<name:name>/test", methods=["POST"])
+@notifications_blueprint.route("/<name:name>/test", methods=["POST"], scope=KeyScope.TRIGGER)
 @notifications_blueprint.response(202, NotificationTested)
 def test_notification(name: WholeId) -> tuple[View, int]:
     """Send a message to each channel of a notification
@@ -100,7 +101,7 @@ def get_silence(name: WholeId) -> View:
     return silence_shown(services().silences.get(name))
 
 
-@silences_blueprint.route("/<name:name>", methods=["PUT"])
+@silences_blueprint.route("/<name:name>", methods=["PUT"], scope=KeyScope.TRIGGER)
 @silences_blueprint.arguments(SilenceInput, example=examples.SILENCE)
 @silences_blueprint.response(200, SilenceEdited)
 @silences_blueprint.alt_response(201, schema=SilenceEdited, description="There was none: it is created")
@@ -116,7 +117,7 @@ def put_silence(given: Loaded, name: WholeId) -> tuple[View, int]:
     return silence_shown(silence) | {"result": done}, 201 if done == "created" else 200
 
 
-@silences_blueprint.route("/<name:name>", methods=["DELETE"])
+@silences_blueprint.route("/<name:name>", methods=["DELETE"], scope=KeyScope.TRIGGER)
 @silences_blueprint.response(200, MessageSchema)
 def delete_silence(name: WholeId) -> View:
     """Delete a silence; what still fails is told from now on"""

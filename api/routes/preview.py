@@ -11,13 +11,14 @@ from scheduler_app.api.wire import examples
 from scheduler_app.api.wire import preview as wire
 from scheduler_app.api.wire.blackout import note_blackouts
 from scheduler_app.api.wire.forecast import ForecastOutput, ForecastQuery, buckets_of, forecast_shown
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.usecases.questions.explanation import explain_schedule, zone_of
 
 preview_blueprint = ApiBlueprint("previews", "/api/v1/schedules", "When will it really run?")
 
 
-@preview_blueprint.route("/preview", methods=["POST"], query=None)
+@preview_blueprint.route("/preview", methods=["POST"], scope=KeyScope.READ, query=None)
 @preview_blueprint.arguments(wire.PreviewInput, example=examples.PREVIEW)
 @preview_blueprint.response(200, wire.PreviewOutput)
 def preview_rule(given: Loaded) -> View:

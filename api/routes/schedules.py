@@ -15,6 +15,7 @@ from scheduler_app.api.wire.bulk import PauseInput
 from scheduler_app.api.wire.event import EventPage, HistoryFilter, Triggered
 from scheduler_app.api.wire.output_schema import MessageSchema
 from scheduler_app.api.wire.paging import Paging, listed, window
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
@@ -25,7 +26,7 @@ from scheduler_app.usecases.deeds.creation import put_schedule
 schedules_blueprint = ApiBlueprint("schedules", "/api/v1/schedules", "Rules, callbacks, policies")
 
 
-@schedules_blueprint.route("", methods=["POST"])
+@schedules_blueprint.route("", methods=["POST"], scope=KeyScope.WRITE)
 @schedules_blueprint.arguments(wire.NewSchedule, example=examples.SCHEDULE)
 @schedules_blueprint.response(201, wire.Created)
 def create_schedule(given: tuple[WholeId | None, ScheduleDraft]) -> Tagged:
@@ -64,7 +65,9 @@ def get_schedule(schedule_id: WholeId) -> Tagged | Response:
     return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
 
 
-@schedules_blueprint.route("/<schedule:schedule_id>", methods=["PUT"], query=wire.PutQuery)
+@schedules_blueprint.route(
+    "/<schedule:schedule_id>", methods=["PUT"], scope=KeyScope.WRITE, query=wire.PutQuery
+)
 @schedules_blueprint.arguments(wire.ScheduleInput, example=examples.CHANGE)
 @schedules_blueprint.response(200, wire.Edited)
 @schedules_blueprint.alt_response(201, schema=wire.Edited, description="There was none: it is created")
@@ -100,7 +103,7 @@ def update_schedule(
     return view | {"message": "Schedule updated successfully.", "result": result}, 200, headers
 
 
-@schedules_blueprint.route("/<schedule:schedule_id>", methods=["DELETE"])
+@schedules_blueprint.route("/<schedule:schedule_id>", methods=["DELETE"], scope=KeyScope.WRITE)
 @schedules_blueprint.response(200, MessageSchema)
 def delete_schedule(schedule_id: WholeId) -> View:
     """Delete a schedule; its unsent events are cancelled, its history stays"""
@@ -108,7 +111,7 @@ def delete_schedule(schedule_id: WholeId) -> View:
     return {"message": "Schedule and associated events deleted."}
 
 
-@schedules_blueprint.route("/<schedule:schedule_id>/pause", methods=["POST"])
+@schedules_blueprint.route("/<schedule:schedule_id>/pause", methods=["POST"], scope=KeyScope.TRIGGER)
 @schedules_blueprint.arguments(PauseInput, required=False, example=examples.PAUSE)
 @schedules_blueprint.response(200, wire.ScheduleOutput)
 def pause_schedule(given: Loaded, schedule_id: WholeId) -> Tagged:
@@ -121,7 +124,7 @@ def pause_schedule(given: Loaded, schedule_id: WholeId) -> Tagged:
     return _tagged(services().manager.pause(schedule_id, now, version=version, **given))
 
 
-@schedules_blueprint.route("/<schedule:schedule_id>/resume", methods=["POST"])
+@schedules_blueprint.route("/<schedule:schedule_id>/resume", methods=["POST"], scope=KeyScope.TRIGGER)
 @schedules_blueprint.response(200, wire.ScheduleOutput)
 def resume_schedule(schedule_id: WholeId) -> Tagged:
     """Resume a paused schedule, or one in error whose document was repaired"""
@@ -131,7 +134,7 @@ def resume_schedule(schedule_id: WholeId) -> Tagged:
     )
 
 
-@schedules_blueprint.route("/<schedule:schedule_id>/trigger", methods=["POST"])
+@schedules_blueprint.route("/<schedule:schedule_id>/trigger", methods=["POST"], scope=KeyScope.TRIGGER)
 @schedules_blueprint.response(202, Triggered)
 def trigger_schedule(schedule_id: WholeId) -> View:
     """Call the callback at once, whatever the trigger and the state"""
@@ -203,7 +206,9 @@ def list_edits(query: Loaded, schedule_id: WholeId) -> View:
     return listed("edits", edits, asked, found)
 
 
-@edits_blueprint.route("/<schedule:schedule_id>/edits/<edit_id>/revert", methods=["POST"])
+@edits_blueprint.route(
+    "/<schedule:schedule_id>/edits/<edit_id>/revert", methods=["POST"], scope=KeyScope.WRITE
+)
 @edits_blueprint.response(200, wire.ScheduleOutput)
 def revert_edit(schedule_id: WholeId, edit_id: str) -> Tagged:
     """Take an edit back: its fields become what they were; secrets stay as they are"""
@@ -214,7 +219,7 @@ def revert_edit(schedule_id: WholeId, edit_id: str) -> Tagged:
 signing_blueprint = ApiBlueprint("signing", "/api/v1/schedules", "Standard Webhooks")
 
 
-@signing_blueprint.route("/<schedule:schedule_id>/signing-secret", methods=["POST"])
+@signing_blueprint.route("/<schedule:schedule_id>/signing-secret", methods=["POST"], scope=KeyScope.WRITE)
 @signing_blueprint.arguments(wire.SigningInput, required=False, example=examples.ROTATION)
 @signing_blueprint.response(201, wire.SigningOutput)
 def make_signing_secret(given: Loaded, schedule_id: WholeId) -> View:
@@ -233,7 +238,7 @@ def make_signing_secret(given: Loaded, schedule_id: WholeId) -> View:
     }
 
 
-@signing_blueprint.route("/<schedule:schedule_id>/signing-secret", methods=["DELETE"])
+@signing_blueprint.route("/<schedule:schedule_id>/signing-secret", methods=["DELETE"], scope=KeyScope.WRITE)
 @signing_blueprint.response(200, MessageSchema)
 def remove_signing_secret(schedule_id: WholeId) -> View:
     """Stop signing; every secret of the schedule is deleted"""

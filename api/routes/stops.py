@@ -25,6 +25,7 @@ from scheduler_app.api.wire.kill_switch import (
     turned_on_shown,
 )
 from scheduler_app.api.wire.output_schema import MessageSchema
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.ids import WholeId
 
 kill_switch_blueprint = ApiBlueprint("kill-switch", "/api/v1/kill-switch", "Stops much at once, in one write")
@@ -37,7 +38,7 @@ def list_kill_switches() -> View:
     return {"kill_switches": list(map(kill_switch_shown, services().kill_switches.that_are_on(tenant())))}
 
 
-@kill_switch_blueprint.route("", methods=["PUT"])
+@kill_switch_blueprint.route("", methods=["PUT"], scope=KeyScope.TRIGGER)
 @kill_switch_blueprint.arguments(KillSwitchInput, example=examples.KILL_SWITCH)
 @kill_switch_blueprint.response(200, KillSwitchTurnedOn)
 def turn_kill_switch_on(given: Loaded) -> View:
@@ -54,7 +55,7 @@ def turn_kill_switch_on(given: Loaded) -> View:
     )
 
 
-@kill_switch_blueprint.route("", methods=["DELETE"], query=KillSwitchQuery)
+@kill_switch_blueprint.route("", methods=["DELETE"], scope=KeyScope.TRIGGER, query=KillSwitchQuery)
 @kill_switch_blueprint.response(200, KillSwitchTurnedOff)
 def turn_kill_switch_off() -> View:
     """Turn a kill switch off: held events are due again, and each schedule's policies say which are sent"""
@@ -83,7 +84,7 @@ def get_blackout(name: WholeId) -> View:
     return blackout_shown(services().blackouts.get(name, now), now)
 
 
-@blackouts_blueprint.route("/<name:name>", methods=["PUT"])
+@blackouts_blueprint.route("/<name:name>", methods=["PUT"], scope=KeyScope.WRITE)
 @blackouts_blueprint.arguments(BlackoutInput, example=examples.BLACKOUT)
 @blackouts_blueprint.response(200, BlackoutEdited)
 @blackouts_blueprint.alt_response(201, schema=BlackoutEdited, description="There was none: it is created")
@@ -98,7 +99,7 @@ def put_blackout(given: Loaded, name: WholeId) -> tuple[View, int]:
     return blackout_shown(blackout, now) | {"result": done}, 201 if done == "created" else 200
 
 
-@blackouts_blueprint.route("/<name:name>", methods=["DELETE"])
+@blackouts_blueprint.route("/<name:name>", methods=["DELETE"], scope=KeyScope.WRITE)
 @blackouts_blueprint.response(200, MessageSchema)
 def delete_blackout(name: WholeId) -> View:
     """Delete a blackout; what it has postponed comes at the time to which it was postponed"""

@@ -21,6 +21,7 @@ from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import examples
 from scheduler_app.api.wire import tasks as wire
 from scheduler_app.api.wire.field_types import TASK_WORDS, Cursor
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.command_action import AllowedCommands, CommandAction
 from scheduler_app.domain.errors import InvalidField, NotFound
 from scheduler_app.domain.ids import WholeId, name_of
@@ -152,7 +153,7 @@ def _refuse_where_off() -> None:
         raise HttpProblem(404, "/tasks is off, because it runs commands: start the API with TASKS_API=true")
 
 
-@blueprint.route("", methods=["POST"])
+@blueprint.route("", methods=["POST"], scope=KeyScope.WRITE)
 @blueprint.arguments(wire.NewTask, example=examples.TASK)
 @blueprint.response(201, wire.TaskDone)
 @blueprint.alt_response(400, schema=wire.TaskError, description="A field is not usable")
@@ -207,7 +208,7 @@ def get_task(task_id: WholeId) -> View:
     return _shown([_task(task_id)])[0]
 
 
-@blueprint.route("/<task:task_id>", methods=["PUT"])
+@blueprint.route("/<task:task_id>", methods=["PUT"], scope=KeyScope.WRITE)
 @blueprint.arguments(wire.TaskChange, example=examples.TASK_CHANGE)
 @blueprint.response(200, wire.TaskDone)
 def update_task(given: Loaded, task_id: WholeId) -> View:
@@ -217,7 +218,7 @@ def update_task(given: Loaded, task_id: WholeId) -> View:
     return _edited("Task updated successfully", _task(task_id), given)
 
 
-@blueprint.route("/<task:task_id>", methods=["DELETE"])
+@blueprint.route("/<task:task_id>", methods=["DELETE"], scope=KeyScope.WRITE)
 @blueprint.response(200, wire.TaskDone)
 def delete_task(task_id: WholeId) -> View:
     """Delete a task; a run that has not begun is cancelled"""
@@ -225,7 +226,7 @@ def delete_task(task_id: WholeId) -> View:
     return _done("Task deleted successfully", task_id)
 
 
-@blueprint.route("/<task:task_id>/execute", methods=["POST"])
+@blueprint.route("/<task:task_id>/execute", methods=["POST"], scope=KeyScope.TRIGGER)
 @blueprint.response(200, wire.TaskDone)
 def execute_task(task_id: WholeId) -> View:
     """Execute a task at once"""
@@ -238,7 +239,7 @@ def execute_task(task_id: WholeId) -> View:
     return _done("Task execution triggered", task_id)
 
 
-@blueprint.route("/<task:task_id>/schedule", methods=["POST"])
+@blueprint.route("/<task:task_id>/schedule", methods=["POST"], scope=KeyScope.WRITE)
 @blueprint.arguments(wire.TaskTime, example=examples.TASK_TIME)
 @blueprint.response(200, wire.TaskDone)
 def schedule_task(given: Loaded, task_id: WholeId) -> View:

@@ -1,5 +1,5 @@
-"""What `make check` refuses beside import-linter's contracts: a class name that two modules have, and a
-module and its folder that import each other, which no contract of siblings sees.
+"""What `make check` refuses beside import-linter's contracts: a class name that two modules have, a module
+and its folder that import each other, which no contract of siblings sees, and a route without a scope.
 """
 
 import ast
@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Final
 
 import grimp
+
+from scheduler_app.api.factory import routed
+from scheduler_app.config import Settings
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 FOLDERS: Final = ("scheduler_app", "api", "beat")
@@ -48,10 +51,22 @@ def circle(imports: Mapping[str, Iterable[str]]) -> str | None:
     return None
 
 
+def missing_scope() -> str | None:
+    """The first route or form that declares no scope; None if there is none."""
+    try:
+        routed(Settings())
+    except TypeError as error:
+        return str(error)
+    return None
+
+
 def main() -> int:
     graph = grimp.build_graph("scheduler_app", cache_dir=None)
-    found = circle({each: graph.find_modules_directly_imported_by(each) for each in graph.modules})
-    problems = [*duplicate_names(class_names()), *([found] if found else [])]
+    found = [
+        circle({each: graph.find_modules_directly_imported_by(each) for each in graph.modules}),
+        missing_scope(),
+    ]
+    problems = [*duplicate_names(class_names()), *filter(None, found)]
     print("\n".join(problems), end="\n" if problems else "")
     return 1 if problems else 0
 

@@ -105,9 +105,13 @@ def _parameters(heading: str, parameters: Iterable[Node]) -> Iterator[str]:
 def _routes(spec: Node, shared: dict[str, Node]) -> Iterator[str]:
     yield "## Routes\n"
     yield from _table(
-        ("route", "what it does"),
+        ("route", "scope", "what it does"),
         [
-            (f"[`{method.upper()} {path}`](#{_anchor(method, path)})", operation["summary"])
+            (
+                f"[`{method.upper()} {path}`](#{_anchor(method, path)})",
+                operation["x-scope"],
+                operation["summary"],
+            )
             for method, path, operation, _ in _operations(spec)
         ],
     )

@@ -120,11 +120,12 @@ def _key_of_this_machine() -> str | None:
     if "API_KEYS" not in os.environ:
         return None
     # Reading settings loads a parser of YAML, which most commands do not need.
-    from scheduler_app.config.api_keys import KeyRole, read_key
+    from scheduler_app.config.api_keys import read_key
+    from scheduler_app.domain.api_key import KeyScope
 
     for entry in os.environ["API_KEYS"].split(","):
         with suppress(ValueError):
-            if (known := read_key(entry.strip())).role is KeyRole.WRITE:
+            if KeyScope.WRITE in (known := read_key(entry.strip())).scopes:
                 return known.key
     return None
 

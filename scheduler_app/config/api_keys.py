@@ -5,17 +5,15 @@ import hmac
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import StrEnum
+
+from scheduler_app.domain.api_key import ALL_SCOPES, KeyScope
 
 SHORTEST = 16
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 
 
-class KeyRole(StrEnum):
-    """What a key may do: `write` everything, `read` nothing that changes anything."""
-
-    READ = "read"
-    WRITE = "write"
+#: What a key may do, by the word in its entry; `write` is what an entry without one has.
+_ROLES = {"read": frozenset({KeyScope.READ}), "write": ALL_SCOPES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,7 @@ class ApiKey:
 
     name: str
     """Empty for a key without one."""
-    role: KeyRole
+    scopes: frozenset[KeyScope]
     key: str = field(repr=False)
 
     @property
@@ -36,7 +34,7 @@ class ApiKey:
 def read_key(entry: str) -> ApiKey:
     """The key that an entry of API_KEYS stands for. Raises ValueError, whose words hold no key."""
     parts = entry.split(":")
-    name, key, role = "", entry, KeyRole.WRITE
+    name, key, role = "", entry, "write"
     if len(parts) > 1:
         if len(parts) > 3 or not _NAME.fullmatch(parts[0]):
             raise ValueError(
@@ -44,14 +42,14 @@ def read_key(entry: str) -> ApiKey:
             )
         name, key = parts[0], parts[1]
         if len(parts) == 3:
-            if parts[2] not in set(KeyRole):
+            if parts[2] not in _ROLES:
                 raise ValueError(f"the role of the key {name} must be read or write")
-            role = KeyRole(parts[2])
+            role = parts[2]
     if len(key) < SHORTEST:
         raise ValueError(
             f"each key must have at least {SHORTEST} characters (openssl rand -hex 24 makes one)"
         )
-    return ApiKey(name, role, key)
+    return ApiKey(name, _ROLES[role], key)
 
 
 def matching(given: bytes, keys: Iterable[ApiKey]) -> ApiKey | None:

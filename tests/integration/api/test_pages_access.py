@@ -65,15 +65,23 @@ def test_a_form_of_another_origin_is_refused(client: FlaskClient) -> None:
     assert (refused.status_code, "another origin" in refused.text) == (403, True)
 
 
-def page_operations(app: Flask) -> list[tuple[str, str]]:
-    """Each method and path of the pages, with an id that nothing has."""
+def page_endpoints(app: Flask) -> list[tuple[str, str, str]]:
+    """Each method and path of the pages, with an id that nothing has, and the name of its function."""
     found = []
     for rule in app.url_map.iter_rules():
         if rule.endpoint.startswith("pages.") and rule.endpoint != "pages.static":
             _, path = rule.build(dict.fromkeys(rule.arguments, "none-such"), append_unknown=False) or ("", "")
-            found += [(method, path) for method in sorted((rule.methods or set()) - {"OPTIONS", "HEAD"})]
+            name = rule.endpoint.removeprefix("pages.")
+            found += [
+                (method, path, name) for method in sorted((rule.methods or set()) - {"OPTIONS", "HEAD"})
+            ]
     assert len(found) > 12
     return found
+
+
+def page_operations(app: Flask) -> list[tuple[str, str]]:
+    """Each method and path of the pages, with an id that nothing has."""
+    return [(method, path) for method, path, _ in page_endpoints(app)]
 
 
 def test_every_form_refuses_other_origins_other_types_and_missing_tokens(client: FlaskClient) -> None:

@@ -2,24 +2,25 @@
 
 import pytest
 
-from scheduler_app.config.api_keys import KeyRole, matching, read_key
+from scheduler_app.config.api_keys import matching, read_key
 from scheduler_app.config.parsers import api_keys
+from scheduler_app.domain.api_key import ALL_SCOPES, KeyScope
 
 KEY = "0123456789abcdef"
 
 
 @pytest.mark.parametrize(
-    ("entry", "name", "role"),
+    ("entry", "name", "scopes"),
     [
-        (KEY, "", KeyRole.WRITE),
-        (f"ann:{KEY}", "ann", KeyRole.WRITE),
-        (f"ann@example.com:{KEY}:read", "ann@example.com", KeyRole.READ),
-        (f"ci.deploy:{KEY}:write", "ci.deploy", KeyRole.WRITE),
+        (KEY, "", ALL_SCOPES),
+        (f"ann:{KEY}", "ann", ALL_SCOPES),
+        (f"ann@example.com:{KEY}:read", "ann@example.com", {KeyScope.READ}),
+        (f"ci.deploy:{KEY}:write", "ci.deploy", ALL_SCOPES),
     ],
 )
-def test_an_entry_names_a_key_and_what_it_may_do(entry: str, name: str, role: KeyRole) -> None:
+def test_an_entry_names_a_key_and_what_it_may_do(entry: str, name: str, scopes: frozenset[KeyScope]) -> None:
     found = read_key(entry)
-    assert (found.name, found.role, found.key) == (name, role, KEY)
+    assert (found.name, found.scopes, found.key) == (name, scopes, KEY)
     assert KEY not in repr(found)
 
 
