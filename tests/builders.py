@@ -9,7 +9,8 @@ from scheduler_app.domain.event import Event, scheduled
 from scheduler_app.domain.ids import TENANT, WholeId, message_event_id
 from scheduler_app.domain.message import Timing
 from scheduler_app.domain.message_draft import MessageDraft
-from scheduler_app.domain.notification_rule import ChannelKind, NotificationChannel, NotificationRule
+from scheduler_app.domain.notice_action import ChannelKind
+from scheduler_app.domain.notification_rule import NotificationChannel, NotificationRule
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.silence import Silence

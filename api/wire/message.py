@@ -29,6 +29,7 @@ from scheduler_app.domain.ids import is_notification, message_id_of, name_of
 from scheduler_app.domain.masking import MASK, masked
 from scheduler_app.domain.message import MAX_EVENT_NAME, METADATA_PREFIX, Message, Timing
 from scheduler_app.domain.message_draft import MessageDraft
+from scheduler_app.domain.notice_action import NoticeAction
 from scheduler_app.domain.resources.message import MESSAGE, MESSAGE_FIELDS, OWN, SHARED, TIMING
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.states import State
@@ -209,6 +210,10 @@ class MessageOutput(OutputSchema):
     attempts = fields.List(AttemptLine, "Its attempts, the oldest first")
     created_at = Instant("When it was scheduled")
     archived_at = Instant("When it was finished")
+    receiver = fields.String(
+        "Of what a notification says by mail or by a service: `email`, or the service and a digest of whom it"
+        " is for; its text is not shown"
+    )
     unreadable = fields.String(
         "Why its content cannot be shown; absent if it can. Cancelled messages keep"
         " no body, header values or metadata"
@@ -264,11 +269,14 @@ def message_shown(record: MessageRecord) -> View:
         **attributes(event, "created_at", "archived_at", "corrupt"),
     }
     view |= view_of(_CONTENT, content) if isinstance(content, Message) else {"unreadable": content.reason}
+    if isinstance(content, Message) and isinstance(content.action, NoticeAction):
+        view["receiver"] = content.action.receiver
     return without_none(view)
 
 
 def _of_request(show: Callable[[HttpAction], object]) -> Show:
-    return lambda message: show(message.action)
+    """Nothing for a notice, which is no request."""
+    return lambda message: show(message.action) if isinstance(message.action, HttpAction) else None
 
 
 #: What shows each field of its content. Most are shown as a message has them.

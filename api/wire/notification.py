@@ -9,7 +9,7 @@ from marshmallow import ValidationError, post_load, validate, validates_schema
 from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services
-from scheduler_app.api.wire.field_types import ID
+from scheduler_app.api.wire.field_types import ID, check_visible
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema, edit_result
 from scheduler_app.api.wire.resource_fields import new_fields, output_fields, shows, view_of
@@ -17,12 +17,12 @@ from scheduler_app.api.wire.schedule import note_problem
 from scheduler_app.domain.cause_match import EVERYTHING, CauseMatch
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.ids import WholeId, name_of
-from scheduler_app.domain.masking import masked_url
+from scheduler_app.domain.mail_server import MAX_MAILBOX
+from scheduler_app.domain.notice_action import ChannelKind
 from scheduler_app.domain.notification_rule import (
     AFTER_SECONDS,
     HOURS_KINDS,
     USUAL,
-    ChannelKind,
     NotificationChannel,
     NotificationHours,
     NotificationRule,
@@ -58,23 +58,34 @@ class HoursInput(InputSchema):
 
 
 class ChannelInput(InputSchema):
-    """One way to somebody: a `webhook` has a `url`."""
+    """One way to somebody: a `webhook` and an `apprise` have a `url`, an `email` has an `address`."""
 
     type = fields.String(required=True, validate=validate.OneOf([kind.value for kind in ChannelKind]))
-    url = fields.String("The http or https URL to call", validate=validate.Length(1, MAX_URL))
+    url = fields.String(
+        "The http or https URL to call; of `apprise` the URL of a service, such as"
+        " `slack://T1/B1/secret`, which is not shown again",
+        validate=validate.Length(1, MAX_URL),
+    )
+    address = fields.String(
+        "The mail address, as `ops@example.com`", validate=[validate.Length(1, MAX_MAILBOX), check_visible]
+    )
 
     @validates_schema
     def check_address(self, data: Loaded, **_: object) -> None:
-        if "url" not in data:
-            raise ValidationError(f"is missing for the type {data.get('type')}", "url")
-        problems: dict[str, list[str]] = {}
-        note_problem(problems, "url", services().guard.check_url, data["url"])
-        if problems:
-            raise ValidationError(problems)
+        wanted, other = ("address", "url") if data.get("type") == "email" else ("url", "address")
+        if wanted not in data:
+            raise ValidationError(f"is missing for the type {data.get('type')}", wanted)
+        if other in data:
+            raise ValidationError(f"is not for the type {data.get('type')}, which has {wanted}", other)
+        if data.get("type") == ChannelKind.WEBHOOK:
+            problems: dict[str, list[str]] = {}
+            note_problem(problems, "url", services().guard.check_url, data["url"])
+            if problems:
+                raise ValidationError(problems)
 
     @post_load
     def channel(self, data: Loaded, **_: object) -> NotificationChannel:
-        return NotificationChannel(ChannelKind(data["type"]), data["url"])
+        return NotificationChannel(ChannelKind(data["type"]), data.get("url") or data["address"])
 
 
 class NotificationInput(InputSchema):
@@ -137,7 +148,8 @@ class HoursOutput(OmitNone):
 
 class ChannelOutput(OmitNone):
     type = fields.String(required=True)
-    url = fields.String("The values of its query are masked")
+    url = fields.String("The values of its query are masked; of `apprise` all but the scheme is")
+    address = fields.String("The mail address")
 
 
 _OUTPUTS = {
@@ -182,7 +194,10 @@ def _hours_shown(hours: NotificationHours) -> View:
 
 
 def _channels_shown(channels: Iterable[NotificationChannel]) -> list[View]:
-    return [{"type": each.kind.value, "url": masked_url(each.address)} for each in channels]
+    return [
+        {"type": each.kind.value, "address" if each.kind is ChannelKind.EMAIL else "url": each.shown}
+        for each in channels
+    ]
 
 
 _SHOWN = shows(

@@ -12,6 +12,7 @@ from typing import Literal, TypeVar, get_args
 from urllib.parse import parse_qs, urlsplit
 
 from scheduler_app.config.api_keys import read_key
+from scheduler_app.domain.mail_server import MailServer
 
 NO_PORTS = "none"
 
@@ -152,6 +153,12 @@ def public_url(value: str) -> str:
             "must be an http:// or https:// URL without a path, as https://scheduler.example.com"
         )
     return url if value else ""
+
+
+def smtp_url(value: str) -> str:
+    if value:
+        MailServer.parse(value)
+    return value
 
 
 def ports(value: str) -> str:

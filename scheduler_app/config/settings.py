@@ -176,6 +176,12 @@ class Settings:
     public_url: str = _setting(
         "", parse.public_url, "where browsers find the pages, as https://scheduler.example.com"
     )
+    smtp_url: str = _setting(
+        "",
+        parse.smtp_url,
+        "the mail server of notifications, as smtps://user:password@host?from=alerts@example.com",
+        secret=True,
+    )
     callback_allowed_networks: str = _setting(
         "",
         parse.networks,

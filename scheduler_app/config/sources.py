@@ -176,6 +176,13 @@ def conceal_secrets(settings: Settings) -> None:
     if not settings.allowed_commands or not sys.platform.startswith("linux"):
         return
     _overwrite_environment(secret_names())
+    conceal_memory()
+
+
+def conceal_memory() -> None:
+    """Makes this process unreadable for others of its user, where that is possible. Raises OSError."""
+    if not sys.platform.startswith("linux"):
+        return
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE)")
@@ -200,7 +207,7 @@ def _overwrite_environment(secret: frozenset[str]) -> None:
 def secret_values(settings: Settings) -> tuple[str, ...]:
     """What no command's output may show: keys, passwords, and the URLs that have passwords."""
     login = os.environ.get("FLOWER_BASIC_AUTH", "")
-    urls = [settings.mongo_uri, settings.broker, settings.flow_control_url]
+    urls = [settings.mongo_uri, settings.broker, settings.flow_control_url, settings.smtp_url]
     urls += [url for _, url in (*settings.celery_brokers, *settings.celery_result_backends)]
     values = {
         *(read_key(entry).key for entry in settings.api_keys),

@@ -11,6 +11,7 @@ from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.instants import whole_milliseconds
 from scheduler_app.domain.lateness import DEFAULT_LATENESS, Lateness
 from scheduler_app.domain.masking import split_query
+from scheduler_app.domain.notice_action import NoticeAction
 from scheduler_app.domain.retry import DEFAULT_RETRY, SUCCESS_CODES, Codes, RetryPolicy
 from scheduler_app.domain.triggers.delay_seconds import MAX_DELAY_SECONDS
 
@@ -69,8 +70,9 @@ class OwnParts:
 class Message(OwnParts):
     """What a message delivers, and how. Its id, its times and its history are its event's."""
 
-    action: HttpAction
-    """The request. Metadata are among its headers, and so are kept, shown and removed as headers are."""
+    action: HttpAction | NoticeAction
+    """The request, or a notice that a rule of notifications made. Metadata are among the request's headers,
+    and so are kept, shown and removed as headers are."""
     retry: RetryPolicy = DEFAULT_RETRY
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     success: Codes = SUCCESS_CODES
@@ -90,13 +92,17 @@ class Message(OwnParts):
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
         """The headers that were given as headers."""
-        return tuple(pair for pair in self.action.headers if not _is_metadata(pair[0]))
+        return tuple(pair for pair in self._all_headers if not _is_metadata(pair[0]))
 
     @property
     def metadata(self) -> tuple[tuple[str, str], ...]:
         """The items of metadata, by their names without the prefix."""
-        own = (pair for pair in self.action.headers if _is_metadata(pair[0]))
+        own = (pair for pair in self._all_headers if _is_metadata(pair[0]))
         return tuple((name[len(METADATA_PREFIX) :], value) for name, value in own)
+
+    @property
+    def _all_headers(self) -> tuple[tuple[str, str], ...]:
+        return self.action.headers if isinstance(self.action, HttpAction) else ()
 
     def same_content(self, other: "Message") -> bool:
         """Whether both ask for the same delivery at the same time. Of a wiped message only what is left is
@@ -107,7 +113,7 @@ class Message(OwnParts):
     def _content(self, *, wiped: bool) -> tuple["Message", bool]:
         """The message without what differs between requests for the same, and whether it is signed."""
         action = self.action
-        if wiped:
+        if wiped and isinstance(action, HttpAction):
             url = split_query(action.url)[0]
             action = HttpAction(url=url, method=action.method, destination=action.destination)
         signed = wiped or self.signing is not None

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from scheduler_app.domain.errors import InvalidField, masked_value
-from scheduler_app.domain.http_action import MAX_HEADERS, BodyKind, RequestBody
+from scheduler_app.domain.http_action import MAX_HEADERS, BodyKind, RequestBody, http_action
 from scheduler_app.domain.lateness import DEFAULT_LATENESS
 from scheduler_app.domain.masking import MASK, MASKED_BODY
 from scheduler_app.domain.message import DEFAULT_MESSAGE_METHOD, METADATA_PREFIX, Message, OwnParts
@@ -45,7 +45,8 @@ class MessageDraft(OwnParts):
 
     def with_own_parts(self, common: Message) -> Message:
         """The whole message, from `common` of a draft that shares `draft`. Raises InvalidField."""
-        action, body = common.action, self.body or common.action.body
+        action = http_action(common.action)
+        body = self.body or action.body
         if body is not None and body.data == MASKED_BODY:
             raise masked_value(_wire_name(body.kind.value))
         headers = action.headers

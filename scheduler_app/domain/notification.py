@@ -9,11 +9,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from scheduler_app.domain.deliverable import Signing
+from scheduler_app.domain.deliverable import DEFAULT_TIMEOUT_SECONDS, Signing
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.http_action import HttpAction, RequestBody
 from scheduler_app.domain.ids import message_event_id, notification_id, tenant_of, whole_id
 from scheduler_app.domain.message import Message
+from scheduler_app.domain.notice_action import TIMEOUT_SECONDS, NoticeAction
 from scheduler_app.domain.retry import RetryPolicy
 from scheduler_app.domain.states import Kind, State
 
@@ -81,7 +82,7 @@ def message_event(
     about: str,
     suffix: str,
     subject: str,
-    action: HttpAction,
+    action: HttpAction | NoticeAction,
     now: datetime,
     *,
     retry: RetryPolicy,
@@ -89,6 +90,7 @@ def message_event(
     signing: Signing | None = None,
 ) -> Event:
     """Returns a message, due at once, with an id that is derived from `about` and `suffix`."""
+    seconds = TIMEOUT_SECONDS if isinstance(action, NoticeAction) else DEFAULT_TIMEOUT_SECONDS
     return Event(
         id=message_event_id(tenant_of(about), notification_id(about, suffix)),
         schedule_id="",
@@ -98,5 +100,12 @@ def message_event(
         kind=Kind.MESSAGE,
         origin=action.isolation_key,
         hops=hops,
-        message=Message(action=action, event_name=subject, retry=retry, hops=hops, signing=signing),
+        message=Message(
+            action=action,
+            event_name=subject,
+            retry=retry,
+            timeout_seconds=seconds,
+            hops=hops,
+            signing=signing,
+        ),
     )

@@ -6,7 +6,7 @@ the change: however often it is made, it is sent once.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
@@ -26,6 +26,8 @@ from scheduler_app.domain.ids import (
     whole_id,
 )
 from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.masking import MASK, has_masked_query, masked_url, unmasked_url
+from scheduler_app.domain.notice_action import ChannelKind, NoticeAction
 from scheduler_app.domain.triggers import Given, Trigger, TriggerContext, new_trigger
 
 MAX_RULES: Final = 100
@@ -64,17 +66,47 @@ class Told(StrEnum):
 USUAL: Final = tuple(each for each in Told if each is not Told.DEAD_LETTER)
 
 
-class ChannelKind(StrEnum):
-    WEBHOOK = "webhook"
-
-
 @dataclass(frozen=True, slots=True)
 class NotificationChannel:
     """One way to somebody."""
 
     kind: ChannelKind
     address: str = field(repr=False)
-    """A URL, in which there may be a secret."""
+    """A URL, in which there may be a secret, or a mailbox."""
+
+    @property
+    def shown(self) -> str:
+        """The address as answers show it: of a service its scheme alone, because any part of it may be a
+        secret there."""
+        if self.kind is ChannelKind.EMAIL:
+            return self.address
+        if self.kind is ChannelKind.WEBHOOK:
+            return masked_url(self.address)
+        return f"{self.address.partition('://')[0]}://{MASK}"
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether it came back from a reader."""
+        if self.kind is ChannelKind.WEBHOOK:
+            return has_masked_query(self.address)
+        return self.kind is ChannelKind.APPRISE and self.address.endswith(f"://{MASK}")
+
+    def unmasked(self, known: "NotificationChannel") -> "NotificationChannel | None":
+        """This one with the secrets of a known one, where its masks may stand for them."""
+        if self.kind is not known.kind:
+            return None
+        if self.kind is not ChannelKind.WEBHOOK:
+            return known if known.shown == self.address else None
+        try:
+            return replace(self, address=unmasked_url(self.address, known.address))
+        except KeyError:
+            return None
+
+    def trial(self) -> HttpAction | NoticeAction:
+        """An action to it, by which its address can be judged."""
+        if self.kind is ChannelKind.WEBHOOK:
+            return HttpAction(url=self.address, method="POST")
+        return NoticeAction.to(self.kind, self.address, "", "")
 
 
 #: The triggers that may say when a rule may ring.

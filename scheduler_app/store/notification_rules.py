@@ -11,13 +11,13 @@ from pymongo import ReplaceOne
 
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.ids import WholeId, name_of
+from scheduler_app.domain.notice_action import ChannelKind
 from scheduler_app.domain.notification_rule import (
     LEAST_REMIND_SECONDS,
     MAX_AFTER_SECONDS,
     MAX_HOURS,
     MAX_REMIND_SECONDS,
     MAX_RULES,
-    ChannelKind,
     NotificationChannel,
     NotificationHours,
     NotificationRule,

@@ -7,9 +7,13 @@ from typing import Any
 
 from scheduler_app.domain.cause import Cause
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.http_action import HttpAction
+from scheduler_app.domain.notice_action import ChannelKind, NoticeAction
+from scheduler_app.domain.notice_text import NoticeText, notice_text, trial_text
 from scheduler_app.domain.notification import message_event
 from scheduler_app.domain.notification_rule import (
     MOST_NAMED,
+    NotificationChannel,
     NotificationRule,
     Telling,
     cause_told,
@@ -33,8 +37,9 @@ class Notices:
 
     def test(self, rule: NotificationRule, token: str, now: datetime) -> list[str]:
         """Sends one to each channel; returns the ids of the messages."""
-        data = {"text": f"A test of the notification {rule.name}", "notification": rule.name}
-        made = self._made(rule, message_name(rule.id, token, "test"), "test", data, now)
+        said = trial_text(rule.name, self.public_url)
+        data = {"text": said.subject, "notification": rule.name}
+        made = self._made(rule, message_name(rule.id, token, "test"), "test", data, said, now)
         self.send(made, now)
         return [each.id for each in made]
 
@@ -68,16 +73,32 @@ class Notices:
         }
         if more:
             data |= {"more": more, "others": [cause_told(other, self.public_url) for _, other in others]}
-        return self._made(rule, name, event_type(first.change), data, first.told_at)
+        named = [each for _, each in found]
+        said = notice_text(rule.name, first.change, named, more, self.public_url)
+        return self._made(rule, name, event_type(first.change), data, said, first.told_at)
 
     def _made(
-        self, rule: NotificationRule, name: str, kind: str, data: dict[str, Any], now: datetime
+        self,
+        rule: NotificationRule,
+        name: str,
+        kind: str,
+        data: dict[str, Any],
+        said: NoticeText,
+        now: datetime,
     ) -> list[Event]:
         return [
             message_event(
-                *(name, f"-on-notice-{number}", kind, webhook(channel, kind, now, data), now),
+                *(name, f"-on-notice-{number}", kind, _action(channel, kind, data, said, now), now),
                 retry=self.retry,
-                signing=rule.signing,
+                signing=rule.signing if channel.kind is ChannelKind.WEBHOOK else None,
             )
             for number, channel in enumerate(rule.to)
         ]
+
+
+def _action(
+    channel: NotificationChannel, kind: str, data: dict[str, Any], said: NoticeText, now: datetime
+) -> HttpAction | NoticeAction:
+    if channel.kind is ChannelKind.WEBHOOK:
+        return webhook(channel, kind, now, data)
+    return NoticeAction.to(channel.kind, channel.address, *said)

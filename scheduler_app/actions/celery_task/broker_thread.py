@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from scheduler_app.actions.celery_task.application import RemoteApplication, UnsendableTask
 from scheduler_app.actions.celery_task.validation import arguments_of
 from scheduler_app.actions.kind import Outcome
+from scheduler_app.actions.threaded import ToldOutcome
 from scheduler_app.clock import monotonic
 from scheduler_app.config.settings import PLAIN_TLS, BrokerTls
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
@@ -32,16 +33,6 @@ class TaskRequest(NamedTuple):
     action: CeleryTaskAction
     until: float
     """The monotonic time at which the attempt ends."""
-
-
-class TaskOutcome(NamedTuple):
-    """How an attempt ended."""
-
-    serial: int
-    event_id: str
-    outcome: Outcome
-    reason: str = ""
-    snippet: str = ""
 
 
 def arguments_for(asked: TaskRequest) -> tuple[list[object], dict[str, object]]:
@@ -135,7 +126,7 @@ class Results:
     def wait_for(self, asked: TaskRequest) -> None:
         self._waiting[asked.event.id] = asked
 
-    def of_earlier(self, asked: TaskRequest) -> TaskOutcome | None:
+    def of_earlier(self, asked: TaskRequest) -> ToldOutcome | None:
         """How a task of an earlier attempt has ended, if well: it need not be sent again. Any other result is
         removed, or it would be taken for that of the task that is sent now."""
         (meta,) = self._found([asked.event.id])
@@ -146,12 +137,12 @@ class Results:
         self._application.forget(asked.event.id)
         return None
 
-    def look(self, now: float) -> list[TaskOutcome]:
+    def look(self, now: float) -> list[ToldOutcome]:
         """The tasks that have ended. Those whose time is over at `now` are forgotten: the executor has ended
         them."""
         for task_id in [task_id for task_id, asked in self._waiting.items() if asked.until <= now]:
             del self._waiting[task_id]
-        told: list[TaskOutcome] = []
+        told: list[ToldOutcome] = []
         ids = list(self._waiting)
         for first in range(0, len(ids), RESULTS_AT_ONCE):
             page = ids[first : first + RESULTS_AT_ONCE]
@@ -173,12 +164,12 @@ class Results:
             return [{"status": "REJECTED", "result": f"the result cannot be read: {type(error).__name__}"}]
 
 
-def _task_outcome(asked: TaskRequest, meta: Mapping[str, Any]) -> TaskOutcome:
+def _task_outcome(asked: TaskRequest, meta: Mapping[str, Any]) -> ToldOutcome:
     outcome = _ENDED[meta["status"]]
     text = redacted(one_line(_result_text(meta.get("result"))), asked.action)[:SNIPPET_CHARACTERS]
     if outcome is Outcome.SUCCESS:
-        return TaskOutcome(asked.serial, asked.event.id, outcome, "", text)
-    return TaskOutcome(
+        return ToldOutcome(asked.serial, asked.event.id, outcome, "", text)
+    return ToldOutcome(
         asked.serial, asked.event.id, outcome, f"the task ended as {meta['status']}: {text}", text
     )
 
@@ -208,7 +199,7 @@ class BrokerThread(threading.Thread):
         name: str,
         url: str,
         backend: str | None,
-        tell: Callable[[TaskOutcome], None],
+        tell: Callable[[ToldOutcome], None],
         tls: BrokerTls = PLAIN_TLS,
     ) -> None:
         """`url` and `backend` (where results are) are URLs, `tls` is for both; `tell` takes how each attempt
@@ -269,7 +260,7 @@ class BrokerThread(threading.Thread):
         if told is not None:
             self._tell(told)
 
-    def _send(self, asked: TaskRequest) -> TaskOutcome | None:
+    def _send(self, asked: TaskRequest) -> ToldOutcome | None:
         """None when the task was sent, and is waited for."""
         # An attempt before this one may have sent the task.
         repeated = asked.event.attempt or asked.event.lost_leases
@@ -280,7 +271,7 @@ class BrokerThread(threading.Thread):
         if asked.action.wait:
             self._results.wait_for(asked)
             return None
-        return TaskOutcome(asked.serial, asked.event.id, Outcome.SUCCESS)
+        return ToldOutcome(asked.serial, asked.event.id, Outcome.SUCCESS)
 
     def _look(self, now: float) -> None:
         try:
@@ -302,6 +293,6 @@ class BrokerThread(threading.Thread):
             self._tell(told)
 
 
-def _failed(asked: TaskRequest, reason: str, outcome: Outcome) -> TaskOutcome:
+def _failed(asked: TaskRequest, reason: str, outcome: Outcome) -> ToldOutcome:
     text = redacted(one_line(reason), asked.action, asked.event.completion_token)[:REASON_CHARACTERS]
-    return TaskOutcome(asked.serial, asked.event.id, outcome, text)
+    return ToldOutcome(asked.serial, asked.event.id, outcome, text)

@@ -50,15 +50,31 @@ def _show_set(found: Mapping[str, Any]) -> None:
 
 @notification.command("set")
 @click.argument("name")
-@click.option("--webhook", "webhooks", multiple=True, help="A URL to call.", required=True)
+@click.option("--webhook", "webhooks", multiple=True, help="A URL to call.")
+@click.option("--email", "mailboxes", multiple=True, help="A mail address.")
+@click.option("--apprise", "services", multiple=True, help="A service by its Apprise URL, such as slack://…")
 @click.option("--on", multiple=True, help="What is told, such as failing or recovered.")
 @_match_options("Only")
 @click.option("--after", "after_seconds", type=duration, help="What lasts for less is not told: 60s, 5m.")
 @click.option("--remind", "remind_seconds", type=duration, help="How often it is told again: 4h, 1d.")
 @shows_answer(_show_set)
-def set_notification(scheduler: Scheduler, name: str, webhooks: Sequence[str], **fields: Any) -> Json:
-    """Set a notification, or replace the one of that name."""
+def set_notification(
+    scheduler: Scheduler,
+    name: str,
+    webhooks: Sequence[str],
+    mailboxes: Sequence[str],
+    services: Sequence[str],
+    **fields: Any,
+) -> Json:
+    """Set a notification, or replace the one of that name.
+
+    At least one of --webhook, --email and --apprise says who is told.
+    """
     to = [{"type": "webhook", "url": url} for url in webhooks]
+    to += [{"type": "email", "address": address} for address in mailboxes]
+    to += [{"type": "apprise", "url": url} for url in services]
+    if not to:
+        raise click.UsageError("say who is told: give --webhook, --email or --apprise")
     return scheduler.put_notification(name, _with_match(fields) | {"to": to})
 
 
@@ -71,7 +87,7 @@ def _show_notifications(found: Sequence[Mapping[str, Any]]) -> None:
             each["name"],
             each.get("corrupt") or _match_text(each),
             f"{each['after_seconds']:g} s" if "after_seconds" in each else "",
-            ", ".join(str(channel.get("url", "")) for channel in each.get("to", ())),
+            ", ".join(channel.get("address") or channel.get("url", "") for channel in each.get("to", ())),
         ]
         for each in found
     ]

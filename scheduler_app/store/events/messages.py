@@ -15,9 +15,10 @@ from pymongo import UpdateOne
 from scheduler_app.actions.registry import kind_of
 from scheduler_app.domain.action import CALLBACKS
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.http_action import http_action
+from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.message import Message, Timing, UnreadableMessage
+from scheduler_app.domain.notice_action import NoticeAction
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.resources.message import MESSAGE, TIMING
 from scheduler_app.domain.states import Kind, State
@@ -123,7 +124,9 @@ def read_message(row: Mapping[str, Any], secret_box: SecretBox) -> Message | Unr
 def _message(stored: Mapping[str, Any], secret_box: SecretBox) -> Message:
     row = open_document(stored, secret_box)
     document = fields(row.get("action"), "action")
-    action = http_action(action_kind(document).from_document(document))
+    action = action_kind(document).from_document(document)
+    if not isinstance(action, HttpAction | NoticeAction):
+        raise Corrupt(f"action.type is {action.kind}, which no message has")
     if action.destination is not None and tenant_of(action.destination) != tenant_of(row["_id"]):
         # It would be sent this tenant's secrets.
         raise Corrupt("action.destination is another tenant's")

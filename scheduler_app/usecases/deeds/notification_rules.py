@@ -8,12 +8,10 @@ from datetime import datetime
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
-from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.ids import WholeId, check_new_name, name_of, tenant_of
-from scheduler_app.domain.masking import has_masked_query, unmasked_url
+from scheduler_app.domain.notice_action import ChannelKind
 from scheduler_app.domain.notification_rule import (
     MAX_RULES,
-    ChannelKind,
     NotificationChannel,
     NotificationRule,
 )
@@ -87,20 +85,17 @@ class NotificationRuleService:
     def _channel(self, asked: NotificationChannel, old: NotificationRule | None) -> NotificationChannel:
         """With the values that its masks stand for. Raises InvalidField."""
         channel = asked
-        if has_masked_query(asked.address):
-            known = [each.address for each in old.to] if old is not None else []
-            for address in known:
-                try:
-                    channel = replace(asked, address=unmasked_url(asked.address, address))
-                    break
-                except KeyError:
-                    continue
-            else:
+        if asked.is_masked:
+            known = old.to if old is not None else ()
+            found = next((kept for each in known if (kept := asked.unmasked(each)) is not None), None)
+            if found is None:
                 raise InvalidField("to", "has masks that stand for nothing: give the whole URL")
+            channel = found
         try:
-            self.check_action(HttpAction(url=channel.address, method="POST"))
+            self.check_action(channel.trial())
         except InvalidField as error:
-            raise InvalidField("to", f"url {error.message}") from None
+            name = "address" if channel.kind is ChannelKind.EMAIL else "url"
+            raise InvalidField("to", f"{name} {error.message}") from None
         return channel
 
 

@@ -13,8 +13,10 @@ from scheduler_app.domain.action import Action
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 from scheduler_app.domain.command_action import CommandAction
 from scheduler_app.domain.http_action import HttpAction, RequestBody
+from scheduler_app.domain.notice_action import ChannelKind, NoticeAction
 from tests.celery_application import BROKER, CeleryApplication
 from tests.integration.actions.receiver import Behaviour, Receiver, hangs, says
+from tests.mail_server import MailReceiver
 
 SECRET = "s3cret-of-the-action"
 
@@ -180,8 +182,51 @@ class CeleryTaskHarness(Harness):
         return CeleryTaskAction("shop.ok", "somewhere-else")
 
 
+class NoticeHarness(Harness):
+    name = "notice"
+
+    def __init__(self, stack: ExitStack, fixture: Callable[[str], Any]) -> None:
+        super().__init__(stack, fixture)
+        self._server = stack.enter_context(closing(MailReceiver(answer=_echo)))
+
+    def settings(self, **changes: Any) -> Settings:
+        url = f"smtp://127.0.0.1:{self._server.port}?from=scheduler@example.com"
+        return super().settings(smtp_url=url, **changes)
+
+    def _to(self, mailbox: str) -> NoticeAction:
+        return NoticeAction.to(ChannelKind.EMAIL, mailbox, "Failing: it", "Since an hour.")
+
+    def succeeds(self) -> Action:
+        return self._to("ops@example.com")
+
+    def fails(self) -> Action:
+        return self._to("later@example.com")
+
+    def fails_for(self, seconds: int) -> Action | None:
+        return None
+
+    def fails_for_good(self) -> Action:
+        return self._to("nobody@example.com")
+
+    def hangs(self) -> Action:
+        return self._to("hangs@example.com")
+
+    def broken(self) -> Action:
+        return self._to("two@example.com\r\nBcc: others@example.com")
+
+    def echoes_secret(self) -> Action:
+        return self._to(f"{SECRET}@example.com")
+
+    def refused(self) -> Action:
+        return self._to("Ops <ops@example.com>")
+
+
+def _echo(mailbox: str) -> str | None:
+    return f"451 you sent {mailbox}" if mailbox.startswith(SECRET) else None
+
+
 HARNESSES: dict[str, Callable[[ExitStack, Callable[[str], Any]], Harness]] = {
-    harness.name: harness for harness in (HttpHarness, CommandHarness, CeleryTaskHarness)
+    harness.name: harness for harness in (HttpHarness, CommandHarness, CeleryTaskHarness, NoticeHarness)
 }
 
 

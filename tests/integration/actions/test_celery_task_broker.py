@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 import pytest
 from redis import Redis
 
-from scheduler_app.actions.celery_task.broker_thread import BrokerThread, TaskOutcome, TaskRequest
+from scheduler_app.actions.celery_task.broker_thread import BrokerThread, TaskRequest
 from scheduler_app.actions.celery_task.executor import CeleryTaskExecutor
 from scheduler_app.actions.kind import Outcome, Verdict
+from scheduler_app.actions.threaded import ToldOutcome
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.celery_task_action import AllowedTasks, CeleryTaskAction
 from tests.builders import event, schedule
@@ -19,7 +20,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
 def test_an_attempt_that_was_interrupted_before_it_was_sent_is_not_sent(redis_url: str) -> None:
-    told: queue.SimpleQueue[TaskOutcome] = queue.SimpleQueue()
+    told: queue.SimpleQueue[ToldOutcome] = queue.SimpleQueue()
     thread = BrokerThread("shop", redis_url, None, told.put)
     action = CeleryTaskAction("shop.bill", "shop", queue="bills")
     for serial, name in enumerate(("interrupted", "later")):
@@ -38,7 +39,7 @@ def test_an_attempt_that_was_interrupted_before_it_was_sent_is_not_sent(redis_ur
 
 
 def test_a_result_that_is_no_json_fails_its_own_task_alone(redis_url: str) -> None:
-    told: queue.SimpleQueue[TaskOutcome] = queue.SimpleQueue()
+    told: queue.SimpleQueue[ToldOutcome] = queue.SimpleQueue()
     thread = BrokerThread("shop", redis_url, redis_url, told.put)
     action = CeleryTaskAction("shop.bill", "shop", queue="bills", wait=True)
     with Redis.from_url(redis_url) as results:
@@ -83,7 +84,7 @@ def test_a_result_backend_that_is_away_is_logged_once_and_named_in_the_history(
 
 
 def test_a_task_whose_earlier_result_is_no_json_is_sent_again(redis_url: str) -> None:
-    told: queue.SimpleQueue[TaskOutcome] = queue.SimpleQueue()
+    told: queue.SimpleQueue[ToldOutcome] = queue.SimpleQueue()
     thread = BrokerThread("shop", redis_url, redis_url, told.put)
     action = CeleryTaskAction("shop.bill", "shop", queue="bills", wait=True)
     with Redis.from_url(redis_url) as results:

@@ -62,9 +62,42 @@ def test_the_address_is_stored_sealed_and_a_mask_keeps_it(client: FlaskClient, s
     assert store.secret_box.encrypts == ("to" not in row)
 
 
+def test_mail_needs_a_mail_server_and_says_so(client: FlaskClient) -> None:
+    refused = client.put(f"{PATH}/ops", json=OPS | {"to": [{"type": "email", "address": "ops@example.com"}]})
+    assert refused.status_code == 422
+    (error,) = refused.get_json()["errors"]
+    assert error["pointer"] == "/to"
+    assert "set SMTP_URL" in error["detail"]
+
+
+def test_the_url_of_a_service_is_never_shown(client: FlaskClient) -> None:
+    urls = ["slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ", "ntfys://ntfy.example.com/s3cret-topic"]
+    given = OPS | {"to": [{"type": "apprise", "url": url} for url in urls]}
+    made = client.put(f"{PATH}/ops", json=given)
+    assert made.status_code == 201, made.text
+    masked = [{"type": "apprise", "url": f"{each}://********"} for each in ("slack", "ntfys")]
+    assert made.get_json()["to"] == masked
+    assert "signing_secret" not in made.get_json()
+    assert client.put(f"{PATH}/ops", json=given | {"to": masked}).get_json()["result"] == "unchanged"
+    unknown = given | {"to": [{"type": "apprise", "url": "discord://********"}]}
+    assert client.put(f"{PATH}/ops", json=unknown).status_code == 422
+    (tested, _) = client.post(f"{PATH}/ops/test").get_json()["message_ids"]
+    shown = client.get(f"/api/v1/messages/{tested.removeprefix('msg_')}").get_json()
+    assert shown["receiver"].startswith("apprise slack #")
+    assert "callback_url" not in shown
+    seen = made.text + str(shown) + client.get(PATH).text + client.get("/api/v1/messages").text
+    assert "TIiajk" not in seen
+    assert "s3cret-topic" not in seen
+
+
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
+        ({"to": [{"type": "email"}]}, "/to/0/address"),
+        ({"to": [{"type": "email", "address": "a@b.c", "url": "http://x.example.com/"}]}, "/to/0/url"),
+        ({"to": [{"type": "webhook", "address": "a@b.c"}]}, "/to/0/url"),
+        ({"to": [{"type": "apprise", "url": "json://example.com/"}]}, "/to"),
+        ({"to": [{"type": "apprise", "url": "ntfys://10.0.0.1/x"}]}, "/to"),
         ({"to": []}, "/to"),
         ({"to": [{"type": "pigeon", "url": "http://127.0.0.1/"}]}, "/to/0/type"),
         ({"to": [{"type": "webhook"}]}, "/to/0/url"),

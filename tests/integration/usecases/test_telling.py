@@ -10,6 +10,7 @@ from pymongo.errors import AutoReconnect
 from scheduler_app.domain.cause import Cause, CauseKey, CauseKind, Tally
 from scheduler_app.domain.cause_match import CauseMatch
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.http_action import http_action
 from scheduler_app.domain.ids import TENANT, WholeId, whole_id
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.notification_rule import (
@@ -109,9 +110,10 @@ class Desk:
             content = record.content
             assert isinstance(content, Message)
             assert content.signing is not None
-            assert content.action.body is not None
-            assert content.action.url == "http://127.0.0.1:9/alerts"
-            found.append(content.action.body.shown())
+            request = http_action(content.action)
+            assert request.body is not None
+            assert request.url == "http://127.0.0.1:9/alerts"
+            found.append(request.body.shown())
         return found
 
     @property

@@ -9,7 +9,8 @@ from standardwebhooks import Webhook
 from scheduler_app.actions.http import new_secret
 from scheduler_app.clock import clock
 from scheduler_app.domain.deliverable import Signing
-from scheduler_app.domain.notification_rule import ChannelKind, NotificationChannel
+from scheduler_app.domain.notice_action import ChannelKind
+from scheduler_app.domain.notification_rule import NotificationChannel
 from scheduler_app.domain.retry import RetryPolicy
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store

@@ -74,6 +74,8 @@ def test_flags_win_over_the_environment_and_that_over_the_file_and_that_over_the
         ("PUBLIC_URL", "scheduler.example.com", "http:// or https:// URL"),
         ("PUBLIC_URL", "https://scheduler.example.com/x", "without a path"),
         ("PUBLIC_URL", "https://", "http:// or https:// URL"),
+        ("SMTP_URL", "smtps://u:p@mail.example.com", "from whom mail comes"),
+        ("SMTP_URL", "mail.example.com", "smtps://user:password@host"),
         ("BROKER_URL", "redis://:pass/word@host:6379/0", "write / as %2F"),
         ("BROKER_URL", "redis://host:6379/0?password=s3cret", "in front of the host"),
         ("BROKER_URL", "sentinel://a:1;sentinel://b:x", "must have a number as its port"),
@@ -124,6 +126,7 @@ def test_secrets_are_in_no_representation() -> None:
             "MONGO_URI": "mongodb://u:pass@h/",
             "BROKER_URL": "amqp://:pass@h/",
             "FLOW_CONTROL_URL": "redis://:pass@h/",
+            "SMTP_URL": "smtps://u:pass@h?from=a@b.c",
         }
     )
     for secret in ("key-key", "sesame", "pass"):

@@ -215,6 +215,7 @@ def test_only_the_api_knows_its_keys_and_only_those_that_open_them_the_secrets(
             "MONGO_KEY",
             "MONGO_PASSWORD",
             "MONGO_URI",
+            "SMTP_URL",
         )
     }
     assert knows == {
@@ -224,6 +225,7 @@ def test_only_the_api_knows_its_keys_and_only_those_that_open_them_the_secrets(
         "MONGO_KEY": {"mongo"},
         "MONGO_PASSWORD": {"mongo"},
         "MONGO_URI": {"api", "beat", "worker", "witness"},
+        "SMTP_URL": {"api", "worker"},
     }
 
 

@@ -20,6 +20,7 @@ SECRETS = {
     "MONGO_URI": "mongodb://u:p@mongo/",
     "BROKER_URL": "redis://:p@redis",
     "FLOW_CONTROL_URL": "",
+    "SMTP_URL": "",
 }
 PARTS = ("api", "beat", "worker", "witness")
 
@@ -179,7 +180,12 @@ def test_each_part_has_only_the_secrets_that_it_needs_and_none_is_in_the_setting
         for part in PARTS
     }
     shared = {"SECRETS_KEY", "MONGO_URI", "BROKER_URL", "FLOW_CONTROL_URL"}
-    assert asked == {"api": {*shared, "API_KEYS"}, "beat": shared, "worker": shared, "witness": {"MONGO_URI"}}
+    assert asked == {
+        "api": {*shared, "API_KEYS", "SMTP_URL"},
+        "beat": shared,
+        "worker": {*shared, "SMTP_URL"},
+        "witness": {"MONGO_URI"},
+    }
     assert not any("://" in value for value in CONFIG.values())
 
 

@@ -125,9 +125,9 @@ def test_each_of_many_on_one_host_has_a_port_of_its_own() -> None:
 def test_each_part_has_only_the_secrets_that_it_needs(path: Path) -> None:
     kept = set(environment()) - set(one(path, "UnsetEnvironment").split())
     needed = {
-        "scheduler-api": {"API_KEYS", "MONGO_URI", "SECRETS_KEY"},
+        "scheduler-api": {"API_KEYS", "MONGO_URI", "SECRETS_KEY", "SMTP_URL"},
         "scheduler-beat@": {"MONGO_URI", "SECRETS_KEY"},
-        "scheduler-worker@": {"MONGO_URI", "SECRETS_KEY"},
+        "scheduler-worker@": {"MONGO_URI", "SECRETS_KEY", "SMTP_URL"},
         "scheduler-commands@": {"MONGO_URI", "SECRETS_KEY"},
         "scheduler-flower": {"FLOWER_BASIC_AUTH"},
         "scheduler-witness": {"MONGO_URI"},

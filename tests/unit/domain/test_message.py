@@ -7,7 +7,7 @@ import pytest
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import from_id
-from scheduler_app.domain.http_action import HttpAction, RequestBody
+from scheduler_app.domain.http_action import HttpAction, RequestBody, http_action
 from scheduler_app.domain.ids import (
     TENANT,
     event_id,
@@ -91,13 +91,13 @@ def test_a_time_that_cannot_be_stored_or_is_given_twice_is_refused(timing: Timin
 
 
 def test_a_message_is_posted_unless_it_says_otherwise() -> None:
-    assert made().action.method == "POST"
-    assert made(method="GET").action.method == "GET"
+    assert http_action(made().action).method == "POST"
+    assert http_action(made(method="GET").action).method == "GET"
 
 
 def test_metadata_travel_as_headers_and_are_told_from_them() -> None:
     message = made(headers=(("X-Own", "1"),), metadata=(("trace", "t1"), ("user", "u1")))
-    assert message.action.headers == (
+    assert http_action(message.action).headers == (
         ("X-Own", "1"),
         ("X-Scheduler-Metadata-trace", "t1"),
         ("X-Scheduler-Metadata-user", "u1"),
