@@ -187,7 +187,9 @@ class Executors:
         """`executors` by the name of the kind; at least one. All but the first call the `wake` of this object
         when they have a verdict."""
         self._executors = dict(executors)
-        self._first, *self._others = self._executors.values()
+        self._first = next(iter(self._executors.values()))
+        self._others: list[Executor] = []
+        """Those that have ever been used: most workers serve one kind, and ask the others for no verdicts."""
 
     @property
     def concurrency(self) -> Mapping[str, int]:
@@ -196,7 +198,10 @@ class Executors:
 
     def of(self, kind: str) -> Executor:
         """Raises KeyError for a kind that this worker does not serve."""
-        return self._executors[kind]
+        executor = self._executors[kind]
+        if executor is not self._first and executor not in self._others:
+            self._others.append(executor)
+        return executor
 
     def serves(self, kind: str) -> bool:
         return kind in self._executors
@@ -204,7 +209,7 @@ class Executors:
     def wait(self, timeout: float) -> Sequence[Verdict]:
         """The verdicts of all; see `Executor.wait`."""
         verdicts = self._first.wait(timeout)
-        if not self._others:  # mostly: the worker serves one kind
+        if not self._others:
             return verdicts
         gathered = list(verdicts)
         for executor in self._others:
