@@ -43,7 +43,7 @@ def call_service(wanted: Mapping[str, Any]) -> NoticeAnswer:
     sys.dont_write_bytecode = True
     import apprise
 
-    said = _Lines()
+    said = PluginLog()
     logging.getLogger("apprise").addHandler(said)
     apprise.Apprise.instantiate("jsons://localhost")  # imports all that plugins need, before they are watched
     guard = Guard(parse_networks(wanted["allowed_networks"]), parse_ports(wanted["denied_ports"]))
@@ -92,7 +92,7 @@ class PluginWatch:
             raise PermissionError("a service may not open files of this machine")
 
 
-class _Lines(logging.Handler):
+class PluginLog(logging.Handler):
     """What Apprise says of a call."""
 
     def __init__(self) -> None:
