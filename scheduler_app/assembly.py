@@ -60,6 +60,7 @@ from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.notices import Notices
 from scheduler_app.usecases.questions.backlog import BacklogService
 from scheduler_app.usecases.questions.calendar_feeds import CalendarFeedService
+from scheduler_app.usecases.questions.destinations import DestinationQuestions
 from scheduler_app.usecases.questions.figures import RecentFigures
 from scheduler_app.usecases.questions.forecast import ForecastService
 from scheduler_app.usecases.questions.ledger import LedgerQuestions
@@ -124,6 +125,7 @@ class Assembly(Services):
     settings: Settings
     publisher: CeleryPublisher
     guard: Guard
+    destination_questions: DestinationQuestions
     forecasts: ForecastService
     run_calendars: RunCalendars
     backfill_duty: BackfillDuty
@@ -341,6 +343,7 @@ def assemble(
         settings=settings,
         publisher=publisher,
         guard=guard_of(settings),
+        destination_questions=DestinationQuestions(store, services.destinations),
         forecasts=ForecastService(store),
         run_calendars=RunCalendars(store),
         backfill_duty=BackfillDuty(store, ahead_seconds=settings.horizon_seconds),

@@ -11,9 +11,10 @@ from scheduler_app.api.json_types import Headers, Loaded, Tagged, View
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import destination as wire
 from scheduler_app.api.wire import examples
+from scheduler_app.api.wire.destination_health import DestinationListQuery
 from scheduler_app.api.wire.field_types import ID
 from scheduler_app.api.wire.output_schema import MessageSchema
-from scheduler_app.api.wire.paging import Paging, listed, window
+from scheduler_app.api.wire.paging import listed, window
 from scheduler_app.api.wire.schedule import PutQuery
 from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.destination import Destination, DestinationDraft
@@ -26,13 +27,16 @@ blueprint = ApiBlueprint("destinations", "/api/v1/destinations", "Named receiver
 
 
 @blueprint.route("", methods=["GET"])
-@blueprint.arguments(Paging, location="query")
+@blueprint.arguments(DestinationListQuery, location="query")
 @blueprint.response(200, wire.DestinationPage)
 def list_destinations(query: Loaded) -> View:
-    """List destinations, newest first"""
-    asked = window(query)
-    found = services().destinations.page(tenant(), asked)
-    return listed("destinations", map(wire.destination_shown, found.rows), asked, found)
+    """List destinations, newest first; with `health`, how each is"""
+    asked, assembly, now = window(query), services(), services().now()
+    found = assembly.destinations.page(tenant(), asked)
+    readable = [each for each in found.rows if isinstance(each, Destination)] if query["health"] else []
+    health = assembly.destination_questions.health(tenant(), readable, now)
+    rows = [wire.healthy_shown(each, health.get(each.id), now) for each in found.rows]
+    return listed("destinations", rows, asked, found)
 
 
 @blueprint.route("/<name:name>", methods=["GET"])

@@ -15,6 +15,7 @@ from scheduler_app.api.wire.bulk import PauseInput
 from scheduler_app.api.wire.event import EventPage, HistoryFilter, Triggered
 from scheduler_app.api.wire.output_schema import MessageSchema
 from scheduler_app.api.wire.paging import Paging, listed, window
+from scheduler_app.api.wire.schedule_list import ScheduleFilter, SchedulePage, listed_schedules
 from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.schedule import Schedule
@@ -48,13 +49,21 @@ def create_schedule(given: tuple[WholeId | None, ScheduleDraft]) -> Tagged:
 
 
 @schedules_blueprint.route("", methods=["GET"])
-@schedules_blueprint.arguments(wire.ScheduleFilter, location="query")
-@schedules_blueprint.response(200, wire.SchedulePage)
+@schedules_blueprint.arguments(ScheduleFilter, location="query")
+@schedules_blueprint.response(200, SchedulePage)
 def list_schedules(query: Loaded) -> View:
-    """List schedules, newest first"""
-    asked, now = window(query), services().now()
-    found = services().schedules.page(tenant(), asked, **query)
-    return listed("schedules", (wire.schedule_shown(schedule, now) for schedule in found.rows), asked, found)
+    """List schedules, newest first
+
+    With `outcomes` each has its last events, and the kill switch that stops it.
+    """
+    asked, now, outcomes = window(query), services().now(), query.pop("outcomes", None)
+    schedules = services().schedules
+    found = schedules.page(tenant(), asked, **query)
+    if outcomes is None:
+        return listed("schedules", listed_schedules(found.rows, now), asked, found)
+    ran = schedules.last_outcomes(found.rows, now, most=outcomes)
+    rows = listed_schedules(found.rows, now, ran, schedules.held_by(found.rows))
+    return listed("schedules", rows, asked, found)
 
 
 @schedules_blueprint.route("/<schedule:schedule_id>", methods=["GET"])

@@ -9,6 +9,7 @@ from scheduler_app import json_fields as fields
 from scheduler_app.actions.http import check_header
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import services
+from scheduler_app.api.wire.destination_health import HealthOutput, health_shown
 from scheduler_app.api.wire.field_types import Instant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OutputSchema, without_none
@@ -38,6 +39,7 @@ from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.masking import MASK, masked, masked_url
 from scheduler_app.domain.resources.destination import DESTINATION, DESTINATION_FIELDS
 from scheduler_app.store.destinations import CorruptDestination
+from scheduler_app.usecases.questions.destinations import DestinationHealth
 
 MAX_CREDENTIAL = 4_000
 
@@ -166,8 +168,10 @@ class DestinationOutput(_StoredDestination):
     """A destination, its secrets masked."""
 
     flow = fields.Nested(
-        FlowOutput, "Only where one destination is asked for; missing without limits, or without Redis"
+        FlowOutput,
+        "Only where one destination, or `health`, is asked for; missing without limits, or without Redis",
     )
+    health = fields.Nested(HealthOutput, "Only in a list that `health` is asked of")
     result = fields.String("`created`, `changed` or `unchanged`, in answers to PUT and PATCH")
     corrupt = fields.String("Why the stored document cannot be read")
 
@@ -218,6 +222,18 @@ def destination_shown(found: Destination | CorruptDestination) -> View:
     if isinstance(found, CorruptDestination):
         return {"name": name_of(found.id), "corrupt": found.reason}
     return view_of(_SHOWN, found)
+
+
+def healthy_shown(
+    found: Destination | CorruptDestination, health: DestinationHealth | None, now: datetime
+) -> View:
+    """The same with how it is, where that is known."""
+    view = destination_shown(found)
+    if health is None:
+        return view
+    if health.flow is not None:
+        view["flow"] = flow_shown(health.flow, health.waiting, now)
+    return view | {"health": health_shown(health)}
 
 
 def flow_shown(flow: FlowState, waiting: int, now: datetime) -> View:

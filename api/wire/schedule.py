@@ -16,7 +16,7 @@ from scheduler_app.api.services import services
 from scheduler_app.api.wire.field_types import ID, SCHEDULE_WORDS, Instant
 from scheduler_app.api.wire.input_schema import InputSchema, WriteQuery
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema, attributes, edit_result, without_none
-from scheduler_app.api.wire.paging import Listed, Paging
+from scheduler_app.api.wire.paging import Listed
 from scheduler_app.api.wire.resource_fields import draft_values, view_of
 from scheduler_app.api.wire.schedule_fields import (
     BODY_FIELDS,
@@ -175,10 +175,6 @@ class Edited(Created):
     result = edit_result()
 
 
-class SchedulePage(Listed):
-    schedules = fields.List(ScheduleOutput, required=True)
-
-
 class ScheduleChoice(InputSchema):
     """A filter of schedules: they must match every field given."""
 
@@ -194,10 +190,6 @@ class ScheduleChoice(InputSchema):
         "How their last run ended; `retrying`: another attempt of it follows",
         validate=validate.OneOf(LAST_OUTCOMES),
     )
-
-
-class ScheduleFilter(ScheduleChoice, Paging):
-    """The parameters of the list of schedules."""
 
 
 def schedule_shown(schedule: Schedule | CorruptSchedule, now: datetime) -> View:

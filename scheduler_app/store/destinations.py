@@ -208,6 +208,14 @@ class Destinations:
             called, hint=NAMES_DESTINATION, limit=MAX_COUNTED
         ) + self._schedules.count_documents(told, hint=NOTIFIES, limit=MAX_COUNTED)
 
+    def users(self, destination_id: str, *, limit: int) -> list[str]:
+        """The ids of schedules that call the destination, `limit` at most; deleted ones are none of them."""
+        living = {"tenant": tenant_of(destination_id), "state": {"$ne": "deleted"}}
+        rows = self._schedules.find(
+            living | {"action.destination": destination_id}, {"_id": 1}, hint=NAMES_DESTINATION
+        )
+        return [row["_id"] for row in rows.limit(limit).batch_size(limit)]
+
     def messages_of(self, destination_id: str) -> int:
         """Returns how many messages that are not finished name the destination, as `in_use`."""
         key = destination_key(destination_id)

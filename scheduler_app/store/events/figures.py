@@ -17,6 +17,7 @@ _FIELDS: Document = {
     "attempts": {"$slice": -1},
     "schedule_id": 1,
     "archived_at": 1,
+    "attempt": 1,
 }
 
 
@@ -33,6 +34,8 @@ class EventSummary(NamedTuple):
     status_code: int | None
     was_withdrawn: bool = False
     """Whether it was cancelled before it was due, by an edit, a pause or a deletion: nothing came of it."""
+    tries: int = 0
+    """How many attempts were made."""
 
 
 class EventFigures:
@@ -160,6 +163,7 @@ def _event_summary(row: Document) -> EventSummary | None:
         _number(last.get("duration_ms")),
         status if isinstance(status, int) else None,
         state is State.CANCELLED and isinstance(ended, datetime) and ended < run_time,
+        tries if isinstance(tries := row.get("attempt"), int) else 0,
     )
 
 

@@ -1,13 +1,16 @@
 """What people ask about schedules: lists of them, their names and tags, and which of them a word means."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from scheduler_app.domain.errors import NotFound
 from scheduler_app.domain.ids import WholeId, name_of, whole_id
-from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.kill_switch import Target
+from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import Store
+from scheduler_app.store.events.figures import EventSummary
 from scheduler_app.store.paging import Page, PageRequest
 from scheduler_app.store.schedules.documents import CorruptSchedule
 
@@ -36,6 +39,25 @@ class ScheduleQuestions:
     def count(self, tenant: str, *, most: int, **choice: Any) -> tuple[int, bool]:
         """How many `page` would find, and whether there may be more than `most`."""
         return self.store.schedules.count(tenant, most=most, **choice)
+
+    def last_outcomes(
+        self, schedules: Sequence[Schedule | CorruptSchedule], now: datetime, *, most: int
+    ) -> dict[str, list[EventSummary]]:
+        """The last `most` events of each schedule, by its id, newest first, without what was withdrawn."""
+        ids = [each.id for each in schedules if isinstance(each, Schedule)]
+        return self.store.event_figures.last_of_each(ids, now, most=most)
+
+    def held_by(self, schedules: Sequence[Schedule | CorruptSchedule]) -> dict[str, Target]:
+        """The kill switch that stops each of the schedules, by its id; none where it is stopped by none, or
+        sends nothing by itself."""
+        switches = self.store.kill_switches.everybodys()
+        found: dict[str, Target] = {}
+        for each in schedules:
+            if isinstance(each, Schedule) and each.state is ScheduleState.ACTIVE:
+                target = switches.stopping(each.id, each.tags, each.action.destination)
+                if target is not None:
+                    found[each.id] = target
+        return found
 
     def check_known(self, schedule_id: WholeId) -> None:
         """Raises NotFound for a schedule that does not exist and never did."""

@@ -566,6 +566,7 @@ def _use_destinations(destinations: Any, now: datetime) -> None:
     assert destinations.queues(limit=9) == ["eu"]
     destinations.page(TENANT, PageRequest(limit=9))
     destinations.in_use("d1")
+    destinations.users("erp", limit=100)
     destinations.messages_of("d1")
     destinations.reseal()
     destinations.waiting("d1", in_flight=0)

@@ -362,6 +362,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: w.store.cancel_requests.stands(w.theirs(w.waiting.id)),
         False,
     ),
+    "destinations.users": (lambda w: w.store.destinations.users(w.theirs(w.destination), limit=9), []),
     "destinations.waiting": (
         lambda w: w.store.destinations.waiting(w.theirs(w.destination), in_flight=0),
         0,
