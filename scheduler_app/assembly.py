@@ -364,7 +364,7 @@ def assemble(
         cause_tending=CauseTending(store),
         redrive_duty=RedriveDuty(store, prompt.dispatch_urgently),
         heartbeat_watch=HeartbeatWatch(store),
-        cause_inspection=CauseInspection(store, partial(_faults, store), partial(_unserved, store)),
+        cause_inspection=CauseInspection(store, partial(_faults, store), partial(_unserved, store), limiter),
         rule_telling=RuleTelling(store, services.notification_rules.notices),
         recent_figures=RecentFigures(store),
         edits=store.edits,

@@ -13,7 +13,15 @@ from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.api.wire.paging import Listed, Paging
 from scheduler_app.api.wire.schedule import event_shown
-from scheduler_app.domain.cause import MAX_NAMED, MAX_NOTE, CauseKind, CauseState, Touched, subject_shown
+from scheduler_app.domain.cause import (
+    FACTS,
+    MAX_NAMED,
+    MAX_NOTE,
+    CauseKind,
+    CauseState,
+    Touched,
+    subject_shown,
+)
 from scheduler_app.domain.http_action import destination_key, destination_of_key
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.silence import Silence
@@ -23,6 +31,8 @@ from scheduler_app.usecases.deeds.failures import MOST_COUNTED, CauseReport
 
 _STATES: Final = ", ".join(CauseState)
 _KINDS: Final = [kind.value for kind in CauseKind]
+#: Those of which the status makes reasons: facts are none, and what is set aside is counted.
+_REASONS: Final = [kind.value for kind in CauseKind if kind not in FACTS | {CauseKind.SET_ASIDE}]
 
 
 class CauseStates(fields.String):
@@ -180,7 +190,7 @@ class StatusReasonOutput(OmitNone):
     """One thing that is wrong."""
 
     kind = fields.String(
-        f"{', '.join(f'`{kind}`' for kind in _KINDS)}; `dead_letters`: they are left of a failure that is"
+        f"{', '.join(f'`{kind}`' for kind in _REASONS)}; `dead_letters`: they are left of a failure that is"
         " over; `schedules_in_error`: they make no events any more; `configuration`: processes or stops do"
         " not fit",
         required=True,
@@ -243,7 +253,7 @@ def _silenced(silence: Silence | None) -> View | None:
 def cause_shown(report: CauseReport) -> View:
     cause, counts = report.cause, report.counts
     is_receivers = cause.key.kind in (CauseKind.FAILING, CauseKind.LATE)
-    destination = _destination(cause.key.subject) if is_receivers else None
+    destination = _destination(cause.key.subject)
     return {
         "id": name_of(cause.id),
         "kind": cause.key.kind.value,

@@ -52,8 +52,22 @@ class CauseKind(StrEnum):
     """A run was not completed within the time that its schedule expects."""
     NO_SUCCESS = "no_success"
     """No run of a schedule has succeeded for longer than it expects."""
+    PAUSED_BY_FAILURES = "paused_by_failures"
+    """A schedule was paused because its events failed."""
+    BREAKER = "breaker"
+    """A destination is not called, because it failed."""
+    SET_ASIDE = "stored_document_set_aside"
+    """A schedule makes no events any more: what is stored of it cannot be used."""
+    FINISHED = "finished"
+    """A schedule has no occurrence any more."""
+    KILL_SWITCH = "kill_switch"
+    """A person has stopped something."""
     MACHINERY = "machinery"
     """A part of the installation does not work."""
+
+
+#: What is told and no failure: it is told once, no reason of the status, and in no list of failures.
+FACTS: Final = frozenset({CauseKind.FINISHED, CauseKind.KILL_SWITCH})
 
 
 class CauseState(StrEnum):
@@ -389,6 +403,8 @@ def receiver_name(key: str) -> str:
 
 def subject_shown(cause: Cause) -> str:
     """What a cause is about, as people call it."""
-    if cause.key.kind in (CauseKind.FAILING, CauseKind.LATE):
-        return receiver_name(cause.key.subject)
-    return name_of(cause.key.subject)
+    destination = destination_of_key(cause.key.subject)
+    if destination is not None:
+        return name_of(destination)
+    is_origin = cause.key.kind in (CauseKind.FAILING, CauseKind.LATE)
+    return cause.key.subject if is_origin else name_of(cause.key.subject)

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
-from scheduler_app.domain.cause import Cause, CauseKind, Touched, subject_shown
+from scheduler_app.domain.cause import FACTS, Cause, CauseKind, Touched, subject_shown
 from scheduler_app.domain.cause_match import EVERYTHING, CauseMatch
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.errors import InvalidField
@@ -57,13 +57,20 @@ class Told(StrEnum):
     OVERRUNNING = "overrunning"
     NOT_COMPLETED = "not_completed"
     NO_SUCCESS = "no_success"
+    PAUSED_BY_FAILURES = "paused_by_failures"
+    BREAKER = "breaker"
+    SET_ASIDE = "stored_document_set_aside"
+    FINISHED = "finished"
+    KILL_SWITCH = "kill_switch"
     MACHINERY = "machinery"
     DEAD_LETTER = "dead_letter"
     RECOVERED = "recovered"
 
 
-#: Unless a rule says otherwise.
-USUAL: Final = tuple(each for each in Told if each is not Told.DEAD_LETTER)
+#: Unless a rule says otherwise: what a failing receiver leads to is told as its failure, and facts are not.
+USUAL: Final = tuple(
+    each for each in Told if each not in (Told.DEAD_LETTER, Told.BREAKER, Told.FINISHED, Told.KILL_SWITCH)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +189,7 @@ class NotificationRule:
         if begun is None:
             is_old = now - cause.since >= timedelta(seconds=self.after_seconds)
             return BEGIN if Told(cause.key.kind.value) in self.on and is_old else None
-        if self.remind_seconds is None:
+        if self.remind_seconds is None or cause.key.kind in FACTS:
             return None
         number = int((now - begun.told_at).total_seconds() // self.remind_seconds)
         return f"{REMINDER}{number}" if number > begun.reminders else None

@@ -2,15 +2,16 @@
 future. Each look reads a bounded part of an index.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import NamedTuple
 
 from scheduler_app.domain.action import UNKNOWN_ORIGIN
-from scheduler_app.domain.schedule import ScheduleState
+from scheduler_app.domain.ids import WholeId
+from scheduler_app.domain.schedule import PAUSED_BY_FAILURES, ScheduleState
 from scheduler_app.domain.states import UNCLAIMED
 from scheduler_app.domain.stored_fields import EARLIEST
-from scheduler_app.store.indexes import BY_DUE, BY_NEXT_RUN, ROUTED
+from scheduler_app.store.indexes import BY_DUE, BY_NEXT_RUN, IN_ERROR, PAUSED_FOR_FAILURES, ROUTED
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 
 _SCHEDULE: Document = {"$cond": [{"$eq": [{"$type": "$schedule_id"}, "string"]}, "$schedule_id", ""]}
@@ -26,6 +27,15 @@ class OverdueEvents(NamedTuple):
     receiver: str
     number: int
     oldest: datetime
+
+
+class InspectedSchedule(NamedTuple):
+    """A schedule that somebody may be told of."""
+
+    schedule_id: WholeId
+    at: datetime
+    said: str
+    tags: tuple[str, ...]
 
 
 class CauseInspections:
@@ -84,6 +94,23 @@ class CauseInspections:
                 found[row["_id"]] = float(seconds)
         return found
 
+    def paused_by_failures(self, *, limit: int) -> list[InspectedSchedule]:
+        """The schedules that their failures have paused, since when and what led to it."""
+        which = {"pause.reason": PAUSED_BY_FAILURES, "state": ScheduleState.PAUSED.value}
+        fields = {"at": "$revised_at", "said": "$pause.note", "tags": 1}
+        return _inspected(self._schedules.find(which, fields, hint=PAUSED_FOR_FAILURES).limit(limit))
+
+    def in_error(self, *, limit: int) -> list[InspectedSchedule]:
+        """The schedules that were set aside, since when and why."""
+        fields = {"at": "$updated_at", "said": "$reason", "tags": 1}
+        return _inspected(self._schedules.find({"state": "error"}, fields, hint=IN_ERROR).limit(limit))
+
+    def ending(self, now: datetime, *, limit: int) -> list[InspectedSchedule]:
+        """The active schedules whose last occurrence has passed, and when that was."""
+        which = {"state": ScheduleState.ACTIVE.value, "finishes_at": {"$lte": now}}
+        fields = {"at": "$finishes_at", "tags": 1}
+        return _inspected(self._schedules.find(which, fields, hint="finish_v1").limit(limit))
+
     def _grouped(self, stages: list[Document], hint: str = BY_DUE) -> list[OverdueEvents]:
         owner = {"tenant": "$tenant", "schedule": _SCHEDULE, "receiver": _ORIGIN}
         group = {"_id": owner, "number": {"$sum": 1}, "oldest": {"$min": "$due_at"}}
@@ -99,3 +126,13 @@ class CauseInspections:
             # What is corrupt is set aside by another inspection.
             if isinstance(row["_id"].get("tenant"), str) and isinstance(row["oldest"], datetime)
         ]
+
+
+def _inspected(rows: Iterable[Document]) -> list[InspectedSchedule]:
+    found = []
+    for row in rows:
+        tags, at = row.get("tags"), row.get("at")
+        if isinstance(row["_id"], str) and isinstance(at, datetime):
+            named = tuple(str(tag) for tag in tags) if isinstance(tags, list) else ()
+            found.append(InspectedSchedule(WholeId(row["_id"]), at, str(row.get("said") or ""), named))
+    return found

@@ -14,6 +14,7 @@ from pymongo import ASCENDING, DESCENDING, ReplaceOne
 from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.cause import (
+    FACTS,
     MAX_COUNTED,
     Cause,
     CauseKey,
@@ -84,11 +85,15 @@ class Causes:
 
     def unsettled(self, tenant: str, *, limit: int) -> list[Cause]:
         """What the verdict of a tenant may be about: living causes, and those whose dead letters may be left;
-        no dismissed ones. The oldest first."""
+        no dismissed ones, no facts, and no schedules that were set aside, which are counted. The oldest
+        first."""
+        kinds = sorted(FACTS | {CauseKind.SET_ASIDE})
         found: dict[str, Cause] = {}
         for which in ({"living": True}, {"dead": True}):
             index = CAUSE_LIVING if "living" in which else CAUSE_DEAD
-            rows = self._causes.find(which | {"tenant": tenant, "dismissed_at": None}, hint=index)
+            rows = self._causes.find(
+                which | {"tenant": tenant, "dismissed_at": None, "kind": {"$nin": kinds}}, hint=index
+            )
             found |= {cause.id: cause for cause in self._sound(rows.limit(limit))}
         return sorted(found.values(), key=_in_order)[:limit]
 
@@ -120,8 +125,8 @@ class Causes:
         return found
 
     def page(self, tenant: str, window: PageRequest, which: CauseListFilter) -> Page[Cause]:
-        """A tenant's causes, those that began last first."""
-        fits: list[Document] = []
+        """A tenant's failures, those that began last first."""
+        fits: list[Document] = [{"$not": [{"$in": ["$kind", sorted(FACTS)]}]}]
         if which.states:
             fits.append({"$in": ["$state", sorted(each.value for each in which.states)]})
         if which.tag is not None:
@@ -129,7 +134,7 @@ class Causes:
             fits.append({"$in": [{"$literal": which.tag}, tags]})
         if which.subject is not None:
             fits.append({"$eq": ["$subject", {"$literal": which.subject}]})
-        row_filter = RowFilter({"$and": fits}) if fits else None
+        row_filter = RowFilter({"$and": fits})
         found = PagedQuery(self._causes, "since", {"tenant": tenant}, "list_v1", row_filter).page(window)
         return Page(self._sound(found.rows), found.next)
 

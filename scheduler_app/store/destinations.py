@@ -48,9 +48,9 @@ from scheduler_app.store.encryption import (
     seal_document,
     why_unreadable,
 )
-from scheduler_app.store.indexes import NOTIFIES, OF_DESTINATION
+from scheduler_app.store.indexes import HAS_BREAKER, NOTIFIES, OF_DESTINATION
 from scheduler_app.store.mongo import BY_ID, DecodedCache, Document, Mongo
-from scheduler_app.store.paging import Page, PagedQuery, PageRequest
+from scheduler_app.store.paging import Page, PagedQuery, PageRequest, later_than
 from scheduler_app.store.resource_fields import RowCodec, read_signing, signing_document
 
 DOCUMENT_VERSION = 1
@@ -267,6 +267,14 @@ class Destinations:
             read_destination(row, self._secret_box)
             for row in self._destinations.find(which, limit=limit, hint=BY_ID)
         ]
+        return [each for each in found if isinstance(each, Destination)]
+
+    def with_breaker(self, last: tuple[str, str], *, limit: int) -> list[Destination]:
+        """Those with a breaker after the last one that was looked at, in the order of tenants and ids; what
+        cannot be read is left out."""
+        which = {"breaker": {"$exists": True}} | later_than(last)
+        rows = self._destinations.find(which, hint=HAS_BREAKER).sort([("tenant", 1), ("_id", 1)]).limit(limit)
+        found = [read_destination(row, self._secret_box) for row in rows]
         return [each for each in found if isinstance(each, Destination)]
 
     def unreadable(self, *, limit: int) -> dict[str, str]:

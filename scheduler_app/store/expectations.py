@@ -13,7 +13,7 @@ from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import Corrupt, instant, one_of, text
 from scheduler_app.store.indexes import EXPECTING
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
-from scheduler_app.store.paging import MAX_SECONDS
+from scheduler_app.store.paging import MAX_SECONDS, later_than
 from scheduler_app.store.schedules.documents import read_expectation
 
 #: Unfinished events of one schedule that are looked at.
@@ -40,8 +40,8 @@ class Expectations:
         """The schedules that expect something, in the order of tenants and ids, after the last one that was
         looked at; nothing is known of their runs yet. What cannot be read is left out, for another
         inspection."""
-        later = [{"tenant": last[0], "_id": {"$gt": last[1]}}, {"tenant": {"$gt": last[0]}}]
-        rows = self._schedules.find({"expect": {"$exists": True}, "$or": later}, _READ, hint=EXPECTING)
+        which = {"expect": {"$exists": True}} | later_than(last)
+        rows = self._schedules.find(which, _READ, hint=EXPECTING)
         return _sound(rows.sort([("tenant", 1), ("_id", 1)]).limit(limit))
 
     def expecting(self, ids: Collection[str]) -> set[str]:

@@ -12,6 +12,7 @@ from pymongo.collection import Collection
 from pymongo.errors import NetworkTimeout, OperationFailure
 
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
+from scheduler_app.domain.schedule import PAUSED_BY_FAILURES
 from scheduler_app.store.access_tokens import BY_KEY
 from scheduler_app.store.edits import BY_SCHEDULE
 from scheduler_app.store.faults import Unavailable, raising_store_faults
@@ -43,6 +44,9 @@ OF_TENANT = "tenant_v1"
 CAUSE_LIVING = "living_v1"
 CAUSE_DEAD = "dead_v1"
 EXPECTING = "expecting_v1"
+IN_ERROR = "in_error_v1"
+PAUSED_FOR_FAILURES = "paused_for_failures_v1"
+HAS_BREAKER = "breaker_v1"
 
 EVENTS = [
     # `$exists` and not a list of states: a partial index on `state: {$in: …}` is not used by such queries.
@@ -238,6 +242,13 @@ SCHEDULES = [
         name=EXPECTING,
         partialFilterExpression={"expect": {"$exists": True}},
     ),
+    # Those that are set aside, and those that their failures have paused.
+    IndexModel([("tenant", ASCENDING)], name=IN_ERROR, partialFilterExpression={"state": "error"}),
+    IndexModel(
+        [("tenant", ASCENDING)],
+        name=PAUSED_FOR_FAILURES,
+        partialFilterExpression={"pause.reason": PAUSED_BY_FAILURES},
+    ),
     # Those that do something else than an HTTP request: the names of the other kinds all sort before "http".
     IndexModel(
         [("action.type", ASCENDING), ("_id", ASCENDING)],
@@ -313,6 +324,11 @@ DESTINATIONS = [
     IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
     # Those that say which workers send what comes to them, and no others.
     IndexModel([("queue", ASCENDING)], name="queue_v1", partialFilterExpression={"queue": {"$exists": True}}),
+    IndexModel(
+        [("tenant", ASCENDING), ("_id", ASCENDING)],
+        name=HAS_BREAKER,
+        partialFilterExpression={"breaker": {"$exists": True}},
+    ),
 ]
 CALENDAR_FEEDS = [IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING)], name="list_v1")]
 # Those that beats have something to do for, and no others.

@@ -101,6 +101,11 @@ class NotificationRules:
                 self._reports.report(each.id, each.reason)
         return [each for each in found if isinstance(each, NotificationRule)]
 
+    def telling(self, word: Told) -> list[NotificationRule]:
+        """Those that tell of it, and that can be read."""
+        rows = self._rules.find({"on": word.value}, hint=BY_ID).limit(_MAX_READ)
+        return [each for each in map(self._read, rows) if isinstance(each, NotificationRule)]
+
     def take_turn(self, rule_id: WholeId, *, seconds: float) -> str | None:
         """Claims the rule: of several beats one tells at a time, so that its bound holds. Returns the token
         that ends the turn; None where another beat has it."""

@@ -234,3 +234,9 @@ def _fitting(row_filter: RowFilter, batch: Sequence[Document]) -> list[bool]:
 def ascii_lower(words: str) -> str:
     """In lower case as mongod makes it: letters of ASCII alone."""
     return "".join(letter.lower() if letter.isascii() else letter for letter in words)
+
+
+def later_than(last: tuple[str, str]) -> Document:
+    """The condition of what is after a tenant's document in the order of tenants and ids."""
+    tenant, own_id = last
+    return {"$or": [{"tenant": tenant, "_id": {"$gt": own_id}}, {"tenant": {"$gt": tenant}}]}

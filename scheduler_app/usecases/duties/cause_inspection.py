@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from scheduler_app.domain.cause import Cause, CauseKey, CauseKind, Tally, found
 from scheduler_app.domain.expectation import EXPECTED_KINDS
+from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.heartbeat import OF_HEARTBEAT
 from scheduler_app.domain.ids import TENANT, name_of, tenant_of
 from scheduler_app.domain.instants import shown_instant
@@ -20,6 +21,7 @@ from scheduler_app.store import Store
 from scheduler_app.store.cause_inspections import OverdueEvents
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.duties.expectations import ExpectationInspection
+from scheduler_app.usecases.duties.stop_inspection import StopInspection
 
 log = get_logger(__name__)
 
@@ -32,6 +34,7 @@ STALLED_PERIOD: Final = timedelta(minutes=1)
 LOOKED_AT: Final = 2_000
 SCHEDULES_A_LOOK: Final = 1_000
 MISSED_A_LOOK: Final = 1_000
+TAGGED_A_LOOK: Final = 1_000
 
 
 class Fault(NamedTuple):
@@ -49,13 +52,15 @@ class CauseInspection:
         store: Store,
         faults: Callable[[], Sequence[Fault]],
         unserved: Callable[[Sequence[str]], Collection[str]],
+        limiter: Limiter | None = None,
     ) -> None:
         """`faults`: what of the machinery does not work; `unserved`: those of these queues that no worker
-        serves. Both may raise a STORE_FAULT."""
+        serves. Both may raise a STORE_FAULT. `limiter` knows the breakers of destinations."""
         self._store = store
         self._faults = faults
         self._unserved = unserved
         self._expectations = ExpectationInspection(store)
+        self._stops = StopInspection(store, limiter)
         self._stalled_at = EARLIEST
         self._parts: frozenset[str] = frozenset()
 
@@ -69,6 +74,7 @@ class CauseInspection:
             self._stalled_at = now
         self._see(CauseKind.MACHINERY, self._lasting_faults(now), living, now)
         self._end_missed(living[CauseKind.MISSED], now)
+        self._stops.inspect(living, now)
         self._expectations.inspect((each for kind in EXPECTED_KINDS for each in living[kind]), now)
 
     def _living(self) -> dict[CauseKind, list[Cause]]:
@@ -82,10 +88,19 @@ class CauseInspection:
     ) -> None:
         """Opens and touches what is seen, and ends what is not any more."""
         keys = {tally.key.id for tally in seen}
+        self._tag(seen)
         self._store.causes.touch(seen, observed=True)
         over = [cause.over(now) for cause in living[kind] if cause.key.id not in keys]
         for cause in self._store.causes.write(over):
             log.info("cause.over", message="A cause is over", cause_id=cause.id, kind=kind.value)
+
+    def _tag(self, seen: Sequence[Tally]) -> None:
+        """Adds the tags of the first schedules: notifications and silences choose by them."""
+        ids = [each for tally in seen for each in tally.schedules][:TAGGED_A_LOOK]
+        known = self._store.kill_switches.judged_by(ids)
+        for tally in seen:
+            for each in tally.schedules.keys() & known.keys():
+                tally.tags |= dict.fromkeys(known[each][0])
 
     def _late(self, now: datetime) -> list[Tally]:
         overdue = self._store.cause_inspections.overdue(
@@ -196,4 +211,6 @@ def note_missed(store: Store, schedule_id: str, count: int, at: datetime) -> Non
     tally = found(key, at, at, f"{count} {words} expired before an attempt was made")
     tally.failed = count
     tally.schedules[schedule_id] = at
+    for tags, _ in store.kill_switches.judged_by([schedule_id]).values():
+        tally.tags |= dict.fromkeys(tags)
     store.causes.touch([tally])

@@ -28,6 +28,7 @@ from scheduler_app.store.schedules.cursors import CursorAdvance, ReadySchedule
 from scheduler_app.store.schedules.documents import CorruptSchedule, report_set_aside
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.usecases.duties.cause_inspection import note_missed
+from scheduler_app.usecases.duties.stop_inspection import note_finishing
 
 log = get_logger(__name__)
 
@@ -270,7 +271,9 @@ class Expansion:
         return BeforeCut(tuple(events))
 
     def finish_ended(self, now: datetime) -> int:
-        """Finishes the schedules whose last occurrence has passed."""
+        """Finishes the schedules whose last occurrence has passed. Who is told of that is noted before: a
+        beat that dies in between leaves schedules that are found again."""
+        note_finishing(self._store, now)
         return self._store.cursors.finish_ended(now)
 
     def _fill_in_parts(

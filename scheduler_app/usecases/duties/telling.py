@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from scheduler_app.domain.cause import Cause
+from scheduler_app.domain.cause import FACTS, Cause
 from scheduler_app.domain.ids import compact, name_of
 from scheduler_app.domain.notification_rule import (
     DEAD,
@@ -122,7 +122,7 @@ class RuleTelling:
             if cause is None or cause.dismissed_at is not None:
                 silent.append(telling)
             elif cause.over_at is not None:
-                if Told.RECOVERED in rule.on:
+                if Told.RECOVERED in rule.on and cause.key.kind not in FACTS:
                     ends.append(_Owed(cause.over_at, cause.id, END))
                 else:
                     silent.append(telling)

@@ -26,7 +26,7 @@ from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.ledger import HOUR, Account, LedgerLine, OutcomeCounts, hour_of
 from scheduler_app.domain.missed import MissedRange, missed_step
 from scheduler_app.domain.notification import Notifying, OwedNotification
-from scheduler_app.domain.notification_rule import Telling
+from scheduler_app.domain.notification_rule import Telling, Told
 from scheduler_app.domain.redrive import Redrive
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.schedule import EditedTimes, EditRecord, OwedRange, Pause, ScheduleState
@@ -394,6 +394,7 @@ def _use_notifications(store: Any, now: datetime) -> None:
     assert store.notification_rules.put(notification_rule(now))
     assert not store.notification_rules.put(notification_rule(now))
     assert store.notification_rules.get("ops").name == "ops"
+    store.notification_rules.telling(Told.LATE)
     assert len(store.notification_rules.of(TENANT)) == len(store.notification_rules.everybodys()) == 1
     assert store.silences.put(silence(now))
     [lasting] = store.silences.of(TENANT)
@@ -572,6 +573,7 @@ def _use_destinations(destinations: Any, now: datetime) -> None:
     destinations.waiting("d1", in_flight=0)
     destinations.versions(["d1"])
     assert destinations.stoppable(limit=9) == []
+    assert destinations.with_breaker(("", ""), limit=9) == []
     assert destinations.unreadable(limit=9) == {}
     assert destinations.begin_deletion("d1", version=2)
     assert destinations.give_up_deletion("d1")
@@ -717,6 +719,9 @@ def _use_causes(store: Any, now: datetime) -> None:
     looks.far_ahead(now, limit=10)
     looks.finished_with_calendar(limit=10)
     looks.late_after(["s1"])
+    looks.paused_by_failures(limit=10)
+    looks.in_error(limit=10)
+    looks.ending(now, limit=10)
     expectations = store.expectations
     assert expectations.after(("", ""), limit=10) == []
     expectations.expecting(["s1"])

@@ -51,7 +51,7 @@ def look(store: Store) -> Look:
 def test_what_is_due_and_not_attempted_is_late_by_its_own_measure(
     store: Store, look: Look, now: datetime
 ) -> None:
-    store.schedules.insert(schedule(now, "s1"))
+    store.schedules.insert(schedule(now, "s1", tags=("nightly",)))
     patient = Lateness(late_after_seconds=300)
     store.schedules.insert(replace(schedule(now, "s2"), lateness=patient))
     hasty = Lateness(late_after_seconds=5)
@@ -68,7 +68,7 @@ def test_what_is_due_and_not_attempted_is_late_by_its_own_measure(
     late = {each.key.subject: each for each in look.at(now + 70 * SECOND, CauseKind.LATE)}
     assert set(late) == {RECEIVER, "http://c.test:80"}
     assert (late[RECEIVER].failed, late[RECEIVER].since) == (2, now)
-    assert late[RECEIVER].schedules.names == ("s1",)
+    assert (late[RECEIVER].schedules.names, late[RECEIVER].tags.names) == (("s1",), ("nightly",))
     assert late[RECEIVER].error == "2 events due and not attempted"
     # Nothing but the time has passed: nothing is written.
     before = late[RECEIVER].writes
@@ -123,11 +123,12 @@ def test_what_expired_before_an_attempt_is_missed_until_a_run_succeeds(
     store: Store, look: Look, now: datetime
 ) -> None:
     none = Lateness(catch_up=CatchUp.NONE, late_after_seconds=60)
-    store.schedules.insert(replace(schedule(now, "s1", rrule="FREQ=HOURLY"), lateness=none))
+    hourly = schedule(now, "s1", rrule="FREQ=HOURLY", tags=("nightly",))
+    store.schedules.insert(replace(hourly, lateness=none))
     later = now + timedelta(hours=5, minutes=30)
     Expansion(store, timeframe_seconds=60).expand_page(later)
     [cause] = look.at(later, CauseKind.MISSED)
-    assert (cause.key.subject, cause.failed) == ("s1", 6)
+    assert (cause.key.subject, cause.failed, cause.tags.names) == ("s1", 6, ("nightly",))
     assert cause.error == "6 occurrences have expired before an attempt was made"
     at = later + SECOND
     made = event(at, "s1")

@@ -156,6 +156,19 @@ def test_one_message_tells_of_a_receiver_and_one_that_it_is_over(desk: Desk) -> 
     assert desk.types == ["failure.began", "failure.over", "failure.began"]
 
 
+def test_a_fact_is_told_once_by_those_who_ask_for_it(desk: Desk) -> None:
+    desk.rule("usual", remind_seconds=600.0)
+    desk.rule("facts", on=(Told.KILL_SWITCH, Told.RECOVERED), remind_seconds=600.0)
+    desk.fails(receiver="all", kind=CauseKind.KILL_SWITCH)
+    for minute in (1, 20, 60):
+        desk.tell(NOON + minute * MINUTE)
+    desk.over(NOON + 2 * HOUR)
+    desk.tell(NOON + 2 * HOUR + MINUTE)
+    [told] = desk.told
+    assert (told["type"], told["data"]["notification"]) == ("failure.began", "facts")
+    assert desk.store.tellings.open(WholeId("facts")) == {}
+
+
 def test_what_lasts_for_a_moment_is_not_told(desk: Desk) -> None:
     desk.rule()
     desk.fails()
