@@ -144,6 +144,7 @@ COMPUTING_ENDPOINTS = frozenset(
         "ledger.ledger",
         "ledger.verify_ledger",
         "run_calendar.get_run_calendar",
+        "tags.get_tag_summary",
         "calendars_of_schedules.get_calendar_file",
         "calendars_of_schedules.get_schedule_calendar_file",
         "tzdata.check_tzdata",

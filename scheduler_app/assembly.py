@@ -66,6 +66,7 @@ from scheduler_app.usecases.questions.forecast import ForecastService
 from scheduler_app.usecases.questions.ledger import LedgerQuestions
 from scheduler_app.usecases.questions.run_calendar import RunCalendars
 from scheduler_app.usecases.questions.schedules import ScheduleQuestions
+from scheduler_app.usecases.questions.search import SearchQuestions
 from scheduler_app.usecases.stops import BlackoutService, HeldEvents, KillSwitchNotice, KillSwitchService
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ class Assembly(Services):
     destination_questions: DestinationQuestions
     forecasts: ForecastService
     run_calendars: RunCalendars
+    search: SearchQuestions
     backfill_duty: BackfillDuty
     partition_share: PartitionShare
     expansion: Expansion
@@ -346,6 +348,7 @@ def assemble(
         destination_questions=DestinationQuestions(store, services.destinations),
         forecasts=ForecastService(store),
         run_calendars=RunCalendars(store),
+        search=SearchQuestions(store),
         backfill_duty=BackfillDuty(store, ahead_seconds=settings.horizon_seconds),
         partition_share=share,
         expansion=expansion,

@@ -18,6 +18,7 @@ from scheduler_app.api.routes import (
     preview,
     run_calendar,
     schedules,
+    search,
     stops,
     tasks,
 )
@@ -56,6 +57,8 @@ def register(app: Flask) -> Api:
         backlog.backlog_blueprint,
         preview.forecast_blueprint,
         run_calendar.run_calendar_blueprint,
+        search.search_blueprint,
+        search.tags_blueprint,
         ledger.ledger_blueprint,
         calendars.zone_check_blueprint,
         tasks.blueprint,

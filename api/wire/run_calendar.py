@@ -195,7 +195,7 @@ def run_calendar_shown(found: RunCalendar, period: CalendarPeriod, now: datetime
         "start": period.start,
         "end": period.end,
         "now": now,
-        "buckets": list(map(_part_shown, found.parts)),
+        "buckets": list(map(part_shown, found.parts)),
         "rare": list(map(_rare_shown, found.rare)),
         "rare_omitted": found.rare_omitted,
         "blackouts": [
@@ -223,7 +223,8 @@ def run_calendar_shown(found: RunCalendar, period: CalendarPeriod, now: datetime
     }
 
 
-def _part_shown(part: CalendarPart) -> View:
+def part_shown(part: CalendarPart) -> View:
+    """The fields of CalendarPartOutput."""
     numbers = {each.value: part.counts[each] for each in RunOutcome}
     return {"start": part.start, "end": part.end, "tried_again": part.tried_again, **numbers}
 

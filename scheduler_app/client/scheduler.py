@@ -13,6 +13,7 @@ from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.failures import FailureOperations
 from scheduler_app.client.methods import SyncClient
 from scheduler_app.client.operations import SchedulerOperations
+from scheduler_app.client.questions import QuestionOperations
 from scheduler_app.client.tries import Reply, Tries, no_address, refusal, unreachable
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _reply(answer: requests.Response) -> Reply:
     return Reply(answer.status_code, answer.reason, answer.headers, answer.content)
 
 
-class Scheduler(SchedulerOperations, FailureOperations, SyncClient):
+class Scheduler(SchedulerOperations, FailureOperations, QuestionOperations, SyncClient):
     """Every method raises SchedulerError. What they return has attributes, and is also the API's JSON as a
     mapping: see `Record`.
 

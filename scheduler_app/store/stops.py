@@ -151,21 +151,6 @@ class KillSwitchDocuments:
         count = self._events.count_documents(which, hint=hint, limit=MOST_COUNTED)
         return BoundedCount(count, more or count == MOST_COUNTED)
 
-    def tags(self, tenant: str) -> list[str]:
-        """Tags that schedules have, `MOST_TAGS` at most, in their order."""
-        found: list[str] = []
-        last = ""
-        while len(found) < MOST_TAGS:
-            which = {"tenant": tenant, "tags": {"$gt": last}}
-            row = self._schedules.find_one(which, {"tags": 1}, hint=BY_TAG)
-            # The index has each tag of a schedule by itself: the row is that of the next one.
-            tags = [tag for tag in (row or {}).get("tags", ()) if isinstance(tag, str) and tag > last]
-            if not tags:
-                break
-            last = min(tags)
-            found.append(last)
-        return found
-
     def _schedules_of(self, target: Target) -> tuple[Document, str]:
         """The schedules that a target is about, active or not, and the index for them."""
         which: Document = {"tenant": target.tenant}

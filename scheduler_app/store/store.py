@@ -42,8 +42,10 @@ from scheduler_app.store.schedules.last_runs import LastRuns
 from scheduler_app.store.schedules.revisions import Pauses, Remakes
 from scheduler_app.store.schedules.schedules import Schedules
 from scheduler_app.store.schedules.successors import Successors
+from scheduler_app.store.search import Search
 from scheduler_app.store.silences import Silences
 from scheduler_app.store.stops import BlackoutDocuments, KillSwitchDocuments
+from scheduler_app.store.tags import Tags
 from scheduler_app.store.tellings import Tellings
 from scheduler_app.store.waiting_work import WaitingWork
 
@@ -93,6 +95,8 @@ class Store:
         self.heartbeats = Heartbeats(self.mongo, self.calendars)
         self.schedules = Schedules(self.mongo, self.secret_box, self.calendars)
         self.destinations = Destinations(self.mongo, self.secret_box)
+        self.search = Search(self.mongo)
+        self.tags = Tags(self.mongo)
         self.successors = Successors(self.mongo, self.secret_box)
         self.cursors = Cursors(self.mongo, self.secret_box, self.calendars)
         self.remakes = Remakes(self.mongo, self.cursors)

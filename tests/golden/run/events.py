@@ -327,6 +327,12 @@ def _backfills(run: Recording, receiver: str) -> None:
     ask("GET", "/api/v1/forecast?from=2040-03-06T00:00:00Z&to=2040-03-05T00:00:00Z")
     ask("GET", "/api/v1/calendar?from=2040-03-05T00:00:00Z&to=2040-03-07T00:00:00Z&bucket=21600")
     ask("GET", "/api/v1/calendar?from=2040-03-05T00:00:00Z&to=2040-03-04T00:00:00Z")
+    ask("GET", "/api/v1/search?q=SHOP&limit=3")
+    ask("GET", "/api/v1/search?q=")
+    ask("GET", "/api/v1/tags?prefix=e")
+    ask("GET", "/api/v1/tags?limit=0")
+    ask("GET", "/api/v1/tags/summary?tag=events&from=2040-03-05T00:00:00Z&to=2040-03-07T00:00:00Z")
+    ask("GET", "/api/v1/tags/summary?tag=")
     ask("GET", "/api/v1/tzdata/check")
     run.topic = "missed"
     for name in ("t-every", "t-on-demand"):

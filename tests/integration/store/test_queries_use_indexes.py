@@ -165,6 +165,7 @@ def test_every_verb_s_query_has_an_index(
     _use_sessions(store.sessions)
     _use_forecasts(store.forecasts, now)
     _use_run_counting(store.run_counting, now)
+    _use_search(store)
     _use_backlogs(store.backlogs, now)
     _use_causes(store, now)
     _use_heartbeats(store, now)
@@ -368,7 +369,6 @@ def _use_kill_switches(store: Any, now: datetime) -> None:
         store.kill_switches.note(target, "why")
         store.kill_switches.stopped_schedules(target)
         store.kill_switches.stopped_events(target)
-    assert "few" in store.kill_switches.tags(TENANT)
     assert len(store.kill_switches.of(TENANT)) == len(targets)
     assert len(store.kill_switches.everybodys().targets) == len(targets)
     assert store.kill_switches.judged_by(["s1"])["s1"] == (("a", "few"), None)
@@ -607,6 +607,20 @@ def _use_forecasts(forecasts: Any, now: datetime) -> None:
         forecasts.each_waiting(chosen, now, now + 90 * SECOND, now + SECOND, limit=9)
         forecasts.made_since(chosen, now, buckets, limit=9)
         forecasts.count(chosen, now, now + 90 * SECOND, most=1_000)
+
+
+def _use_search(store: Any) -> None:
+    assert store.tags.names(TENANT, limit=5) == ["a", "few"]
+    assert store.tags.names(TENANT, limit=5, prefix="f", after="a") == ["few"]
+    assert store.tags.count(TENANT, "few", most=1_000) > 0
+    search = store.search
+    assert search.schedules_by_index(TENANT, "s7", limit=3)
+    assert search.schedules_by_index(TENANT, "te", limit=3)
+    for words in ("FEW", "nothing is so"):
+        search.schedules(TENANT, words, limit=30, seconds=9.0)
+    search.destinations(TENANT, "nothing", limit=3)
+    assert search.events(TENANT, "old-1", limit=5)
+    assert search.messages(TENANT, "old", limit=5)
 
 
 def _use_run_counting(counting: Any, now: datetime) -> None:

@@ -322,7 +322,23 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "notification_rules.delete": (lambda w: w.store.notification_rules.delete(w.theirs(w.rule.id)), False),
     "silences.of": (lambda w: w.store.silences.of(w.stranger), []),
     "silences.delete": (lambda w: w.store.silences.delete(w.theirs(w.silence.id)), False),
-    "kill_switches.tags": (lambda w: w.store.kill_switches.tags(w.stranger), []),
+    "tags.names": (lambda w: w.store.tags.names(w.stranger, limit=9), []),
+    "tags.count": (lambda w: w.store.tags.count(w.stranger, "t", most=9), 0),
+    "search.schedules_by_index": (
+        lambda w: [
+            found
+            for words in (name_of(w.living), "")
+            for found in w.store.search.schedules_by_index(w.stranger, words, limit=9)
+        ],
+        [],
+    ),
+    "search.schedules": (
+        lambda w: w.store.search.schedules(w.stranger, "", limit=9, seconds=9.0),
+        ([], True),
+    ),
+    "search.destinations": (lambda w: w.store.search.destinations(w.stranger, "", limit=9), ([], True)),
+    "search.events": (lambda w: w.store.search.events(w.stranger, name_of(w.living), limit=9), []),
+    "search.messages": (lambda w: w.store.search.messages(w.stranger, "m", limit=9), []),
     "kill_switches.of": (lambda w: w.store.kill_switches.of(w.stranger), []),
     "messages.get": (lambda w: w.store.messages.get(w.theirs(w.message.id)), None),
     "messages.get_many": (lambda w: w.store.messages.get_many([w.theirs(w.message.id)]), {}),
