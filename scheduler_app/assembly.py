@@ -22,7 +22,7 @@ from scheduler_app.domain.event import Event
 from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.retry import RetryPolicy
-from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.schedule import Deliverable, Schedule
 from scheduler_app.domain.url_token import new_token
 from scheduler_app.health.processes import check_fleet
 from scheduler_app.health.work import unserved
@@ -333,7 +333,7 @@ def assemble(
             expand_and_dispatch=prompt.expand_and_dispatch,
             dispatch_soon=prompt.dispatch_soon,
             dispatch_urgently=prompt.dispatch_urgently,
-            attempt=_attempter(settings),
+            attempt=attempter(settings),
             new_secret=new_secret,
             new_token=new_token,
             judges_failures=True,
@@ -367,7 +367,9 @@ def assemble(
         cause_tending=CauseTending(store),
         redrive_duty=RedriveDuty(store, prompt.dispatch_urgently),
         heartbeat_watch=HeartbeatWatch(store),
-        cause_inspection=CauseInspection(store, partial(_faults, store), partial(_unserved, store), limiter),
+        cause_inspection=CauseInspection(
+            store, partial(faults_of, store), partial(unserved_of, store), limiter
+        ),
         rule_telling=RuleTelling(store, services.notification_rules.notices),
         recent_figures=RecentFigures(store),
         edits=store.edits,
@@ -393,13 +395,13 @@ def _checker(settings: Settings) -> Callable[[Action], None]:
     return check
 
 
-def _attempter(settings: Settings) -> Callable[[Event, Schedule, datetime], Verdict]:
+def attempter(settings: Settings) -> Callable[[Event, Deliverable, datetime], Verdict]:
     """Returns what makes one attempt at once, by an executor of its own, and waits for its verdict."""
 
-    def attempt(event: Event, schedule: Schedule, now: datetime) -> Verdict:
-        executor = kind_of(schedule.action).executor(settings, lambda: None)
+    def attempt(event: Event, deliverable: Deliverable, now: datetime) -> Verdict:
+        executor = kind_of(deliverable.action).executor(settings, lambda: None)
         try:
-            executor.start(event, schedule, now)
+            executor.start(event, deliverable, now)
             while not (verdicts := executor.wait(1.0)):
                 continue
             return verdicts[0]
@@ -410,12 +412,14 @@ def _attempter(settings: Settings) -> Callable[[Event, Schedule, datetime], Verd
     return attempt
 
 
-def _faults(store: Store) -> list[Fault]:
+def faults_of(store: Store) -> list[Fault]:
+    """The parts of the machinery that do not work, by what processes report. Raises a STORE_FAULT."""
     checks = check_fleet(store.processes.alive())
     return [Fault(check.name, check.found) for check in checks if not check.ok]
 
 
-def _unserved(store: Store, queues: Sequence[str]) -> list[str]:
+def unserved_of(store: Store, queues: Sequence[str]) -> list[str]:
+    """Those of these queues whose messages no worker takes. Raises a STORE_FAULT."""
     judged = unserved(store.processes.alive(), queues) if queues else {}
     return [queue for queue in queues if judged[queue]]
 

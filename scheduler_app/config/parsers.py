@@ -12,6 +12,7 @@ from typing import Literal, TypeVar, get_args
 from urllib.parse import parse_qs, urlsplit
 
 from scheduler_app.config.api_keys import read_key
+from scheduler_app.domain.action import UNKNOWN_ORIGIN, origin_of
 from scheduler_app.domain.mail_server import MailServer
 
 NO_PORTS = "none"
@@ -153,6 +154,12 @@ def public_url(value: str) -> str:
             "must be an http:// or https:// URL without a path, as https://scheduler.example.com"
         )
     return url if value else ""
+
+
+def receiver_url(value: str) -> str:
+    if value and origin_of(value) == UNKNOWN_ORIGIN:
+        raise ValueError("must be an http:// or https:// URL, as https://hc.example.com/ping/abc")
+    return value
 
 
 def smtp_url(value: str) -> str:

@@ -182,6 +182,12 @@ class Settings:
         "the mail server of notifications, as smtps://user:password@host?from=alerts@example.com",
         secret=True,
     )
+    witness_ping_url: str = _setting(
+        "",
+        parse.receiver_url,
+        "what the witness calls every minute while all is well: who is not called any more can ring",
+        secret=True,
+    )
     callback_allowed_networks: str = _setting(
         "",
         parse.networks,

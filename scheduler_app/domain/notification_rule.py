@@ -257,11 +257,20 @@ def webhook(channel: NotificationChannel, kind: str, now: datetime, data: Mappin
     )
 
 
+_TYPES: Final = {
+    BEGIN: "failure.began",
+    REMINDER: "failure.reminder",
+    DEAD: "failure.dead_letters",
+    END: "failure.over",
+}
+TEST_TYPE: Final = "test"
+#: The `event_name` of each message that a rule sends.
+MESSAGE_TYPES: Final = (*_TYPES.values(), TEST_TYPE)
+
+
 def event_type(change: str) -> str:
     """The `type` of a message about a change."""
-    if change.startswith(REMINDER):
-        return "failure.reminder"
-    return {BEGIN: "failure.began", END: "failure.over", DEAD: "failure.dead_letters"}[change]
+    return _TYPES[REMINDER if change.startswith(REMINDER) else change]
 
 
 def cause_told(cause: Cause, public_url: str) -> dict[str, Any]:

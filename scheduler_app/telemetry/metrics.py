@@ -190,6 +190,9 @@ ledger_alarms = _counter(
     "Events of these lines that are missing, or that nothing explains",
     "kind",
 )
+witness_pings = _counter(
+    {WITNESS}, "scheduler_witness_pings_total", "Calls of WITNESS_PING_URL: `answered` or `failed`", "result"
+)
 expanded = _counter({API, BEAT}, "scheduler_events_expanded_total", "Occurrences that became events")
 backfilled = _counter(
     EVERY, "scheduler_events_backfilled_total", "Past occurrences that a backfill made events of"

@@ -13,6 +13,7 @@ from scheduler_app.domain.notice_text import NoticeText, notice_text, trial_text
 from scheduler_app.domain.notification import message_event
 from scheduler_app.domain.notification_rule import (
     MOST_NAMED,
+    TEST_TYPE,
     NotificationChannel,
     NotificationRule,
     Telling,
@@ -39,7 +40,7 @@ class Notices:
         """Sends one to each channel; returns the ids of the messages."""
         said = trial_text(rule.name, self.public_url)
         data = {"text": said.subject, "notification": rule.name}
-        made = self._made(rule, message_name(rule.id, token, "test"), "test", data, said, now)
+        made = self._made(rule, message_name(rule.id, token, "test"), TEST_TYPE, data, said, now)
         self.send(made, now)
         return [each.id for each in made]
 

@@ -1,6 +1,7 @@
 """`scheduler ledger` and `witness`: what was owed in each hour, and the process that finds it out."""
 
 import signal
+import socket
 from collections.abc import Sequence
 from threading import Event
 from typing import Any
@@ -14,6 +15,8 @@ from scheduler_app.client import Json, Scheduler
 
 _COLUMNS = ("owed", "completed", "error", "cancelled", "expired", "skipped", "held", "open")
 _ALARMING = ("missing", "unexplained")
+#: How long the end of the witness waits for what it is sending.
+_END_SECONDS = 2.0
 
 
 @click.group(cls=CommandGroup)
@@ -72,7 +75,8 @@ def verify_ledger(context: click.Context, scheduler: Scheduler) -> Json:
 @click.option("--config", help="A configuration file.")
 @click.option("--once", is_flag=True, help="Write the lines that are due, and end.")
 def witness(config: str | None, once: bool) -> None:
-    """Find out what was owed in each hour, by an evaluator of its own, and write it into the ledger.
+    """Find out what was owed in each hour, by an evaluator of its own, and write it into the ledger. Tell by
+    notifications when beats and workers are gone.
 
     A process of its own: it needs MongoDB, and neither the broker nor workers. It runs until it is stopped;
     any number may run beside each other.
@@ -82,6 +86,7 @@ def witness(config: str | None, once: bool) -> None:
     from scheduler_app.health.startup import check_replica_set, serve_metrics_of, starting
     from scheduler_app.telemetry import configure_logs
     from scheduler_app.telemetry.metrics import Role
+    from scheduler_app.watch import Watch, ping_of, stand_in_of
     from scheduler_app.witness.process import WitnessHealth, run, witness_of
 
     stopped, health = Event(), WitnessHealth()
@@ -93,7 +98,14 @@ def witness(config: str | None, once: bool) -> None:
         store, ours = witness_of(settings)
         check_replica_set(store)
         serve_metrics_of(settings, health.trouble, Role.WITNESS)
+        name = f"witness@{socket.gethostname()}"
+        watch = Watch(stand_in_of(settings, store, name), ping_of(settings, store), stopped)
+    if not once:
+        watch.start()
     try:
         run(ours, stopped, health, once=once)
     finally:
+        stopped.set()
+        if watch.is_alive():
+            watch.join(_END_SECONDS)
         store.close()

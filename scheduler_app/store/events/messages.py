@@ -21,7 +21,7 @@ from scheduler_app.domain.message import Message, Timing, UnreadableMessage
 from scheduler_app.domain.notice_action import NoticeAction
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.resources.message import MESSAGE, TIMING
-from scheduler_app.domain.states import Kind, State
+from scheduler_app.domain.states import UNCLAIMED, Kind, State
 from scheduler_app.domain.stored_fields import Corrupt, fields, whole
 from scheduler_app.store.bulk_writes import GroupInsert, insert_new
 from scheduler_app.store.encryption import (
@@ -211,6 +211,31 @@ class Messages:
             "due_at": {"$exists": True},
         }
         return self._events.count_documents(which, hint="messages_v1", limit=most)
+
+    def unsent(
+        self,
+        tenants: Collection[str],
+        event_names: Collection[str],
+        *,
+        made_after: datetime,
+        due_by: datetime,
+        limit: int,
+    ) -> list[str]:
+        """The ids of messages of these names that are due since `due_by` or before, and that no worker has
+        claimed; of each tenant `limit` at most, those that were made last first."""
+        found: list[str] = []
+        for tenant in sorted(tenants):
+            which = {
+                "tenant": tenant,
+                "kind": Kind.MESSAGE.value,
+                "event_name": {"$in": sorted(event_names)},
+                "run_time": {"$gt": made_after},
+                "due_at": {"$lte": due_by},
+                "state": {"$in": sorted(UNCLAIMED)},
+            }
+            rows = self._events.find(which, {"_id": 1}, hint="message_names_v1").limit(limit)
+            found += [row["_id"] for row in rows]
+        return found
 
     def reschedule(
         self,

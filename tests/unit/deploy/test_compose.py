@@ -220,12 +220,12 @@ def test_only_the_api_knows_its_keys_and_only_those_that_open_them_the_secrets(
     }
     assert knows == {
         "API_KEYS": {"api"},
-        "SECRETS_KEY": {"api", "beat", "worker"},
+        "SECRETS_KEY": {"api", "beat", "worker", "witness"},
         "FLOWER_BASIC_AUTH": {"flower"},
         "MONGO_KEY": {"mongo"},
         "MONGO_PASSWORD": {"mongo"},
         "MONGO_URI": {"api", "beat", "worker", "witness"},
-        "SMTP_URL": {"api", "worker"},
+        "SMTP_URL": {"api", "worker", "witness"},
     }
 
 

@@ -21,6 +21,7 @@ SECRETS = {
     "BROKER_URL": "redis://:p@redis",
     "FLOW_CONTROL_URL": "",
     "SMTP_URL": "",
+    "WITNESS_PING_URL": "",
 }
 PARTS = ("api", "beat", "worker", "witness")
 
@@ -184,7 +185,7 @@ def test_each_part_has_only_the_secrets_that_it_needs_and_none_is_in_the_setting
         "api": {*shared, "API_KEYS", "SMTP_URL"},
         "beat": shared,
         "worker": {*shared, "SMTP_URL"},
-        "witness": {"MONGO_URI"},
+        "witness": {"MONGO_URI", "SECRETS_KEY", "SMTP_URL", "WITNESS_PING_URL"},
     }
     assert not any("://" in value for value in CONFIG.values())
 
@@ -207,7 +208,7 @@ def egress(part: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_part_reaches_its_servers_and_only_workers_reach_the_world(part: str) -> None:
+def test_a_part_reaches_its_servers_and_only_what_sends_reaches_the_world(part: str) -> None:
     rules = egress(part)
     assert rules, "without a rule everything is let out"
     assert {port["port"] for rule in rules for port in rule.get("ports", [])} == {
@@ -216,7 +217,9 @@ def test_a_part_reaches_its_servers_and_only_workers_reach_the_world(part: str) 
         *(5671, 5672),  # RabbitMQ with TLS, and without
     }
     blocks = [to["ipBlock"] for rule in rules for to in rule["to"] if "ipBlock" in to]
-    assert [block["cidr"] for block in blocks] == (["0.0.0.0/0", "::/0"] if part == "worker" else [])
+    assert [block["cidr"] for block in blocks] == (
+        ["0.0.0.0/0", "::/0"] if part in ("worker", "witness") else []
+    )
 
 
 def test_of_the_world_what_is_private_is_left_out() -> None:

@@ -130,7 +130,7 @@ def test_each_part_has_only_the_secrets_that_it_needs(path: Path) -> None:
         "scheduler-worker@": {"MONGO_URI", "SECRETS_KEY", "SMTP_URL"},
         "scheduler-commands@": {"MONGO_URI", "SECRETS_KEY"},
         "scheduler-flower": {"FLOWER_BASIC_AUTH"},
-        "scheduler-witness": {"MONGO_URI"},
+        "scheduler-witness": {"MONGO_URI", "SECRETS_KEY", "SMTP_URL", "WITNESS_PING_URL"},
     }
     open_to_all = {"ALLOWED_COMMANDS", "RETENTION_DAYS", "LOG_FORMAT", "PUBLIC_URL", "TRUSTED_PROXIES"}
     broker = set() if path.stem == "scheduler-witness" else {"BROKER_URL"}
@@ -138,10 +138,12 @@ def test_each_part_has_only_the_secrets_that_it_needs(path: Path) -> None:
 
 
 @every_service
-def test_a_part_reaches_this_host_and_only_workers_reach_the_world_and_nothing_private(path: Path) -> None:
+def test_a_part_reaches_this_host_and_only_what_sends_reaches_the_world_and_nothing_private(
+    path: Path,
+) -> None:
     assert one(path, "IPAddressAllow") == "localhost"
     denied = one(path, "IPAddressDeny").split()
-    if path.stem not in ("scheduler-worker@", "scheduler-commands@"):
+    if path.stem not in ("scheduler-worker@", "scheduler-commands@", "scheduler-witness"):
         assert denied == ["any"]
         return
     for address in ("10.1.2.3", "169.254.169.254", "172.31.0.1", "192.168.1.1", "100.100.100.200", "fd00::1"):
