@@ -240,6 +240,7 @@ def test_a_paused_destination_is_asked_for_again_after_a_while(bench: Bench, jou
     delays = bench.put_off(ids, now)
     assert delays == sorted(delays)
     assert all(1 < each < 120 for each in delays)
+    assert delays[-1] - delays[0] < 1, "a pause has no rate by which they would come one after the other"
     assert "waits for it to be resumed" in bench.row(ids[0])["status"][-1]["message"]
 
 
@@ -247,7 +248,7 @@ def test_limits_that_cannot_be_read_are_told_of_once_and_ends_are_told_when_they
     bench: Bench, journal: Journal, slow: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = bench.destination(journal.url("/slow"), concurrency=1)
-    first, *others = bench.events(3)
+    first, *others = bench.events(6)
     bench.deliver([first])
     wait_until(lambda: len(bench.sent("/slow")) == 1, "the first request")
     decide = bench.limiter.decide
@@ -258,9 +259,9 @@ def test_limits_that_cannot_be_read_are_told_of_once_and_ends_are_told_when_they
     with capture_logs() as lines:
         monkeypatch.setattr(bench.limiter, "decide", away)
         now = clock.now()
-        for each in others:
-            bench.deliver([each])
-            wait_until(lambda each=each: bench.states([each]) == ["ready_queue"], "it to be put off")  # type: ignore[misc]
+        for some in (others[:1], others[1:]):
+            bench.deliver(some)
+            wait_until(lambda some=some: set(bench.states(some)) == {"ready_queue"}, "it to be put off")  # type: ignore[misc]
         slow()
         bench.wait_until_empty()
         monkeypatch.setattr(bench.limiter, "decide", decide)
@@ -270,5 +271,7 @@ def test_limits_that_cannot_be_read_are_told_of_once_and_ends_are_told_when_they
         *("flow.unknown", "flow.known")
     ]
     assert all(0 < each < 60 for each in bench.put_off(others, now))
+    together = bench.put_off(others[1:], now)
+    assert together[-1] - together[0] < 1, "nothing is known by which they would come one after the other"
     assert "Redis does not answer" in bench.row(others[0])["status"][-1]["message"]
     assert bench.limiter.look(made).answers[0].status_code == 200
