@@ -8,7 +8,13 @@ import pytest
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import CALLBACKS, QueueLengths
 from scheduler_app.store import Store
-from scheduler_app.usecases.duties.housekeeping import MOST_GRACE_SECONDS, Recovery
+from scheduler_app.usecases.duties import housekeeping
+from scheduler_app.usecases.duties.housekeeping import (
+    ASK_WORKERS_SECONDS,
+    MOST_GRACE_SECONDS,
+    Recovery,
+    WorkersBehind,
+)
 from tests.builders import event
 
 SECOND = timedelta(seconds=1)
@@ -67,3 +73,20 @@ def test_a_report_that_cannot_be_read_counts_as_none(
 ) -> None:
     report(settings, queues=[CALLBACKS], behind_since=wrong)
     assert recovered(store, now) == 1
+
+
+def test_workers_are_asked_again_after_a_while_and_one_that_has_caught_up_holds_nothing_up(
+    store: Store, settings: Settings, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_at = 100.0
+    monotonic = asked_at
+    monkeypatch.setattr(housekeeping, "monotonic", lambda: monotonic)
+    behind, worker = WorkersBehind(store), Store(settings)
+    worker.processes.report("worker", queues=[CALLBACKS], behind_since=now - 59 * SECOND)
+    assert behind.grace_seconds(CALLBACKS, now) == 69
+    worker.processes.report("worker", queues=[CALLBACKS], behind_since=None)
+    worker.close()
+    monotonic = asked_at + ASK_WORKERS_SECONDS - 0.1
+    assert behind.grace_seconds(CALLBACKS, now) == 69
+    monotonic = asked_at + ASK_WORKERS_SECONDS
+    assert behind.grace_seconds(CALLBACKS, now) == 10
