@@ -230,6 +230,21 @@ def test_a_paused_destination_s_events_get_no_message(store: Store, limiter: Lim
     assert "is paused" in last_words(store, ids[0])
 
 
+def test_what_moves_to_another_queue_is_left_to_its_turn_and_what_stays_obeys_the_limits(
+    store: Store, limiter: Limiter
+) -> None:
+    put(store, "http://127.0.0.1:9/", paused=True)
+    (moving, staying), now = due(store, 2), clock.now()
+    assert store.outbox.move({"us": [moving]}, now) == 1  # as long as its destination was for it
+    named = {"$set": {"queue": "us", "routed": True}}  # by its schedule
+    store.mongo.collection("events").update_one({"_id": staying}, named)
+    found = store.outbox.due(now, limit=20, queue="us")
+    assert {each.id for each in found} == {moving, staying}
+    assert DestinationLimits(store, limiter).in_time(found, now, now, queue="us") == []
+    assert row(store, moving).get("postponed_from") is None
+    assert "is paused" in last_words(store, staying)
+
+
 def test_a_limiter_that_is_away_leaves_the_judgement_to_workers(store: Store) -> None:
     put(store, "http://127.0.0.1:9/", rate_per_second=1)
     due(store, 5)

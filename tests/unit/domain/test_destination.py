@@ -14,10 +14,12 @@ from scheduler_app.domain.destination import (
     AuthType,
     Breaker,
     Destination,
+    DestinationDraft,
     joined,
 )
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import BodyKind, HttpAction, RequestBody, http_action
+from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.retry import Codes, RetryPolicy
 from tests.builders import message, schedule
@@ -172,3 +174,19 @@ def test_its_name_is_without_that_of_its_tenant() -> None:
     made = destination(id="team:d")
     assert (made.name, made.tenant) == ("d", "team")
     assert "a.test" not in repr(made)
+
+
+@pytest.mark.parametrize(
+    ("auth", "what"),
+    [
+        (Auth(AuthType.BEARER, "secret"), "token"),
+        (Auth(AuthType.BASIC, "secret", username="bob"), "password"),
+    ],
+)
+def test_a_secret_that_has_to_be_given_again_is_called_as_its_field_is(auth: Auth, what: str) -> None:
+    elsewhere = DestinationDraft(url="https://b.test/base")
+    with pytest.raises(InvalidField, match=f"give its {what} again"):
+        elsewhere.edit(destination(auth=auth), NOW)
+    masked = DestinationDraft(auth=replace(auth, secret=MASK))
+    with pytest.raises(InvalidField, match=f"its {what} is masked"):
+        masked.edit(destination(), NOW)
