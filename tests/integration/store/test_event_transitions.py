@@ -74,6 +74,17 @@ def test_a_redriven_event_that_has_ended_before_it_is_read_back_is_among_the_red
     assert lines(store, made.id)[-2:] == ["running", "completed"]
 
 
+def test_a_redriven_event_has_lost_no_leases_yet(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    spent = {"state": "error", "attempt": 7, "lost_leases": 9, "isolated_losses": 3, "dispatches": 5}
+    store.mongo.collection("events").update_one({"_id": made.id}, {"$set": spent})
+    (again,) = store.events.redrive([made.id], now, "redriven")
+    found = document(store, made.id)
+    assert [found[name] for name in ("lost_leases", "isolated_losses", "dispatches")] == [0, 0, 0]
+    assert (found["attempts_before"], again.lost_leases) == (7, 0)
+
+
 def test_a_finished_occurrence_does_not_come_back(store: Store, now: datetime) -> None:
     made = event(now)
     store.events.insert([made], now, "made")

@@ -11,7 +11,8 @@ import pytest
 from scheduler_app.actions.http import new_secret
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import from_id
-from scheduler_app.domain.schedule import MAX_OWED, Schedule, ScheduleState
+from scheduler_app.domain.lateness import CatchUp
+from scheduler_app.domain.schedule import MAX_OWED, OwedRange, Schedule, ScheduleState
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.usecases.deeds.schedules import ScheduleService
@@ -21,6 +22,7 @@ from tests.builders import draft, schedule
 from tests.processes import PATIENCE_SECONDS
 
 SECOND = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 #: The longest time without beats here; what is owed of it takes some pages.
 AWAY = 2 * HOUR
@@ -246,6 +248,26 @@ def test_a_rule_with_a_count_is_counted_on_from_page_to_page(
     make_up(owed_expansion, now + 24 * HOUR)
     assert run_times(store) == made.recurrence().between(now, now + 24 * HOUR)
     assert len(run_times(store)) == 900
+
+
+def test_after_a_missed_stretch_a_rule_is_counted_on_from_its_end(store: Store, now: datetime) -> None:
+    rule = f"DTSTART:{now:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=MINUTELY;BYSECOND=5,25,50;COUNT=900"
+    policy: dict[str, Any] = {"catch_up": CatchUp.NONE, "late_after_seconds": 60}
+    edited, waiting = (schedule(now, name, rrule=rule, **policy) for name in ("edited", "waiting"))
+    store.schedules.insert_many([edited, waiting])
+    owed = OwedRange(1, edited.trigger, now, now + 4 * HOUR)
+    paused = edited.revise(now + 4 * HOUR, state=ScheduleState.PAUSED)
+    assert store.schedules.revise(paused, version=1, owed=owed)
+    back = now + 2 * HOUR
+    OwedExpansion(store).expand_page(back)
+    Expansion(store, timeframe_seconds=60).expand_page(back)
+    (left,) = stored(store, "edited").owed
+    recurrence = waiting.recurrence()
+    for one in (left, stored(store, "waiting")):
+        assert one.next_run_at is not None
+        assert back - 2 * MINUTE < one.next_run_at < back + 2 * MINUTE
+        passed = [each for each in recurrence.between(now, now + 4 * HOUR) if each < one.next_run_at]
+        assert one.checkpoint == recurrence.checkpoint(passed[-1])
 
 
 def test_a_schedule_that_the_edit_finishes_still_sends_what_it_owed(

@@ -344,6 +344,20 @@ def test_what_another_run_waits_for_is_written_at_once_and_takes_along_what_was_
     assert writes == [[first.event_id, second.event_id]]
 
 
+def test_what_comes_after_what_another_run_waited_for_is_gathered_again(
+    bench: Bench, writes: list[list[str]]
+) -> None:
+    awaited, *others = outcomes(bench.claimed(5))
+    bench.recorder.put([awaited._replace(is_awaited=True)])
+    wait_until(lambda: bench.backlog.count == 0, "the record")
+    ids = [each.event_id for each in others]
+    for each in others:
+        assert bench.states(ids) == ["running"] * 4
+        bench.recorder.put([each])
+    bench.wait_until_empty()
+    assert writes == [[awaited.event_id], ids]
+
+
 def test_what_was_not_sent_is_written_at_once(bench: Bench, writes: list[list[str]]) -> None:
     lease = bench.claimed(2)
     given_back, _ = sorted(lease.open())
