@@ -26,7 +26,7 @@ from scheduler_app.domain.flow_control import (
 )
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.embedded import Redis
-from tests.processes import freeze
+from tests.processes import freeze, wait_until
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -278,6 +278,19 @@ def test_a_redis_that_does_not_answer_is_given_up_after_the_limit_and_left_alone
         with pytest.raises(limiter.unavailable, match="it did not answer a moment ago"):
             limiter.look(destination())
         limiter.close()
+
+
+def test_a_limiter_that_is_closed_has_left_no_connection(
+    client: "redis.Redis", redis_url: str, prefix: str
+) -> None:
+    def connected() -> bool:
+        return any(each["name"] == prefix for each in client.client_list())
+
+    limiter = RedisLimiter(redis.Redis.from_url(redis_url, client_name=prefix), prefix)
+    limiter.look(destination())
+    assert connected()
+    limiter.close()
+    wait_until(lambda: not connected(), "Redis to see the end of the connection")
 
 
 def test_a_look_shows_how_a_destination_is_and_changes_nothing(

@@ -18,7 +18,7 @@ from scheduler_app.telemetry import metrics
 from scheduler_app.worker import Pipeline
 from scheduler_app.worker.attempt import Attempt, Job
 from scheduler_app.worker.capacity import MAX_UNRECORDED, Capacity, RecordingBacklog
-from scheduler_app.worker.courier import STARTS_AT_ONCE, Courier
+from scheduler_app.worker.courier import REVIEW_SECONDS, STARTS_AT_ONCE, Courier
 from scheduler_app.worker.lease import Lease
 from scheduler_app.worker.recorder import Recorder
 from scheduler_app.worker.rejudging import Present
@@ -275,6 +275,55 @@ def test_while_more_can_start_the_courier_looks_for_answers_without_waiting(
     assert bench.capacity.wait_until_empty(60)
     assert pauses
     assert max(pauses) == 0.0, "nothing keeps the next ones from starting"
+
+
+@pytest.fixture
+def idle(store: Store) -> Iterator[Bench]:
+    """Whose threads are not started: a test does their work."""
+    made = Bench(store)
+    yield made
+    made.courier._executors.close()
+
+
+def test_a_courier_is_woken_after_it_was_told_and_not_before(
+    idle: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would sleep on for up to a minute."""
+    courier, known = idle.courier, list[set[str]]()
+
+    def look() -> None:
+        facts = {
+            "jobs": not courier._handed.empty(),
+            "edits": not courier._present.empty(),
+            "giving back": courier._giving_back.is_set(),
+            "interrupted": courier._interrupted,
+            "ended": courier._ended,
+        }
+        known.append({name for name, holds in facts.items() if holds})
+
+    monkeypatch.setattr(courier._executors, "wake", look)
+    courier.send([])
+    courier.compare(Present({}, {}, {}))
+    courier.stop_starting()
+    courier.interrupt()
+    courier.stop()
+    told = ["jobs", "edits", "giving back", "interrupted", "ended"]
+    assert known == [set(told[: number + 1]) for number in range(5)]
+
+
+def test_what_has_no_lease_yet_is_tried_again_now_and_then(idle: Bench) -> None:
+    job = idle.job(idle.schedule("http://127.0.0.1:9/"), idle.event())
+    courier = idle.courier
+    courier._review(100.0)
+    courier._unleased = [job]
+    courier._review(100.0 + REVIEW_SECONDS - 0.01)
+    assert courier._unleased == [job]
+    courier._review(100.0 + REVIEW_SECONDS)
+    assert courier._unleased == []
+    assert [each for _, _, each in courier._future] == [job]
+    courier._unleased = [job]
+    courier._review(100.0 + 2 * REVIEW_SECONDS - 0.01)
+    assert courier._unleased == [job]
 
 
 def test_a_pipeline_that_stopped_has_left_no_thread_that_delivers(store: Store) -> None:

@@ -245,6 +245,23 @@ def test_schedules_are_read_ahead_and_edits_answered_longer_before_the_instant_a
     assert [call.key for call in journal.calls["/b"]] == ids[1:]
 
 
+def test_what_is_due_soon_after_the_first_of_a_batch_is_read_together_with_it(
+    bench: Bench, journal: Journal, reads: list[list[str]]
+) -> None:
+    for name in ("s1", "s2", "s3"):
+        bench.schedule(journal.url("/a"), name)
+    first = bench.time.hold() + SECOND
+    together = first + OBEYED_AHEAD - READ_AHEAD
+    later = together + timedelta(milliseconds=1)
+    bench.hand_over([bench.event(first, "s1"), bench.event(together, "s2"), bench.event(later, "s3")])
+    bench.time.stand_at(first - READ_AHEAD)
+    wait_until(lambda: reads != [], "the first schedules to be read")
+    assert reads == [["s1", "s2"]]
+    bench.time.go_on()
+    assert bench.pipeline.wait_until_empty(PATIENCE_SECONDS)
+    assert reads == [["s1", "s2"], ["s3"]]
+
+
 def test_an_overlap_is_judged_when_an_event_is_due_and_not_when_its_schedule_is_read(
     bench: Bench, journal: Journal, reads: list[list[str]]
 ) -> None:

@@ -70,6 +70,26 @@ def test_an_application_that_fails_is_a_500_and_is_logged(
     assert "of the test" in caplog.text
 
 
+def test_a_connection_that_waits_for_its_client_is_asked_nothing_until_that_has_sent(
+    api: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel, client = api.connect(b"GET / HTTP/1.0\r\n")
+    asked = list[bool]()
+    readable = channel.readable
+
+    def noted() -> bool:
+        asked.append(True)
+        return readable()
+
+    monkeypatch.setattr(channel, "readable", noted)
+    api.read()
+    del asked[:]
+    api.read()
+    assert asked == []
+    api.send(client, b"\r\n")
+    assert asked != []
+
+
 def test_urgent_data_does_not_make_the_loop_spin(api: Served) -> None:
     _, client = api.connect(b"GET / HTTP/1.0\r\n")
     client.send(b"x", socket.MSG_OOB)
