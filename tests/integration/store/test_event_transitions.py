@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from scheduler_app.domain.action import CALLBACKS
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.states import FINAL, LIVING, MAX_ISOLATED_LOSSES, State
 from scheduler_app.store import Store
 from scheduler_app.store.events.claims import Postponement
-from scheduler_app.store.events.documents import KEPT_LAST, to_event
+from scheduler_app.store.events.documents import DOCUMENT_VERSION, KEPT_LAST, to_event
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from tests.builders import event
 from tests.documents import event_document
@@ -50,6 +51,31 @@ def test_the_same_occurrence_becomes_an_event_once(store: Store, now: datetime) 
     assert store.events.insert([first], now, "made") == 1
     assert store.events.insert([first, second], now, "made again") == 1
     assert document(store, first.id)["status"][0]["message"] == "made"
+
+
+def test_a_new_event_says_all_that_others_look_for(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    assert document(store, made.id) == {
+        "_id": made.id,
+        "v": DOCUMENT_VERSION,
+        "tenant": "default",
+        "partition": made.partition,
+        "schedule_id": "s1",
+        "revision": 1,
+        "kind": "scheduled",
+        "run_time": now,
+        "state": "ready_queue",
+        "due_at": now,
+        "queue": CALLBACKS,
+        "origin": made.origin,
+        "attempt": 0,
+        "dispatches": 0,
+        "lost_leases": 0,
+        "status": [{"time": now, "status": "ready_queue", "message": "made"}],
+        "attempts": [],
+        "created_at": now,
+    }
 
 
 def test_a_redriven_event_that_has_ended_before_it_is_read_back_is_among_the_redriven(

@@ -135,6 +135,19 @@ def test_each_answer_has_a_line_in_the_access_log(caplog: pytest.LogCaptureFixtu
     assert 0 <= int(took) < 60_000
 
 
+def test_what_the_application_has_not_answered_has_no_line_in_the_access_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with served(accesslog="-", access_log_format="%(U)s %(s)s", logconfig_dict={}) as api:
+        api.worker.log.access_log.propagate = True
+        caplog.set_level(logging.INFO, "gunicorn.access")
+        for path in (b"/fails", b"/"):
+            _, client = api.connect(b"GET " + path + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            api.answer_to(client)
+        api.wait_until(lambda: "/ 200" in caplog.messages)
+    assert [told for told in caplog.messages if told.startswith("/fails ")] == []
+
+
 def test_a_body_that_ends_before_it_is_complete_is_a_400(api: Served) -> None:
     _, client = api.connect(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc")
     client.shutdown(socket.SHUT_WR)

@@ -124,7 +124,7 @@ def saturated(waiting: OriginQueues, many: int) -> list[Job]:
 
 def test_what_a_saturated_origin_cannot_take_soon_is_postponed() -> None:
     waiting = queues(concurrency=2)
-    saturated(waiting, 500)
+    flying = saturated(waiting, 500)
     assert waiting.review(SATURATED_SECONDS / 2, 0) == []
     assert waiting.review(SATURATED_SECONDS / 2, 1_000) == [], "a full worker is no reason by itself"
     postponed = waiting.review(SATURATED_SECONDS + 0.5, 0)
@@ -133,6 +133,14 @@ def test_what_a_saturated_origin_cannot_take_soon_is_postponed() -> None:
     assert isinstance(again, Postponed)
     (load,) = waiting.loads(SATURATED_SECONDS + 0.6, most=5)
     assert (load.in_flight, load.waiting, load.postponed) == (2, MIN_KEPT, 500 - 2 - MIN_KEPT + 1)
+    sent = set[str]()
+    while flying:
+        waiting.ended(flying.pop(), 10.0)
+        started = start_all(waiting, 10.0)
+        sent |= {each.attempt.event.id for each in started}
+        flying += started
+    assert len(sent) == MIN_KEPT
+    assert sent.isdisjoint(each.job.attempt.event.id for each in postponed)
 
 
 def test_postponed_events_come_again_as_fast_as_their_origin_answers_and_in_order() -> None:
