@@ -12,7 +12,8 @@ from scheduler_app.domain.event import Event
 from scheduler_app.domain.states import FINAL, LIVING, MAX_ISOLATED_LOSSES, State
 from scheduler_app.store import Store
 from scheduler_app.store.events.claims import Postponement
-from scheduler_app.store.events.documents import DOCUMENT_VERSION, KEPT_LAST, to_event
+from scheduler_app.store.events.documents import KEPT_LAST, to_event
+from scheduler_app.store.events.fields import DOCUMENT_VERSION
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from tests.builders import event
 from tests.documents import event_document

@@ -79,7 +79,7 @@ def test_a_connection_that_waits_for_its_client_is_asked_nothing_until_that_has_
 
     def noted() -> bool:
         asked.append(True)
-        return readable()
+        return bool(readable())
 
     monkeypatch.setattr(channel, "readable", noted)
     api.read()
