@@ -13,7 +13,7 @@ from scheduler_app.assembly import Assembly
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.action import CALLBACKS, QueueLengths
 from scheduler_app.store import REJECTED, STORE_FAULTS, Store
-from scheduler_app.store.waiting_work import Work
+from scheduler_app.store.waiting_work import PATIENT, Work
 from scheduler_app.usecases.deeds.events import COMPLETIONS_A_PAGE
 from scheduler_app.usecases.duties.dispatch import Dispatch
 from scheduler_app.usecases.duties.housekeeping import (
@@ -26,6 +26,10 @@ from scheduler_app.usecases.duties.remaking import CALENDARS_A_PAGE
 
 #: How old a look may be: each tick makes one of its own, ticks that follow at once share one.
 WORK_LOOK_SECONDS: Final = 0.5
+#: The same of work that can wait: every other look of a tick of a second asks for it.
+PATIENT_LOOK_SECONDS: Final = 1.5
+#: Where no failure is known, those that no worker has told of are looked for so often.
+CAUSES_LOOK_SECONDS: Final = 5.0
 #: After a look that failed, every duty looks for itself for so long, and says what is wrong.
 WITHOUT_LOOKS_SECONDS: Final = 5.0
 
@@ -33,10 +37,12 @@ WITHOUT_LOOKS_SECONDS: Final = 5.0
 class WaitingWorkView:
     """What one beat knows. Of one thread."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, expand_before: Callable[[datetime], datetime]) -> None:
+        """`expand_before` says which occurrences are to be events at an instant."""
         self._store = store
+        self._expand_before = expand_before
         self._known: frozenset[Work] = frozenset(Work)
-        self._look_at = float("-inf")
+        self._look_at = self._patient_look_at = float("-inf")
 
     def has(self, work: Work, now: datetime) -> bool:
         """Whether there may be work of that kind at `now`. It raises no STORE_FAULT."""
@@ -45,12 +51,18 @@ class WaitingWorkView:
         return work in self._known
 
     def _look(self, now: datetime) -> None:
+        at_all = monotonic() >= self._patient_look_at
         try:
-            self._known = self._store.waiting_work.kinds(now)
-            self._look_at = monotonic() + WORK_LOOK_SECONDS
+            before, but = self._expand_before(now), () if at_all else PATIENT
+            found = self._store.waiting_work.kinds(now, expand_before=before, but=but)
         except (*STORE_FAULTS, *REJECTED):
             self._known = frozenset(Work)
-            self._look_at = monotonic() + WITHOUT_LOOKS_SECONDS
+            self._look_at = self._patient_look_at = monotonic() + WITHOUT_LOOKS_SECONDS
+            return
+        self._known = found if at_all else found | (self._known & PATIENT)
+        self._look_at = monotonic() + WORK_LOOK_SECONDS
+        if at_all:
+            self._patient_look_at = monotonic() + PATIENT_LOOK_SECONDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +87,7 @@ class Duty:
 
 def duties(assembly: Assembly) -> list[Duty]:
     """All duties of a beat."""
-    work = WaitingWorkView(assembly.store)
+    work = WaitingWorkView(assembly.store, assembly.expansion.needed_before)
 
     def has(kind: Work) -> Callable[[datetime], bool]:
         return partial(work.has, kind)
@@ -111,6 +123,7 @@ def duties(assembly: Assembly) -> list[Duty]:
         ),
         Duty(
             name="expand",
+            wanted=has(Work.EXPAND),
             page=lambda now: assembly.expansion.expand_page(now).full,
             while_failing="no new events are created: those of the next minutes exist already",
             turn=3.0,
@@ -175,6 +188,7 @@ def duties(assembly: Assembly) -> list[Duty]:
         ),
         Duty(
             name="causes",
+            wanted=_or_every(CAUSES_LOOK_SECONDS, has(Work.CAUSES)),
             page=assembly.cause_tending.tend_page,
             while_failing="failures that are over are still shown, and some that began are not",
             period=2.0,
@@ -237,6 +251,20 @@ def dispatch_duty(
         while_failing="no callback is sent: those that fall due are sent late",
         turn=1.0,
     )
+
+
+def _or_every(seconds: float, wanted: Callable[[datetime], bool]) -> Callable[[datetime], bool]:
+    """Also says yes when it has not for so long."""
+    until = float("-inf")
+
+    def wanted_now(now: datetime) -> bool:
+        nonlocal until
+        if monotonic() < until and not wanted(now):
+            return False
+        until = monotonic() + seconds
+        return True
+
+    return wanted_now
 
 
 def _single(use_case: Callable[[datetime], object]) -> Callable[[datetime], bool]:

@@ -1,6 +1,6 @@
 """One look for many duties of beats that mostly have nothing to do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -16,6 +16,8 @@ from scheduler_app.store.recoveries import GRACE_SECONDS, lost_claims
 class Work(StrEnum):
     """What there may be to do."""
 
+    EXPAND = "expand"
+    """Active schedules whose next events are to be made. Other beats may have claimed them."""
     FINISH = "finish"
     """Schedules whose last occurrence has passed."""
     RESUME = "resume"
@@ -43,7 +45,18 @@ class Work(StrEnum):
     """Pages of the outbox whose dispatcher died, or is slow."""
     UNCLAIMED = "unclaimed"
     """Events that were dispatched, and that no worker has claimed for long after they were due."""
+    CAUSES = "causes"
+    """Causes of failures that are not over, or whose dead letters may be left."""
 
+
+#: What nobody notices when it is done a second or two later: it was due long ago, or follows a lease or a
+#: timeout of many seconds. Each kind is a twelfth of what a look costs.
+PATIENT = frozenset(
+    {
+        *(Work.FINISH, Work.OWED, Work.BACKFILL, Work.REDRIVE, Work.TIME_OUT),
+        *(Work.LEASE_OVER, Work.UNCLAIMED, Work.CAUSES),
+    }
+)
 
 #: No lease is over so soon after its event was due: what runs is left out without being read.
 SHORTEST_LEASE = timedelta(seconds=5)
@@ -53,15 +66,20 @@ class WaitingWork:
     def __init__(self, mongo: Mongo) -> None:
         self._events = mongo.collection("events")
 
-    def kinds(self, now: datetime) -> frozenset[Work]:
-        """What there is to do at `now`, in one command. Each kind costs a look into an index that has little
-        else. A duty may find less than this says, because others claim work too. Raises a STORE_FAULT."""
-        first, *others = (_look(work, which(now)) for work, (_, which) in _LOOKS.items())
-        collections = [name for name, _ in _LOOKS.values()][1:]
-        pipeline = first + [
-            {"$unionWith": {"coll": name, "pipeline": look}}
-            for name, look in zip(collections, others, strict=True)
-        ]
+    def kinds(
+        self, now: datetime, *, expand_before: datetime | None = None, but: Collection[Work] = ()
+    ) -> frozenset[Work]:
+        """What there is to do at `now`, in one command, all kinds but those in `but` (which may not be
+        HELD). Occurrences before `expand_before` (None: `now`) are to be events. Each kind costs a look into
+        an index that has little else, or begins with it. A duty may find less than this says, because others
+        claim work too. Raises a STORE_FAULT."""
+        times = {Work.EXPAND: expand_before or now}
+        (_, first), *others = (
+            (name, _look(work, which(times.get(work, now))))
+            for work, (name, which) in _LOOKS.items()
+            if work not in but
+        )
+        pipeline = first + [{"$unionWith": {"coll": name, "pipeline": look}} for name, look in others]
         return frozenset(Work(row["work"]) for row in self._events.aggregate(pipeline))
 
 
@@ -87,6 +105,10 @@ _LOOKS: dict[Work, tuple[str, Callable[[datetime], Document]]] = {
         },
     ),
     Work.UNSENT: ("outbox", lambda now: lease_over("until")),
+    Work.EXPAND: (
+        "schedules",
+        lambda before: {"state": ScheduleState.ACTIVE.value, "next_run_at": {"$lt": before}},
+    ),
     Work.FINISH: (
         "schedules",
         lambda now: {"state": ScheduleState.ACTIVE.value, "finishes_at": {"$lte": now}},
@@ -103,4 +125,8 @@ _LOOKS: dict[Work, tuple[str, Callable[[datetime], Document]]] = {
     Work.HEARTBEATS: ("heartbeats", lambda now: {"look_at": {"$lte": now}}),
     Work.BACKFILL: ("backfills", lambda now: {"active": True}),
     Work.REDRIVE: ("redrives", lambda now: {"active": True}),
+    Work.CAUSES: (
+        "causes",
+        lambda now: {"$or": [{"living": True, "key": {"$gt": ""}}, {"dead": True, "tenant": {"$gt": ""}}]},
+    ),
 }

@@ -180,6 +180,10 @@ class Expansion:
         self._parallel = Parallel(PARTS_AT_ONCE, worth=WORTH_PARTS, name="expand")
         self._schedules_a_page = SCHEDULES_A_PAGE
 
+    def needed_before(self, now: datetime) -> datetime:
+        """Schedules with an occurrence before it that is no event yet are to be expanded."""
+        return now + self._timeframe / 2
+
     def expand_page(self, now: datetime) -> ExpandResult:
         """Claims the schedules whose events reach less than half of the timeframe ahead, and expands them up
         to the whole timeframe.
@@ -188,7 +192,7 @@ class Expansion:
         expanded far ahead. Any number of beats may call it at once. Raises a STORE_FAULT, after which the
         claims run out.
         """
-        cursors, before = self._store.cursors, now + self._timeframe / 2
+        cursors, before = self._store.cursors, self.needed_before(now)
         own = self._partitions()
         ready = cursors.ready_for_expansion(before, limit=self._schedules_a_page, partitions=own)
         crowded = len(ready) == self._schedules_a_page

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pymongo.errors import AutoReconnect, OperationFailure
 
+from scheduler_app.beat import duties
 from scheduler_app.beat.duties import WaitingWorkView
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.kill_switch import Scope, Target
@@ -25,6 +26,10 @@ Plant = Callable[[Store, datetime], None]
 def finished(store: Store, now: datetime) -> None:
     store.schedules.insert(schedule(now, rrule="DTSTART:20000101T000000Z\nRRULE:FREQ=DAILY"))
     store.mongo.collection("schedules").update_one({}, {"$set": {"finishes_at": now}})
+
+
+def behind(store: Store, now: datetime) -> None:
+    store.schedules.insert(schedule(now - MINUTE / 2))
 
 
 def paused(store: Store, now: datetime) -> None:
@@ -93,7 +98,12 @@ def unsent(store: Store, now: datetime) -> None:
     store.mongo.collection("outbox").insert_one({"_id": "token", "ids": ["e1"], "until": now - MINUTE})
 
 
+def failing(store: Store, now: datetime) -> None:
+    store.mongo.collection("causes").insert_one({"_id": "c1", "key": "k1", "living": True})
+
+
 PLANTS: dict[Work, Plant] = {
+    Work.EXPAND: behind,
     Work.FINISH: finished,
     Work.RESUME: paused,
     Work.HELD: held,
@@ -107,9 +117,18 @@ PLANTS: dict[Work, Plant] = {
     Work.LEASE_OVER: lease_over,
     Work.UNCLAIMED: unclaimed,
     Work.UNSENT: unsent,
+    Work.CAUSES: failing,
 }
 #: Work that has a time, before which there is nothing to do.
-TIMED = (Work.FINISH, Work.RESUME, Work.TIME_OUT, Work.LEASE_OVER, Work.UNCLAIMED, Work.HEARTBEATS)
+TIMED = (
+    Work.EXPAND,
+    Work.FINISH,
+    Work.RESUME,
+    Work.TIME_OUT,
+    Work.LEASE_OVER,
+    Work.UNCLAIMED,
+    Work.HEARTBEATS,
+)
 
 
 def test_every_kind_has_a_case_here() -> None:
@@ -131,6 +150,8 @@ def test_what_was_due_a_moment_ago_is_not_read(store: Store, now: datetime, stat
     in_state(store, now - SECOND, state, 2_000)
     # Another beat's ordinary page of the outbox.
     soon = datetime.now(UTC) + MINUTE
+    over = [{"_id": f"c{each}", "key": f"k{each}", "tenant": TENANT} for each in range(500)]
+    store.mongo.collection("causes").insert_many(over)
     store.mongo.collection("outbox").insert_one({"_id": "token", "ids": [], "until": soon})
     db = store.mongo.db
     db.command("profile", 2)
@@ -142,6 +163,11 @@ def test_what_was_due_a_moment_ago_is_not_read(store: Store, now: datetime, stat
     db.drop_collection("system.profile")
     assert look["docsExamined"] <= 1, "the page of the outbox"
     assert look["keysExamined"] < 50
+
+
+def test_a_cause_that_is_over_is_seen_while_its_dead_letters_may_be_left(store: Store, now: datetime) -> None:
+    store.mongo.collection("causes").insert_one({"_id": "c1", "key": "k1", "tenant": TENANT, "dead": True})
+    assert store.waiting_work.kinds(now) == {Work.CAUSES}
 
 
 @pytest.mark.parametrize("bent", ["text", 7, [], [{"next_run_at": "soon"}], {"next_run_at": None}])
@@ -170,14 +196,56 @@ def test_one_look_serves_all_duties_of_a_tick(
 ) -> None:
     looks: list[datetime] = []
 
-    def kinds(at: datetime) -> frozenset[Work]:
+    def kinds(at: datetime, **_: object) -> frozenset[Work]:
         looks.append(at)
         return frozenset({Work.HELD})
 
     monkeypatch.setattr(store.waiting_work, "kinds", kinds)
-    view = WaitingWorkView(store)
+    view = WaitingWorkView(store, lambda at: at)
     assert [kind for kind in Work if view.has(kind, now)] == [Work.HELD]
     assert looks == [now]
+
+
+def test_schedules_are_looked_for_as_far_ahead_as_they_are_expanded(store: Store, now: datetime) -> None:
+    behind(store, now)
+    assert not WaitingWorkView(store, lambda at: at).has(Work.EXPAND, now - MINUTE)
+    assert WaitingWorkView(store, lambda at: at + MINUTE).has(Work.EXPAND, now - MINUTE)
+
+
+def test_work_that_can_wait_is_asked_for_in_every_other_tick(
+    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = 0.0
+    monkeypatch.setattr(duties, "monotonic", lambda: seconds)
+    view = WaitingWorkView(store, lambda at: at)
+
+    def tick() -> set[Work]:
+        nonlocal seconds
+        seconds += 1.0
+        return {kind for kind in Work if view.has(kind, now)}
+
+    assert tick() == set()
+    backfilled(store, now)
+    held(store, now)
+    assert tick() == {Work.HELD}
+    assert tick() == {Work.HELD, Work.BACKFILL}
+    store.mongo.collection("backfills").delete_many({})
+    HeldEvents(store).release_page(now)
+    assert tick() == {Work.BACKFILL}, "what was there at the last look is looked for"
+    assert tick() == set()
+
+
+def test_causes_are_tended_now_and_then_also_where_none_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds, known = 0.0, False
+    monkeypatch.setattr(duties, "monotonic", lambda: seconds)
+    wanted = duties._or_every(5.0, lambda now: known)
+    assert [wanted(datetime.now(UTC)) for _ in range(2)] == [True, False]
+    known = True
+    assert wanted(datetime.now(UTC))
+    known, seconds = False, 4.9
+    assert not wanted(datetime.now(UTC))
+    seconds = 5.0
+    assert wanted(datetime.now(UTC))
 
 
 @pytest.mark.parametrize(
@@ -186,9 +254,9 @@ def test_one_look_serves_all_duties_of_a_tick(
 def test_each_duty_looks_for_itself_when_the_look_fails(
     store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch, fault: Exception
 ) -> None:
-    def kinds(at: datetime) -> frozenset[Work]:
+    def kinds(at: datetime, **_: object) -> frozenset[Work]:
         raise fault
 
     monkeypatch.setattr(store.waiting_work, "kinds", kinds)
-    view = WaitingWorkView(store)
+    view = WaitingWorkView(store, lambda at: at)
     assert all(view.has(kind, now) for kind in Work)
