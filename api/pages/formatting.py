@@ -27,6 +27,11 @@ def duration(milliseconds: float) -> str:
     return f"{_short(milliseconds / 1000)} s"
 
 
+def counted(number: int, thing: str) -> str:
+    """`1 run`, `12,000 runs`."""
+    return f"{number:,} {thing}{'s' if number != 1 else ''}"
+
+
 def form_words(text: str) -> str:
     """A sentence of the specification, or a default, as a form says it: fields by their labels, values in
     quotation marks."""
@@ -71,7 +76,7 @@ def state_words(state: str) -> str:
 
 
 #: What templates call by these names.
-FILTERS = (duration, form_words, state_look, state_words)
+FILTERS = (counted, duration, form_words, state_look, state_words)
 
 
 def _short(number: float) -> str:

@@ -56,7 +56,7 @@ def to_page(endpoint: str, **query: Any) -> AnyResponse:
 def of_every_page() -> View:
     place, page = place_at(request.path)
     return {
-        "places": PLACES,
+        "five_places": PLACES,
         "place": place,
         "page": page,
         "now": services().now(),
@@ -66,11 +66,11 @@ def of_every_page() -> View:
         "key_name": g.get("key_name", ""),
         "may_write": may(KeyScope.WRITE),
         "may_trigger": may(KeyScope.TRIGGER),
-        "kill_switches_on": _kill_switches_on,
+        "kill_switches_on": kill_switches_on,
     }
 
 
-def _kill_switches_on() -> list[KillSwitch | CorruptKillSwitch]:
+def kill_switches_on() -> list[KillSwitch | CorruptKillSwitch]:
     """The kill switches that are on, for people who may see the pages."""
     if not g.get("is_admitted"):
         return []

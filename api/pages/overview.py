@@ -1,26 +1,34 @@
-"""The overview: whether everything works, what failed, what comes; processes; calendars."""
+"""The overview: what needs somebody, what runs now and next; processes; calendars."""
 
-from flask import render_template
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import Lock
+
+from flask import current_app, render_template
 
 from scheduler_app.api.json_types import Loaded
-from scheduler_app.api.pages.formatting import names_of, stacked_bars
+from scheduler_app.api.pages.formatting import Bar, names_of, stacked_bars
 from scheduler_app.api.pages.forms import NoFields, next_page_query, takes_query
-from scheduler_app.api.pages.frame import blueprint
-from scheduler_app.api.pages.times import instant
+from scheduler_app.api.pages.frame import blueprint, kill_switches_on
+from scheduler_app.api.pages.issues import Issue, issue_of, issue_of_switch
+from scheduler_app.api.pages.times import clock_time, instant
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.calendar import calendar_shown
 from scheduler_app.api.wire.field_types import Cursor
+from scheduler_app.clock import monotonic
+from scheduler_app.domain.forecast import EVERY_CALLBACK
 from scheduler_app.domain.ids import whole_id
-from scheduler_app.health.overview import MOST_COUNTED, look_over
+from scheduler_app.domain.run_calendar import RunCalendar, RunOutcome
+from scheduler_app.health.overview import MOST_COUNTED, Overview, look_over
 from scheduler_app.health.processes import check_fleet, check_receivers, check_releases, check_settings
 from scheduler_app.store.paging import PageRequest
-from scheduler_app.usecases.questions.figures import SHOWN_STATES
+from scheduler_app.usecases.questions.figures import SHOWN_STATES, Figures
+from scheduler_app.usecases.questions.run_calendar import CalendarPeriod
 from scheduler_app.version import POLICY_LEVEL, __version__
 
-ROWS = 10
-#: Of recent failures; others are on the page of the dead letters.
-CAUSES = 5
-CHART = (600.0, 80.0)
+ROWS = 5
+CHART = (240.0, 56.0)
 
 
 @blueprint.get("/")
@@ -29,25 +37,143 @@ def overview(_: Loaded) -> str:
     assembly = services()
     now = assembly.now()
     figures = assembly.recent_figures.get(tenant(), now)
-    columns = [(instant(each.begin), each.counts) for each in figures.minutes]
     whole = look_over(tenant(), assembly.store, assembly.publisher, now, coming=ROWS)
+    issues = [issue_of(each, now) for each in whole.status.reasons]
+    issues += [issue_of_switch(each) for each in kill_switches_on()]
+    # What goes on comes before what is over and left.
+    issues.sort(key=lambda each: ("failed", "held", "retry").index(each.look))
     return render_template(
         "overview.html",
-        checks=whole.checks,
-        status=whole.status,
-        most=MOST_COUNTED,
-        schedules=whole.schedules,
-        dead=whole.dead,
+        whole=whole,
+        issues=issues,
+        in_short=_in_short(issues, whole),
         figures=figures,
+        charts_of=_charts(figures),
         outcomes=[(state.value, figures.outcomes[state.value]) for state in SHOWN_STATES],
-        bars=stacked_bars(columns, [state.value for state in SHOWN_STATES], *CHART),
-        chart=CHART,
-        waited=whole.waited,
-        causes=whole.causes[:CAUSES],
-        more_causes=max(0, len(whole.causes) - CAUSES),
-        coming=whole.coming,
+        most=MOST_COUNTED,
+        size=CHART,
         names=names_of(whole.coming),
     )
+
+
+def _in_short(issues: Sequence[Issue], whole: Overview) -> str:
+    """What is behind the verdict, and how many schedules there are."""
+    failing = sum(each.kind == "failing" for each in issues)
+    stopped = sum(each.kind == "kill_switch" for each in issues)
+    parts = [
+        f"{failing} receiver{'s fail' if failing > 1 else ' fails'}" if failing else "",
+        f"{stopped} stop switch{'es are' if stopped > 1 else ' is'} on" if stopped else "",
+    ]
+    said = " and ".join(filter(None, parts))
+    active = whole.schedules.get("active", 0)
+    many = f"{active:,}{'+' if active >= MOST_COUNTED else ''}"
+    return f"{said}. " * bool(said) + f"{many} schedule{'s are' if active != 1 else ' is'} active."
+
+
+@dataclass(frozen=True, slots=True)
+class _Charts:
+    """Of the last hour, by minute."""
+
+    late: str
+    """The greatest lateness, as the path of a line."""
+    many: list[Bar]
+    done: float | None
+    """The share of what ended that is done."""
+
+
+def _charts(figures: Figures) -> _Charts:
+    width, height = CHART
+    columns = [(clock_time(each.begin)[:5], each.counts) for each in figures.minutes]
+    highest = max((each.lag_ms or 0 for each in figures.minutes), default=0) or 1
+    step = width / max(1, len(figures.minutes) - 1)
+    points = [
+        f"{round(number * step, 1)} {round(height - 1 - (each.lag_ms or 0) / highest * (height - 2), 1)}"
+        for number, each in enumerate(figures.minutes)
+    ]
+    ended = figures.outcomes["completed"] + figures.outcomes["error"]
+    return _Charts(
+        late=f"M{' L'.join(points)}" if points else "",
+        many=stacked_bars(columns, [state.value for state in SHOWN_STATES], width, height),
+        done=figures.outcomes["completed"] / ended if ended else None,
+    )
+
+
+#: The strip of what ran and comes: its times, its parts, and the rare runs that are named below it.
+PAST, COMING, PART = timedelta(hours=1), timedelta(hours=2), timedelta(minutes=5)
+STRIP = (360.0, 110.0)
+RARE = 6
+#: It is kept for so many times as long as it took to make, and for a minute at most.
+KEPT_TIMES, KEPT_SECONDS = 20, 60.0
+#: The outcomes as the strip shows them, from the bottom to the top.
+_STRIP_KINDS = {
+    RunOutcome.DONE: "done",
+    RunOutcome.FAILED: "failed",
+    RunOutcome.HELD: "held",
+    RunOutcome.WAITING: "waiting",
+    RunOutcome.TO_COME: "to come",
+}
+
+
+@dataclass
+class _KeptCalendar:
+    """The newest strip of each tenant, with the moment up to which it is shown; one is made at a time."""
+
+    lock: Lock = field(default_factory=Lock)
+    found: dict[str, tuple[float, RunCalendar, datetime]] = field(default_factory=dict)
+
+
+@blueprint.get("/overview/now-and-next")
+@takes_query(NoFields)
+def now_and_next(_: Loaded) -> str:
+    """The part of the overview that is loaded after the rest of it."""
+    found, now = _calendar()
+    columns = [
+        (instant(part.start), {word: part.counts[outcome] for outcome, word in _STRIP_KINDS.items()})
+        for part in found.parts
+    ]
+    coming = [part for part in found.parts if part.start >= now - PART]
+    busiest = max(coming, key=lambda part: part.counts[RunOutcome.TO_COME], default=None)
+    rare = sorted(
+        ((run.at, each) for each in found.rare for run in each.runs if run.at > now), key=lambda pair: pair[0]
+    )
+    width = STRIP[0] / max(1, len(found.parts))
+    begin = found.parts[0].start
+    return render_template(
+        "now_and_next.html",
+        bars=stacked_bars(columns, list(_STRIP_KINDS.values()), *STRIP),
+        blackouts=[
+            (
+                max(0.0, (each.start - begin) / PART * width),
+                (each.end - max(each.start, begin)) / PART * width,
+            )
+            for each in found.blackouts
+        ],
+        at_now=(now - begin) / PART * width,
+        begin=begin,
+        end=found.parts[-1].end,
+        made_at=now,
+        busiest=busiest,
+        rare=rare[:RARE],
+        notes=found.notes,
+        size=STRIP,
+    )
+
+
+def _calendar() -> tuple[RunCalendar, datetime]:
+    kept: _KeptCalendar = current_app.extensions.setdefault("now_and_next", _KeptCalendar())
+    with kept.lock:
+        until, found, made_at = kept.found.get(tenant(), (0.0, None, None))
+        began = monotonic()
+        if found is None or made_at is None or began >= until:
+            now = services().now()
+            begin = datetime.fromtimestamp(
+                (now - PAST).timestamp() // PART.total_seconds() * PART.total_seconds(), tz=now.tzinfo
+            )
+            period = CalendarPeriod(start=begin, end=begin + PAST + COMING, width=PART)
+            found, made_at = services().run_calendars.read(tenant(), period, EVERY_CALLBACK, now), now
+            took = monotonic() - began
+            kept.found[tenant()] = (began + min(took * KEPT_TIMES, KEPT_SECONDS), found, made_at)
+        return found, made_at
 
 
 CALENDAR_ROWS = 50

@@ -70,6 +70,12 @@ def precise(moment: datetime) -> str:
     return written(local_in(moment, viewer_zone()), services().now(), seconds=True)
 
 
+def short(moment: datetime) -> str:
+    """`12:00` of today, `Mon 2 Mar 12:00` of another day."""
+    local, now = local_in(moment, viewer_zone()), local_in(services().now(), viewer_zone())
+    return f"{local:%H:%M}" if local.date() == now.date() else written(local, now)
+
+
 def clock_time(moment: datetime) -> str:
     """`12:00:00.005`, where the day stands beside it."""
     local = local_in(moment, viewer_zone())
@@ -101,4 +107,4 @@ def beside(moment: datetime, zone: str = "") -> str:
 
 
 #: What templates call by these names.
-TIME_FILTERS = (relative, instant, precise, clock_time, in_zone, local_time, beside)
+TIME_FILTERS = (relative, instant, short, precise, clock_time, in_zone, local_time, beside)

@@ -1,24 +1,19 @@
-"""The whole at a glance: whether everything works, what failed, what comes."""
+"""The whole at a glance: whether everything works, and what comes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from scheduler_app.domain.states import LIVING, State
+from scheduler_app.domain.states import LIVING
 from scheduler_app.health.check import Check
 from scheduler_app.health.ready import Broker
 from scheduler_app.health.status import SystemStatus, look_at_system
 from scheduler_app.store import Store
 from scheduler_app.store.events.events import EventRecord
-from scheduler_app.store.events.lists import DeadLetterCause
 from scheduler_app.store.paging import PageRequest
 
 #: Counting stops here, so that an overview costs little however many there are.
 MOST_COUNTED = 10_000
-#: The newest dead letters among which causes are told apart.
-MOST_READ = 1_000
-#: Failures that are older are none of the present.
-RECENT = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +26,6 @@ class Overview:
     """By state; `MOST_COUNTED` of each at most."""
     dead: int
     """Dead letters; `MOST_COUNTED` at most."""
-    causes: Sequence[DeadLetterCause]
-    """Of recent dead letters."""
     waited: float
     """How many seconds the event that waits for longest has been due."""
     coming: Sequence[EventRecord]
@@ -41,20 +34,16 @@ class Overview:
 
 def look_over(tenant: str, store: Store, broker: Broker, now: datetime, *, coming: int) -> Overview:
     """`coming` is how many of the next events are shown. Raises a STORE_FAULT."""
-    lists, since = store.event_lists, now - RECENT
-    upcoming = lists.page(
+    upcoming = store.event_lists.page(
         tenant, PageRequest(limit=coming, since=now), states=LIVING, soonest_first=True
     ).rows
     oldest = store.events.oldest_due()
-    has_failed = lists.page(tenant, PageRequest(limit=1, since=since), states={State.ERROR}).rows
-    causes = lists.dead_letter_causes(tenant, most=MOST_READ).rows if has_failed else []
     look = look_at_system(tenant, store, broker, now)
     return Overview(
         status=look.status,
         checks=look.checks,
         schedules=store.schedules.count_by_state(tenant, most=MOST_COUNTED),
         dead=store.events.dead_letters(tenant, most=MOST_COUNTED),
-        causes=[cause for cause in causes if cause.last and cause.last >= since],
         waited=max(0.0, (now - oldest).total_seconds()) if oldest else 0.0,
         coming=upcoming,
     )

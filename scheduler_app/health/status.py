@@ -39,6 +39,9 @@ class SystemState(StrEnum):
     DOWN = "down"
 
 
+_NOTHING_COUNTED: Final = MarkCounts()
+
+
 @dataclass(frozen=True, slots=True)
 class StatusReason:
     """One thing that is wrong."""
@@ -54,6 +57,8 @@ class StatusReason:
     schedules: int = 0
     events: int = 0
     tags: tuple[str, ...] = ()
+    counts: MarkCounts = _NOTHING_COUNTED
+    """Of a receiver that fails: what waits, and what was given up."""
     silence: Silence | None = None
     """What keeps it from being told; it is a reason all the same."""
 
@@ -131,10 +136,13 @@ def _work_reasons(tenant: str, store: Store, now: datetime) -> list[StatusReason
     keys = [cause.key.id for cause in causes if cause.key.kind is CauseKind.FAILING]
     counts = store.cause_marks.counts(keys, most=MOST_EVENTS)
     silences = store.silences.lasting(now)
+    # Dead letters are told by their key: those of an earlier failure are among those of the newest one.
+    newest = {cause.key: cause.id for cause in sorted(causes, key=lambda cause: cause.since)}
     reasons = [
         replace(reason, silence=silences.of(cause))
         for cause in causes
-        if (reason := _reason(cause, counts.get(cause.key.id, MarkCounts())))
+        if newest[cause.key] == cause.id
+        and (reason := _reason(cause, counts.get(cause.key.id, _NOTHING_COUNTED)))
     ]
     if count := store.schedules.count_by_state(tenant, most=MOST_EVENTS).get("error", 0):
         reasons.append(_in_error(count))
@@ -178,6 +186,7 @@ def _reason(cause: Cause, counts: MarkCounts) -> StatusReason | None:
         schedules=cause.schedules.count,
         events=events,
         tags=cause.tags.names[:MAX_TAGS],
+        counts=counts,
     )
 
 

@@ -125,6 +125,22 @@ def test_the_verdict_is_right_without_any_rule(failing: Store, client: FlaskClie
     assert client.get("/api/v1/status").get_json()["verdict"] == "well"
 
 
+def test_dead_letters_of_a_receiver_that_fails_again_are_told_once(
+    failing: Store, client: FlaskClient, now: datetime
+) -> None:
+    well(failing, now)
+    for each in ("s1", "s2"):
+        fail(failing, each, now, State.COMPLETED, status=200)
+    failing.mongo.collection("events").delete_many({"state": "retrying"})
+    CauseTending(failing).tend_page(now + SECOND)
+    assert "dead_letters" in kinds(client)
+    fail(failing, "s1", now + 2 * SECOND)
+    CauseTending(failing).tend_page(now + 2 * SECOND)
+    assert kinds(client) == ["failing"]
+    [reason] = client.get("/api/v1/status").get_json()["reasons"]
+    assert reason["events"] == 2, "one of the failure that was over among them"
+
+
 def test_what_is_dismissed_is_no_reason_and_goes_on(
     failing: Store, client: FlaskClient, now: datetime
 ) -> None:

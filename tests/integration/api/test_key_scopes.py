@@ -135,7 +135,7 @@ def test_the_pages_show_a_reader_no_form_but_those_of_its_session(keyed: Flask, 
     writing = {"/new-schedule", f"/schedules/{made}/edit", "/new-destination", "/destinations/crm/edit"}
     writing |= {"/new-message"}
     reading |= {"/you"}
-    others = {"/sign-in", "/dead-letters/export", "/forecast/next-day"}
+    others = {"/sign-in", "/dead-letters/export", "/forecast/next-day", "/overview/now-and-next"}
     whole = {path for method, path in page_operations(keyed) if method == "GET" and "none-such" not in path}
     assert whole == whole & (reading | writing) | others, "every page is one of these"
     for path in sorted(reading):

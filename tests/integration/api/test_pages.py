@@ -553,7 +553,7 @@ def test_the_forecast_says_how_much_falls_due_and_for_whom(
 
 
 def verdict(client: FlaskClient) -> str:
-    shown = re.search(r'data-test="verdict">(.*?)</p>', client.get("/").text)
+    shown = re.search(r'data-test="verdict">(.*?)</h1>', client.get("/").text)
     assert shown is not None
     return re.sub(r"<[^>]*>", "", shown[1])
 
@@ -570,12 +570,14 @@ def test_dead_letters_failing_receivers_and_dead_schedules_take_away_the_well(
     tending = CauseTending(store)
     fail(store, one, clock.now() - timedelta(days=3), 503)
     tending.tend_page(clock.now())
-    assert "fails (status 503) since" in to_do(client)
-    assert "1 schedule; 1 event failed for good" in to_do(client)
+    assert "answers “503 Service Unavailable”" in to_do(client)
+    assert "1 run gave up" in to_do(client)
     fail(store, one, clock.now() - timedelta(minutes=3), 404)
     fail(store, another, clock.now() - timedelta(minutes=2), 404)
     tending.tend_page(clock.now())
-    assert "2 schedules; 2 events failed for good" in to_do(client)
+    assert "answers “404 Not Found”" in to_do(client)
+    assert "2 schedules" in to_do(client)
+    assert "2 runs gave up" in to_do(client)
     store.mongo.collection("schedules").update_one(
         {"_id": one}, {"$set": {"state": "error", "reason": "why"}}
     )

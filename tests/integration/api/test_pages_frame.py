@@ -30,3 +30,15 @@ def test_each_page_stands_in_its_place(client: FlaskClient, place: Place, page: 
 def test_what_lies_below_a_page_stands_where_it_does(client: FlaskClient) -> None:
     shown = client.get("/schedules/nothing").text
     assert re.search(r'<a href="/schedules" aria-current="[a-z]+">', shown)
+
+
+def test_the_overview_shows_what_runs_now_and_next(client: FlaskClient) -> None:
+    made = client.post(
+        "/api/schedules",
+        json={"name": "Once", "delay_seconds": 1_800, "callback_url": "http://127.0.0.1:9/"},
+    ).get_json()
+    strip = client.get("/overview/now-and-next").text
+    assert f'href="/schedules/{made["id"]}">Once</a>' in strip, "what runs rarely is named"
+    assert re.search(r"Most in the next two hours: .* with 1 run\.", strip)
+    assert strip.count('class="o"') == 1
+    assert client.get("/overview/now-and-next?x=1").status_code == 422

@@ -27,7 +27,15 @@ def test_a_switch_is_turned_on_shown_on_every_page_and_turned_off(make_api: Call
     assert 'data-test="kill-switch"' not in client.get("/").text
     on = {"scope": "tag", "named": "billing", "note": "restore"}
     assert client.post("/stops/on", data=form | on).status_code == 303
-    for path in ("/", "/schedules", "/new-message", "/stops", "/schedules/none-such"):
+    overview = client.get("/").text
+    for said in (
+        "The stop switch of the tag billing is on",
+        "Turned on by ann",
+        "“restore”",
+        "Stopped since",
+    ):
+        assert said in overview
+    for path in ("/schedules", "/new-message", "/stops", "/schedules/none-such"):
         banner = re.search(r'<p [^>]*data-test="kill-switch">(.*?)</p>', client.get(path).text)
         assert banner, path
         for said in ("the tag billing", " by ann", "“restore”", "On since"):
