@@ -67,6 +67,7 @@ from scheduler_app.usecases.questions.ledger import LedgerQuestions
 from scheduler_app.usecases.questions.run_calendar import RunCalendars
 from scheduler_app.usecases.questions.schedules import ScheduleQuestions
 from scheduler_app.usecases.questions.search import SearchQuestions
+from scheduler_app.usecases.questions.timed_figures import FigureQuestions
 from scheduler_app.usecases.stops import BlackoutService, HeldEvents, KillSwitchNotice, KillSwitchService
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ class Assembly(Services):
     forecasts: ForecastService
     run_calendars: RunCalendars
     search: SearchQuestions
+    figures: FigureQuestions
     backfill_duty: BackfillDuty
     partition_share: PartitionShare
     expansion: Expansion
@@ -349,6 +351,7 @@ def assemble(
         forecasts=ForecastService(store),
         run_calendars=RunCalendars(store),
         search=SearchQuestions(store),
+        figures=FigureQuestions(store),
         backfill_duty=BackfillDuty(store, ahead_seconds=settings.horizon_seconds),
         partition_share=share,
         expansion=expansion,

@@ -21,6 +21,7 @@ from scheduler_app.api.routes import (
     search,
     stops,
     tasks,
+    timed_figures,
 )
 from scheduler_app.api.wire import field_types
 
@@ -59,6 +60,7 @@ def register(app: Flask) -> Api:
         run_calendar.run_calendar_blueprint,
         search.search_blueprint,
         search.tags_blueprint,
+        timed_figures.figures_blueprint,
         ledger.ledger_blueprint,
         calendars.zone_check_blueprint,
         tasks.blueprint,

@@ -25,6 +25,7 @@ from scheduler_app.store.events.outcomes import Outcomes
 from scheduler_app.store.events.overlaps import Overlaps
 from scheduler_app.store.events.run_counts import RunCounting
 from scheduler_app.store.expectations import Expectations
+from scheduler_app.store.figure_counters import FigureCounters
 from scheduler_app.store.forecasts import Forecasts
 from scheduler_app.store.heartbeats import Heartbeats
 from scheduler_app.store.idempotency import Idempotency
@@ -76,6 +77,7 @@ class Store:
         self.event_lists = EventLists(self.mongo)
         self.event_figures = EventFigures(self.mongo)
         self.hourly_counts = HourlyCounts(self.mongo)
+        self.figure_counters = FigureCounters(self.mongo)
         self.newest_events = NewestEvents(self.mongo)
         self.run_counting = RunCounting(self.mongo)
         self.outcomes = Outcomes(self.mongo)

@@ -90,10 +90,10 @@ class Attempt:
         )
 
     def _why(self, verdict: Verdict, receiver: str) -> dict[str, Any]:
-        """What the record of a failed attempt says of its cause."""
-        if verdict.outcome is Outcome.SUCCESS:
-            return {}
+        """What the record says of its schedule, and that of a failed attempt of its cause."""
         tags = self.deliverable.tags if isinstance(self.deliverable, Schedule) else ()
+        if verdict.outcome is Outcome.SUCCESS:
+            return {"tags": tags}
         key = failing_key(self.event.id, receiver, verdict.status_code, verdict.error or verdict.reason)
         return {"cause": key, "tags": tags}
 

@@ -21,6 +21,7 @@ from scheduler_app.store.schedules.last_runs import LastRuns, RunResult
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.telemetry.logs import UnexpectedErrors
 from scheduler_app.usecases.cause_counts import CauseCounts
+from scheduler_app.usecases.figure_counts import FigureCounts
 
 log = get_logger(__name__)
 
@@ -317,6 +318,7 @@ class Reports(threading.Thread):
         self.schedule_failures = FailedSchedules(judge_failures, self._unexpected)
         self.last_runs = LastRunQueue(store.last_runs, self._unexpected)
         self.causes = CauseCounts(store.causes)
+        self.figures = FigureCounts(store.figure_counters)
         self.failures = FailureLog()
         self.origins = OriginCounts()
         self._ended = threading.Event()
@@ -329,6 +331,7 @@ class Reports(threading.Thread):
             ("origins", self.origins.note),
             ("last_runs", self.last_runs.note),
             ("causes", self.causes.note),
+            ("figures", self.figures.note),
             ("failure_log", self._log_failures),
             ("failure_pausing", self.schedule_failures.note),
         ):
@@ -344,14 +347,15 @@ class Reports(threading.Thread):
         while not self._ended.wait(TURN_SECONDS):
             self._turn()
         until = monotonic() + LAST_SECONDS
-        while self._has_work() and monotonic() < until and self._turn():
+        while self._has_work() and monotonic() < until and self._turn(is_last=True):
             pass
         self.failures.close_window(float("inf"))
 
     def _has_work(self) -> bool:
-        return bool(len(self.last_runs) or self.schedule_failures or len(self.causes))
+        waiting = (self.last_runs, self.schedule_failures, self.causes, self.figures)
+        return any(len(each) for each in waiting)
 
-    def _turn(self) -> bool:
+    def _turn(self, *, is_last: bool = False) -> bool:
         """Writes a second's share of what waits; returns whether MongoDB took it."""
         self._close_window()
         try:
@@ -360,6 +364,7 @@ class Reports(threading.Thread):
                 self.last_runs.write()
                 if self.schedule_failures:
                     self.schedule_failures.judge(self._now())
+                self.figures.write(at_once=is_last)
         except STORE_FAULTS as error:
             # The recorder says what MongoDB's absence means; this is only tried again.
             log.debug("last_runs.delayed", message="Last runs cannot be written yet", error=str(error)[:300])

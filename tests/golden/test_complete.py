@@ -50,6 +50,7 @@ NOT_PROVOKED: Final = {
 #: Collections without a golden document.
 NOT_KEPT: Final = {
     "cancel_requests": "stand while a worker holds the event: tests/integration/api/test_events.py",
+    "figures": "how long requests took: tests/integration/usecases/test_figure_counts.py",
     "ledger": "lines that a process of its own writes: tests/integration/witness",
     "nodes": "what a process says of itself and of its host: tests/integration/store/test_heartbeat.py",
     "outbox": "pages of messages that are just being published: tests/integration/usecases/test_dispatch.py",

@@ -56,7 +56,7 @@ class OutcomeRecord(NamedTuple):
     cause: CauseKey | None = None
     """Why the attempt failed; None if it did not."""
     tags: Sequence[str] = ()
-    """Those of its schedule, where the attempt failed."""
+    """Those of its schedule."""
 
 
 class Outcomes:

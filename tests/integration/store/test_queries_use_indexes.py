@@ -1,5 +1,6 @@
 """Every query that the store issues is explained, over many events: none walks a collection or sorts."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -18,6 +19,7 @@ from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.cause import CauseState, Tally, failing_key
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import CompletionReport, token_digest
+from scheduler_app.domain.figures import FigurePart, FigureSubject
 from scheduler_app.domain.forecast import EVERY_CALLBACK, Buckets, ForecastChoice
 from scheduler_app.domain.heartbeat import Heartbeat, Ping, PingKind, new_heartbeat
 from scheduler_app.domain.ids import TENANT, WholeId
@@ -166,6 +168,7 @@ def test_every_verb_s_query_has_an_index(
     _use_forecasts(store.forecasts, now)
     _use_run_counting(store.run_counting, now)
     _use_search(store)
+    _use_figure_counters(store.figure_counters, now)
     _use_backlogs(store.backlogs, now)
     _use_causes(store, now)
     _use_heartbeats(store, now)
@@ -622,6 +625,13 @@ def _use_search(store: Any) -> None:
     search.destinations(TENANT, "nothing", limit=3)
     assert search.events(TENANT, "old-1", limit=5)
     assert search.messages(TENANT, "old", limit=5)
+
+
+def _use_figure_counters(counters: Any, now: datetime) -> None:
+    subject = FigureSubject(TENANT, "tag", "a")
+    counters.add([(subject, HOUR, FigurePart(hour_of(now), Counter(completed=1)))])
+    assert counters.read(subject, HOUR, now - HOUR, now + HOUR)
+    assert counters.first(subject, HOUR, now - HOUR)
 
 
 def _use_run_counting(counting: Any, now: datetime) -> None:

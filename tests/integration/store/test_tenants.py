@@ -1,6 +1,7 @@
 """Whatever the store is asked for by a tenant, or by its ids, it neither shows nor changes another's data."""
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
 from scheduler_app.domain.cause import Tally, failing_key
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import token_digest
+from scheduler_app.domain.figures import FigurePart, FigureSubject
 from scheduler_app.domain.forecast import EVERY_CALLBACK, Buckets, ForecastChoice
 from scheduler_app.domain.heartbeat import Heartbeat, new_heartbeat
 from scheduler_app.domain.ids import TENANT, WholeId, event_id, name_of, tenant_of, whole_id
@@ -123,6 +125,8 @@ class World:
             now,
         )
         assert store.heartbeats.insert(self.heartbeat)
+        part = FigurePart(hour_of(now), Counter(completed=1))
+        store.figure_counters.add([(FigureSubject(self.owner), HOUR, part)])
         open_ = Account(OutcomeCounts(owed=1, open=1))
         assert store.ledger.append(LedgerLine(self.owner, 1, hour_of(now), 1, now, open_).sealed())
         self.feed = whole_id(self.owner, "f1")
@@ -148,6 +152,7 @@ class World:
             "cancel_requests",
             "ledger",
             "edits",
+            "figures",
             "causes",
             "redrives",
             "heartbeats",
@@ -414,6 +419,14 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         0,
     ),
     "forecasts.sample": (lambda w: w.store.forecasts.sample(w.stranger, 9), (0, [])),
+    "figure_counters.read": (
+        lambda w: w.store.figure_counters.read(FigureSubject(w.stranger), HOUR, w.now - HOUR, w.now + HOUR),
+        [],
+    ),
+    "figure_counters.first": (
+        lambda w: w.store.figure_counters.first(FigureSubject(w.stranger), HOUR, w.now - HOUR),
+        None,
+    ),
     "forecasts.owners": (
         lambda w: w.store.forecasts.owners(w.stranger, ForecastChoice(tag="t"), limit=9),
         ([], False),
@@ -538,7 +551,7 @@ ACROSS_TENANTS = {
         f"history.{verb}"
         for verb in ("schedules", "ended_revisions", "calendar", "events", "missed", "tenants")
     ),
-    *("ledger.append", "ledger.unsettled", "ledger.tenants"),
+    *("figure_counters.add", "ledger.append", "ledger.unsettled", "ledger.tenants"),
 }
 
 

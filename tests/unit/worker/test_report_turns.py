@@ -45,7 +45,8 @@ def written() -> Written:
 @pytest.fixture
 def made(written: Written) -> Reports:
     causes = SimpleNamespace(touch=lambda _: None, answered=lambda _: None, unanswered=list)
-    store = cast(Store, SimpleNamespace(last_runs=written, causes=causes))
+    figures = SimpleNamespace(add=list)
+    store = cast(Store, SimpleNamespace(last_runs=written, causes=causes, figure_counters=figures))
     return Reports(store, now=lambda: NOON, judge_failures=written.judge)
 
 
@@ -63,7 +64,7 @@ def test_what_a_receiver_still_works_on_is_not_reported(made: Reports) -> None:
     assert list(made.origins._attempts) == []
 
 
-@pytest.mark.parametrize("step", ["origins", "last_runs", "failures", "schedule_failures"])
+@pytest.mark.parametrize("step", ["origins", "last_runs", "figures", "failures", "schedule_failures"])
 def test_a_step_that_fails_is_told_of_once_and_the_others_are_made(
     made: Reports, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -75,6 +76,7 @@ def test_a_step_that_fails_is_told_of_once_and_the_others_are_made(
     noted = {
         "origins": bool(made.origins._attempts),
         "last_runs": bool(len(made.last_runs)),
+        "figures": bool(len(made.figures)),
         "failures": any(line["event"] == "attempt.dead_letter" for line in lines),
         "schedule_failures": bool(len(made.schedule_failures)),
     }
