@@ -68,14 +68,22 @@ class CauseInspection:
         """Looks once. Raises a STORE_FAULT."""
         living = self._living()
         self._see(CauseKind.LATE, self._late(now), living, now)
-        self._see(CauseKind.UNSERVED, self._without_worker(now), living, now)
+        self._see_machinery(living, now)
         if now >= self._stalled_at + STALLED_PERIOD:
             self._see(CauseKind.STALLED, self._stalled(now), living, now)
             self._stalled_at = now
-        self._see(CauseKind.MACHINERY, self._lasting_faults(now), living, now)
         self._end_missed(living[CauseKind.MISSED], now)
         self._stops.inspect(living, now)
         self._expectations.inspect((each for kind in EXPECTED_KINDS for each in living[kind]), now)
+
+    def inspect_machinery(self, now: datetime) -> None:
+        """Looks once for processes that are missing alone: whoever is no beat cannot see all else. Raises a
+        STORE_FAULT."""
+        self._see_machinery(self._living(), now)
+
+    def _see_machinery(self, living: dict[CauseKind, list[Cause]], now: datetime) -> None:
+        self._see(CauseKind.UNSERVED, self._without_worker(now), living, now)
+        self._see(CauseKind.MACHINERY, self._lasting_faults(now), living, now)
 
     def _living(self) -> dict[CauseKind, list[Cause]]:
         kinds: dict[CauseKind, list[Cause]] = {kind: [] for kind in CauseKind}

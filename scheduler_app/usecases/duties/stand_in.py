@@ -1,8 +1,8 @@
 """Stand in for beats and workers, where people have to be told that these are gone.
 
 A process beside them looks whether beats tick, and whether messages of notifications are sent. Where no beat
-ticks it looks for failures and tells of them as a beat does; messages that nobody sends it sends itself. All
-of it are writes that any number of processes may try: each failure is told once, whoever does it.
+ticks it notes what of the machinery is missing, and tells of failures as a beat does; messages that nobody
+sends it sends itself. Any number of processes may try these writes: a failure is told once, whoever does it.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ class StandIn:
             return 0
         patience = timedelta(seconds=UNSENT_SECONDS)
         if not self.has_beat():
-            self.inspection.inspect(now)
+            self.inspection.inspect_machinery(now)
             self.telling.tell_page(now)
             patience = timedelta()
         unsent = self.store.messages.unsent(

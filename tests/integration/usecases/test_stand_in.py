@@ -11,8 +11,9 @@ import pytest
 
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
-from scheduler_app.domain.cause import Cause, CauseKind
+from scheduler_app.domain.cause import Cause, CauseKey, CauseKind, found
 from scheduler_app.domain.deliverable import Signing
+from scheduler_app.domain.http_action import destination_key
 from scheduler_app.domain.notice_action import ChannelKind
 from scheduler_app.domain.notification_rule import MESSAGE_TYPES, NotificationChannel
 from scheduler_app.domain.retry import RetryPolicy
@@ -102,6 +103,18 @@ def test_that_beats_and_workers_are_gone_is_told_once_and_once_that_they_are_bac
     for _ in range(2):
         stand_in.look(clock.now() + UNSENT_SECONDS * SECOND)
     assert sorted(told(journal))[2:] == [("failure.over", "beat"), ("failure.over", "worker")]
+
+
+def test_what_only_beats_can_see_is_left_as_it_is(store: Store, journal: Journal, stand_in: StandIn) -> None:
+    """Whether a breaker is closed again is known by the broker, which the witness does not ask."""
+    rule(store, journal)
+    now = clock.now()
+    key = CauseKey("default", CauseKind.BREAKER, destination_key("erp"))
+    store.causes.touch([found(key, now, now, "the breaker is open")])
+    for _ in range(3):
+        stand_in.look(clock.now())
+    assert [each.key for each in store.causes.living(kinds=[CauseKind.BREAKER])] == [key]
+    assert len(machinery(store)) == 2
 
 
 def test_while_beats_and_workers_work_it_does_nothing(
