@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from scheduler_app.domain.cause import Cause, Touched
+from scheduler_app.domain.cause import Cause, CauseKind, Touched
 from scheduler_app.domain.http_action import destination_of_key
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.masking import one_line
@@ -28,7 +28,8 @@ def notice_text(
     """Of a change of the first cause; the others share the message, and `more` is how many there are beside
     the first, named or not. `public_url` begins the links; without it there are commands alone."""
     first, *others = causes
-    headline = _line(sentence(change, first)) + (f", and {more} more" if more else "")
+    said = _line(sentence(change, first))
+    headline = said[:1].upper() + said[1:] + (f", and {more} more" if more else "")
     lines = [headline, "", *_facts(first)]
     if others:
         lines += [
@@ -58,31 +59,34 @@ def _facts(cause: Cause) -> list[str]:
         "Over": _time(cause.over_at) if cause.over_at else "",
         "Schedules": _named(cause.schedules),
         "Tags": ", ".join(map(_line, cause.tags.names[:MOST_NAMED])),
-        "Events": f"{cause.failed} failed, {cause.gave_up} of them for good" if cause.failed else "",
+        "Events": _events(cause),
         "Sent again": f"{cause.resent} dead letters" if cause.resent else "",
         "Last error": _line(cause.error),
     }
     return [f"{name}: {value}" for name, value in facts.items() if value]
 
 
+def _events(cause: Cause) -> str:
+    if cause.key.kind is not CauseKind.FAILING or not cause.failed:
+        return ""
+    return f"{cause.failed} failed, {cause.gave_up or 'none'} of them for good"
+
+
 def _deeds(cause: Cause, change: str, public_url: str) -> list[str]:
     own_id = name_of(cause.id)
-    deeds = [
-        (f"See what failed: {public_url}/", f"scheduler failures show {own_id}"),
-        (
-            f"Send its dead letters again: {public_url}/dead-letters",
-            f"scheduler failures resend {own_id} --rate 5",
-        ),
-    ]
+    kind = cause.key.kind
+    deeds = [(f"See what failed: {public_url}/", f"scheduler failures show {own_id}")]
+    if kind in (CauseKind.MACHINERY, CauseKind.UNSERVED):
+        deeds.append((f"See which processes are there: {public_url}/processes", "scheduler doctor"))
+    if cause.gave_up:
+        again = f"scheduler failures resend {own_id} --rate 5"
+        deeds.append((f"Send its dead letters again: {public_url}/dead-letters", again))
     if change != END:
-        deeds.append((f"Stop what calls it: {public_url}/stops", "scheduler kill-switch on --help"))
+        if kind is CauseKind.FAILING:
+            deeds.append((f"Stop what calls it: {public_url}/stops", "scheduler kill-switch on --help"))
         if chosen := _chosen(cause):
-            deeds.append(
-                (
-                    f"Tell nobody of it for two hours: {public_url}/",
-                    f"scheduler silence set {own_id} --for 2h --reason known {chosen}",
-                )
-            )
+            silence = f"scheduler silence set {own_id} --for 2h --reason known {chosen}"
+            deeds.append((f"Tell nobody of it for two hours: {public_url}/", silence))
     pages = ["What you can do:", *(f"- {page}" for page, _ in deeds), ""] if public_url else []
     return [*pages, "In a terminal:", *(f"  {command}" for _, command in deeds)]
 

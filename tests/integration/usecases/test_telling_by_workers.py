@@ -1,18 +1,24 @@
 """From a receiver that fails to the webhook that says so, by a real worker and over real HTTP."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from datetime import datetime
 
 import pytest
 from standardwebhooks import Webhook
 
 from scheduler_app.actions.http import new_secret
+from scheduler_app.actions.kind import make_executors
+from scheduler_app.actions.registry import KINDS
 from scheduler_app.clock import clock
+from scheduler_app.config import Settings
 from scheduler_app.domain.deliverable import Signing
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.notice_action import ChannelKind
 from scheduler_app.domain.notification_rule import NotificationChannel
 from scheduler_app.domain.retry import RetryPolicy
 from scheduler_app.domain.states import State
+from scheduler_app.health.status import cause_sentence
 from scheduler_app.store import Store
 from scheduler_app.usecases.duties.causes import CauseTending
 from scheduler_app.usecases.duties.notifications import Notifications
@@ -24,6 +30,7 @@ from tests.builders import event, notification_rule, schedule
 from tests.documents import event_document
 from tests.executors import executors
 from tests.integration.actions.receiver import says
+from tests.mail_server import MailReceiver
 from tests.processes import PATIENCE_SECONDS, wait_until
 
 
@@ -88,3 +95,45 @@ def test_a_receiver_that_fails_is_told_once_and_once_that_it_is_over(
     assert [
         Webhook(secret).verify(each.seen.body, each.seen.headers)["type"] for each in journal.calls["/alerts"]
     ] == ["failure.began", "failure.over"]
+
+
+def test_a_notification_that_does_not_arrive_is_a_reason_of_the_status_and_no_notification(
+    store: Store,
+) -> None:
+    with closing(MailReceiver()) as server:
+        settings = Settings(smtp_url=f"smtp://127.0.0.1:{server.port}?from=a@example.com")
+        kinds = [KINDS["http"], KINDS["notice"]]
+        made = Pipeline(
+            *(store, make_executors(settings, kinds)),
+            now=clock.now,
+            worker="w1",
+            horizon_seconds=5,
+            max_events=100,
+        )
+        made.start()
+        try:
+
+            def deliver(new: Sequence[Event], now: datetime) -> None:
+                made.delivery.deliver([each.id for each in new])
+                assert made.wait_until_empty(PATIENCE_SECONDS)
+
+            sender = Notifications(store, deliver, max_retries=3)
+            telling = RuleTelling(store, Notices(store, sender.send, RetryPolicy(max_retries=3), ""))
+            channel = NotificationChannel(ChannelKind.EMAIL, "later@example.com")
+            rule = notification_rule(clock.now(), to=(channel,), after_seconds=0.0)
+            store.notification_rules.put(rule)
+            telling.notices.test(rule, "token", clock.now())
+            wait_until(lambda: bool(store.causes.living()), "the worker has noted the failure")
+            for _ in range(3):
+                telling.tell_page(clock.now())
+        finally:
+            made.stop_starting()
+            made.interrupt()
+            made.stop()
+    (cause,) = store.causes.living()
+    assert (cause.key.subject, cause.key.failure) == ("email", "status 451")
+    events = store.mongo.collection("events")
+    (event_row,) = events.find({"kind": "message"})
+    assert (event_row["event_name"], event_row["state"]) == ("test", State.RETRYING)
+    counts = store.cause_marks.count(cause.key.id, most=10)
+    assert "email fails (status 451)" in cause_sentence(cause, counts)

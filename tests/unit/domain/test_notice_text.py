@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from scheduler_app.domain.cause import Cause, Tally, failing_key, opened
+from scheduler_app.domain.cause import Cause, CauseKey, CauseKind, Tally, failing_key, found, opened
 from scheduler_app.domain.notice_text import MAX_LINE, notice_text, trial_text
 from scheduler_app.domain.notification_rule import BEGIN, END
 
@@ -47,6 +47,16 @@ def test_it_says_what_failed_who_is_affected_since_when_and_what_to_do() -> None
     assert "nightly19, and 5 more" in text
     assert f"{URL}/dead-letters" in text
     assert "notification ops" in text
+
+
+def test_of_a_process_that_is_missing_it_says_where_to_look() -> None:
+    tally = found(CauseKey("default", CauseKind.MACHINERY, "beat"), NOON, NOON, "no beat has reported")
+    subject, text = notice_text("ops", BEGIN, [opened(tally)], 0, URL)
+    assert subject.startswith("Machinery: beat (no beat has reported)")
+    assert "scheduler doctor" in text
+    assert "resend" not in text
+    assert "kill-switch" not in text
+    assert "Events" not in text
 
 
 def test_without_a_public_url_there_are_commands_alone() -> None:

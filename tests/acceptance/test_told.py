@@ -1,0 +1,77 @@
+"""People are told of a receiver that fails by each channel, once, and once that it is over."""
+
+import json
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests.acceptance.journal import Journal
+from tests.acceptance.stack import ONCE, Stack
+from tests.authority import Authority
+from tests.integration.actions.receiver import Receiver, says
+from tests.mail_server import MailReceiver
+from tests.processes import wait_until
+
+SCHEDULES = 100
+PUBLIC = "http://scheduler.example.com"
+
+
+@pytest.mark.timeout(300)
+def test_a_failure_of_many_schedules_is_one_webhook_one_mail_and_one_call_of_a_service(
+    make_stack: Callable[..., Stack], journal: Journal, tmp_path: Path
+) -> None:
+    authority = Authority(tmp_path, "trusted")
+    with ExitStack() as opened:
+        mails = opened.enter_context(closing(MailReceiver()))
+        service = opened.enter_context(closing(Receiver(says(), tls=authority.server("localhost"))))
+        stack = make_stack(
+            SMTP_URL=f"smtp://127.0.0.1:{mails.port}?from=scheduler@example.com",
+            CALLBACK_CA_BUNDLE=str(authority.bundle),
+            PUBLIC_URL=PUBLIC,
+        )
+        stack.all()
+        rule = {
+            "after_seconds": 2,
+            "to": [
+                {"type": "webhook", "url": journal.url("/alerts")},
+                {"type": "email", "address": "ops@example.com"},
+                {"type": "apprise", "url": f"jsons://localhost:{service.port}/s3cret/"},
+            ],
+        }
+        made = requests.put(f"{stack.url}/api/notifications/ops", json=rule)
+        assert made.status_code == 201, made.text
+        assert requests.post(f"{stack.url}/api/notifications/ops/test").status_code == 202
+
+        def told() -> tuple[int, int, int]:
+            return len(journal.calls["/alerts"]), len(mails.mails), len(service.seen)
+
+        wait_until(lambda: told() == (1, 1, 1), "the test of each channel", pause=0.2)
+        url = journal.script("/hook", says("500 Oh No"))
+        retries = {"max_retries": 50, "retry_backoff_seconds": 1, "retry_backoff_max_seconds": 2}
+        stack.create_many(SCHEDULES, url, rrule=ONCE, tags=["team:a"], **retries)
+        wait_until(lambda: told() == (2, 2, 2), "the failure to be told", pause=0.2)
+        began = mails.mails[-1]
+        assert f"{SCHEDULES} schedules" in began.message["Subject"]
+        assert began.message["Subject"].startswith("Failing: http://127.0.0.1")
+        for part in ("Tags: team:a", "Last error: ", f"{PUBLIC}/", "scheduler failures show"):
+            assert part in began.text
+        reasons = requests.get(f"{stack.url}/api/status").json()["reasons"]
+        assert [(each["kind"], each["schedules"]) for each in reasons] == [("failing", SCHEDULES)]
+        journal.script("/hook", says())
+        wait_until(lambda: told() == (3, 3, 3), "the end to be told", pause=0.2)
+        types = [json.loads(call.seen.body)["type"] for call in journal.calls["/alerts"]]
+        assert types == ["test", "failure.began", "failure.over"]
+        assert mails.mails[-1].message["Subject"].startswith("Over: ")
+        assert b"Over: " in service.seen[-1].body
+        assert len({each.message["Message-ID"] for each in mails.mails}) == 3
+
+        def messages() -> list[dict[str, str]]:
+            found: list[dict[str, str]] = requests.get(f"{stack.url}/api/messages").json()["messages"]
+            return found
+
+        wait_until(lambda: {each["state"] for each in messages()} == {"completed"}, "all records", pause=0.2)
+        assert len(messages()) == 9
+        assert "s3cret" not in json.dumps(messages()) + stack.logs()
