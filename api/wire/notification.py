@@ -125,6 +125,7 @@ def _hours(given: Loaded, now: datetime) -> NotificationHours:
             timedelta(seconds=given["duration_seconds"]),
             now,
             given.get("timezone", "UTC"),
+            given.get("calendar"),
         )
     except InvalidField as error:
         inner = error.field if error.field in given else ""
@@ -189,6 +190,7 @@ def _hours_shown(hours: NotificationHours) -> View:
     return {
         **{name: value for name, value in written.items() if value is not None},
         "timezone": hours.trigger.timezone,
+        **({} if hours.calendar is None else {"calendar": hours.calendar.name}),
         "duration_seconds": hours.duration.total_seconds(),
     }
 

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
+from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.cause import FACTS, Cause, CauseKind, Touched, subject_shown
 from scheduler_app.domain.cause_match import EVERYTHING, CauseMatch
 from scheduler_app.domain.deliverable import Signing
@@ -28,6 +29,7 @@ from scheduler_app.domain.ids import (
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.masking import MASK, has_masked_query, masked_url, unmasked_url
 from scheduler_app.domain.notice_action import ChannelKind, NoticeAction
+from scheduler_app.domain.recurrence import AnyRecurrence
 from scheduler_app.domain.triggers import Given, Trigger, TriggerContext, new_trigger
 
 MAX_RULES: Final = 100
@@ -123,26 +125,44 @@ MAX_HOURS: Final = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class NotificationHours:
-    """When a rule may ring: each occurrence of the trigger begins a window."""
+    """When a rule may ring: each occurrence of the trigger begins a window, but on closed days."""
 
     trigger: Trigger
     duration: timedelta
     since: datetime
+    calendar: CalendarUse | None = None
 
     @classmethod
-    def of(cls, given: Given, duration: timedelta, now: datetime, timezone: str) -> "NotificationHours":
-        """Raises InvalidField."""
+    def of(
+        cls, given: Given, duration: timedelta, now: datetime, timezone: str, calendar: str | None = None
+    ) -> "NotificationHours":
+        """The calendar is named alone. Raises InvalidField."""
         if not any(given.get(kind) is not None for kind in HOURS_KINDS):
             raise InvalidField("hours", f"needs exactly one of {', '.join(HOURS_KINDS)}")
         since = now - duration - timedelta(days=1)
-        made = cls(new_trigger(given, TriggerContext(since, timezone=timezone)), duration, since)
-        if not made.may_ring(now) and made.trigger.recurrence(since).after(now) is None:
+        context = TriggerContext(since, timezone=timezone, calendar=calendar is not None)
+        return cls(new_trigger(given, context), duration, since).observing(calendar)
+
+    def observing(self, calendar: str | None) -> "NotificationHours":
+        """The same with the closed days of a calendar, which is not known yet."""
+        use = calendar and CalendarUse(calendar, self.trigger.on_holiday or "skip")
+        return replace(self, calendar=use or None)
+
+    def check(self, now: datetime) -> None:
+        """Raises InvalidField where it would never ring."""
+        if not self.may_ring(now) and self._recurrence().after(now) is None:
             raise InvalidField("hours", "has no time from now on at which it may ring")
-        return made
 
     def may_ring(self, at: datetime) -> bool:
-        return bool(
-            self.trigger.recurrence(self.since).between(at - self.duration + _TICK, at + _TICK, limit=1)
+        return bool(self._recurrence().between(at - self.duration + _TICK, at + _TICK, limit=1))
+
+    def _recurrence(self) -> AnyRecurrence:
+        """Where the calendar is not known, no day is closed: it rather rings too often than never."""
+        found = self.trigger.recurrence(self.since)
+        return (
+            found
+            if self.calendar is None or self.calendar.known is None
+            else self.calendar.observed_by(found)
         )
 
 
@@ -175,7 +195,8 @@ class NotificationRule:
 
     def _words(self) -> object:
         hours = self.hours
-        said = hours and (dict(hours.trigger.written), hours.trigger.timezone, hours.duration)
+        closed = hours and hours.calendar and hours.calendar.name
+        said = hours and (dict(hours.trigger.written), hours.trigger.timezone, hours.duration, closed)
         return self.to, self.on, self.match, self.after_seconds, self.remind_seconds, said
 
     def may_ring(self, now: datetime) -> bool:

@@ -1,7 +1,7 @@
 """The rules of notifications in MongoDB. Addresses and the signing secret are sealed together."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from bson.errors import BSONError
 from pymongo import ReplaceOne
 
 from scheduler_app.domain.deliverable import Signing
-from scheduler_app.domain.ids import WholeId, name_of
+from scheduler_app.domain.ids import WholeId, name_of, tenant_of
 from scheduler_app.domain.notice_action import ChannelKind
 from scheduler_app.domain.notification_rule import (
     LEAST_REMIND_SECONDS,
@@ -31,11 +31,13 @@ from scheduler_app.domain.stored_fields import (
     items,
     number,
     one_of,
+    optional,
     tenant,
     text,
     version,
 )
 from scheduler_app.store.bulk_writes import insert_new
+from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.encryption import SecretBox, UnreadableSecret
 from scheduler_app.store.indexes import OF_TENANT
 from scheduler_app.store.mongo import BY_ID, CorruptReports, Document, Mongo, lease, new_token, unclaimed
@@ -62,10 +64,11 @@ class CorruptNotificationRule:
 
 
 class NotificationRules:
-    def __init__(self, mongo: Mongo, secret_box: SecretBox) -> None:
+    def __init__(self, mongo: Mongo, secret_box: SecretBox, calendars: Calendars) -> None:
         self._rules = mongo.collection("notifications")
         self._majority = mongo.majority("notifications")
         self._secret_box = secret_box
+        self._calendars = calendars
         self._reports = CorruptReports(
             "notification.corrupt",
             "The rule of a notification cannot be read and tells nothing; set it again",
@@ -105,6 +108,12 @@ class NotificationRules:
         """Those that tell of it, and that can be read."""
         rows = self._rules.find({"on": word.value}, hint=BY_ID).limit(_MAX_READ)
         return [each for each in map(self._read, rows) if isinstance(each, NotificationRule)]
+
+    def observing(self, calendar_id: WholeId) -> list[str]:
+        """The names of those whose hours observe a calendar."""
+        which = {"tenant": tenant_of(calendar_id), "hours.calendar": name_of(calendar_id)}
+        rows = self._rules.find(which, {"_id": 1}, hint=OF_TENANT).limit(MAX_RULES)
+        return [name_of(row["_id"]) for row in rows]
 
     def take_turn(self, rule_id: WholeId, *, seconds: float) -> str | None:
         """Claims the rule: of several beats one tells at a time, so that its bound holds. Returns the token
@@ -180,10 +189,17 @@ class NotificationRules:
             match=read_match(get("match")),
             after_seconds=number(get("after_seconds"), "after_seconds", least=0, most=MAX_AFTER_SECONDS),
             remind_seconds=None if get("remind_seconds") is None else _reminding(get("remind_seconds")),
-            hours=None if get("hours") is None else _hours(get("hours")),
+            hours=None if get("hours") is None else self._hours(get("hours"), tenant_of(own_id)),
             signing=None if secrets.get("signing") is None else _signing(secrets["signing"]),
             created_at=instant(get("created_at"), "created_at"),
         )
+
+    def _hours(self, value: Any, tenant: str) -> NotificationHours:
+        """With their calendar, as it is now. Raises Corrupt."""
+        hours = _hours(value)
+        if hours.calendar is None:
+            return hours
+        return replace(hours, calendar=self._calendars.attached_use(hours.calendar, tenant))
 
     def _opened(self, row: Document) -> Mapping[str, Any]:
         token = row.get("sealed")
@@ -217,6 +233,7 @@ def _hours_document(hours: NotificationHours) -> Document:
     document = trigger_document(hours.trigger) | {
         "duration_seconds": hours.duration.total_seconds(),
         "since": hours.since,
+        "calendar": hours.calendar and hours.calendar.name,
     }
     return {name: value for name, value in document.items() if value is not None}
 
@@ -226,6 +243,7 @@ def _hours(value: Any) -> NotificationHours:
     seconds = number(
         row.get("duration_seconds"), "hours.duration_seconds", least=1, most=MAX_HOURS.total_seconds()
     )
-    return NotificationHours(
+    made = NotificationHours(
         read_trigger(row), timedelta(seconds=seconds), instant(row.get("since"), "hours.since")
     )
+    return made.observing(optional(text, row.get("calendar"), "hours.calendar"))

@@ -149,8 +149,12 @@ _DERIVED_FIELDS: Final = {
     *("window", "is_on"),
     *("signing_secret", "signing_since", "signing_overlap_until", "flow", "remade"),
 }
-#: Fields by which a schedule names what the same files may create before it.
-_REFERENCE_KINDS: Final = {"/calendar": "calendars", "/destination": "destinations"}
+#: Fields by which a schedule or a notification names what the same files may create before it.
+_REFERENCE_KINDS: Final = {
+    "/calendar": "calendars",
+    "/hours/calendar": "calendars",
+    "/destination": "destinations",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +233,16 @@ def _occurrence_changes(
 def _waits_for_earlier_item(item: ApplyItem, error: SchedulerError, coming: set[tuple[str, Any]]) -> bool:
     """Whether it is refused only for what the same files create before it."""
     pointers = {str(each.get("pointer")) for each in error.errors}
-    named = [(_REFERENCE_KINDS.get(pointer), item.fields.get(pointer.lstrip("/"))) for pointer in pointers]
+    named = [(_REFERENCE_KINDS.get(pointer), _at(item.fields, pointer)) for pointer in pointers]
     # Any other field may hold a list or an object.
     return bool(named) and all(isinstance(name, str) and (kind, name) in coming for kind, name in named)
+
+
+def _at(value: Any, pointer: str) -> Any:
+    """What a JSON pointer leads to; None where nothing is there."""
+    for name in pointer.split("/")[1:]:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def _changed_fields(

@@ -45,6 +45,9 @@ HOURS = (
     ResourceField("phrase", Text(), "The same in words"),
     ResourceField("timezone", Text(), "The zone of these times; `UTC` unless given"),
     ResourceField(
+        "calendar", Name("calendar"), "The name of a calendar: on its closed days it does not ring"
+    ),
+    ResourceField(
         "duration_seconds",
         Number(1.0, MAX_HOURS.total_seconds()),
         "How long it lasts, in elapsed time",

@@ -124,6 +124,10 @@ class CalendarService:
             raise Conflict(
                 f"the heartbeat {names[0]} observes the calendar {name}: give it another by PUT, or none"
             )
+        if names := self.store.notification_rules.observing(calendar_id):
+            raise Conflict(
+                f"the hours of the notification {names[0]} observe the calendar {name}: set them without it"
+            )
         if not self.store.calendars.delete(calendar_id, now, version=version):
             raise StaleVersion("the calendar was changed or deleted meanwhile; read it again")
         log.info("calendar.deleted", message="A calendar was deleted", calendar=calendar_id)

@@ -8,17 +8,19 @@ from datetime import datetime
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
-from scheduler_app.domain.ids import WholeId, check_new_name, name_of, tenant_of
+from scheduler_app.domain.ids import WholeId, check_new_name, name_of, tenant_of, whole_id
 from scheduler_app.domain.notice_action import ChannelKind
 from scheduler_app.domain.notification_rule import (
     MAX_RULES,
     NotificationChannel,
+    NotificationHours,
     NotificationRule,
 )
 from scheduler_app.domain.silence import MAX_SILENCES, Silence
 from scheduler_app.store import Store
 from scheduler_app.store.notification_rules import CorruptNotificationRule
 from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.deeds.named import calendar_named
 from scheduler_app.usecases.notices import Notices
 from scheduler_app.usecases.stops import PutResult
 
@@ -50,6 +52,7 @@ class NotificationRuleService:
     def put(self, asked: NotificationRule, now: datetime) -> tuple[NotificationRule, PutResult, bool]:
         """Sets it under its name; returns it as it is stored, what that did, and whether its signing secret
         is new. Raises InvalidField, and Conflict where there are too many."""
+        asked = replace(asked, hours=self._hours(asked, now))
         found = self.store.notification_rules.get(asked.id)
         old = found if isinstance(found, NotificationRule) else None
         rule = replace(asked, to=tuple(self._channel(each, old) for each in asked.to))
@@ -66,6 +69,20 @@ class NotificationRuleService:
         created = self.store.notification_rules.put(rule)
         log.info("notification.set", message="A notification was set", notification=rule.id)
         return rule, "created" if created else "changed", is_new
+
+    def _hours(self, asked: NotificationRule, now: datetime) -> NotificationHours | None:
+        """With the calendar that they name. Raises InvalidField."""
+        hours = asked.hours
+        if hours is not None and hours.calendar is not None:
+            own_id = whole_id(asked.tenant, hours.calendar.name)
+            try:
+                known = calendar_named(own_id, self.store)
+            except InvalidField as error:
+                raise InvalidField(f"hours/{error.field}", error.message) from None
+            hours = replace(hours, calendar=replace(hours.calendar, known=known))
+        if hours is not None:
+            hours.check(now)
+        return hours
 
     def delete(self, rule_id: WholeId, now: datetime) -> None:
         """Raises NotFound."""

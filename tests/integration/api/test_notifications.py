@@ -1,5 +1,6 @@
 """Notifications and silences over HTTP."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -194,13 +195,53 @@ def test_the_status_shows_what_is_silenced_until_when_and_why(client: FlaskClien
 
 def test_what_was_encrypted_with_an_older_key_is_encrypted_again(store: Store) -> None:
     old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
-    rules = NotificationRules(store.mongo, SecretBox(old))
+    rules = NotificationRules(store.mongo, SecretBox(old), store.calendars)
     rules.put(notification_rule(clock.now()))
-    both = NotificationRules(store.mongo, SecretBox(f"{new},{old}"))
+    both = NotificationRules(store.mongo, SecretBox(f"{new},{old}"), store.calendars)
     assert both.reseal() == (1, {})
     assert both.reseal() == (0, {})
-    found = NotificationRules(store.mongo, SecretBox(new)).get(WholeId("ops"))
+    found = NotificationRules(store.mongo, SecretBox(new), store.calendars).get(WholeId("ops"))
     assert isinstance(found, NotificationRule)
     assert found.to[0].address == "http://127.0.0.1:9/alerts"
-    [[_, reason]] = NotificationRules(store.mongo, SecretBox(old)).reseal()[1].items()
+    [[_, reason]] = NotificationRules(store.mongo, SecretBox(old), store.calendars).reseal()[1].items()
     assert "SECRETS_KEY" in reason
+
+
+def test_its_hours_may_leave_out_the_closed_days_of_a_calendar(client: FlaskClient, store: Store) -> None:
+    hours = {"cron": "0 8 * * *", "calendar": "zurich", "duration_seconds": 36_000.0}
+    refused = client.put(f"{PATH}/ops", json=OPS | {"hours": hours})
+    assert refused.status_code == 422
+    [problem] = refused.get_json()["errors"]
+    assert problem["pointer"] == "/hours/calendar"
+    assert "PUT /api/v1/calendars/zurich" in problem["detail"]
+    client.put("/api/v1/calendars/zurich", json={"weekend": ["SA", "SU"]})
+    made = client.put(f"{PATH}/ops", json=OPS | {"hours": hours})
+    assert made.status_code == 201, made.text
+    assert made.get_json()["hours"] == hours | {"timezone": "UTC"}
+    assert client.put(f"{PATH}/ops", json=OPS | {"hours": hours}).get_json()["result"] == "unchanged"
+    without = {name: value for name, value in hours.items() if name != "calendar"}
+    assert client.delete("/api/v1/calendars/zurich").status_code == 409
+    found = store.notification_rules.get(WholeId("ops"))
+    assert isinstance(found, NotificationRule)
+    saturday = datetime(2026, 11, 28, 9, tzinfo=UTC)
+    assert not found.may_ring(saturday)
+    assert found.may_ring(saturday - timedelta(days=1))
+    # Its days are those that the calendar has by now; what cannot be read closes none.
+    client.put("/api/v1/calendars/zurich", json={"weekend": ["FR"]})
+    found = store.notification_rules.get(WholeId("ops"))
+    assert isinstance(found, NotificationRule)
+    assert found.may_ring(saturday)
+    assert not found.may_ring(saturday - timedelta(days=1))
+    store.mongo.collection("calendars").delete_many({})
+    found = store.notification_rules.get(WholeId("ops"))
+    assert isinstance(found, NotificationRule)
+    assert found.may_ring(saturday - timedelta(days=1))
+    assert client.put(f"{PATH}/ops", json=OPS | {"hours": without}).get_json()["result"] == "changed"
+
+
+def test_hours_that_its_calendar_closes_for_ever_are_refused(client: FlaskClient) -> None:
+    client.put("/api/v1/calendars/mondays", json={"weekend": ["MO"]})
+    hours = {"cron": "0 8 * * 1", "calendar": "mondays", "duration_seconds": 60}
+    refused = client.put(f"{PATH}/ops", json=OPS | {"hours": hours})
+    assert refused.status_code == 422
+    assert [each["pointer"] for each in refused.get_json()["errors"]] == ["/hours"]

@@ -399,6 +399,7 @@ def _use_notifications(store: Any, now: datetime) -> None:
     assert not store.notification_rules.put(notification_rule(now))
     assert store.notification_rules.get("ops").name == "ops"
     store.notification_rules.telling(Told.LATE)
+    assert store.notification_rules.observing(WholeId("c1")) == []
     assert len(store.notification_rules.of(TENANT)) == len(store.notification_rules.everybodys()) == 1
     assert store.silences.put(silence(now))
     [lasting] = store.silences.of(TENANT)

@@ -323,6 +323,10 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "heartbeats.rotate": (lambda w: w.store.heartbeats.rotate(w.theirs(w.heartbeat.id), "1" * 64), False),
     "heartbeats.delete": (lambda w: w.store.heartbeats.delete(w.theirs(w.heartbeat.id)), False),
     "notification_rules.of": (lambda w: w.store.notification_rules.of(w.stranger), []),
+    "notification_rules.observing": (
+        lambda w: w.store.notification_rules.observing(w.theirs(w.calendar.id)),
+        [],
+    ),
     "notification_rules.get": (lambda w: w.store.notification_rules.get(w.theirs(w.rule.id)), None),
     "notification_rules.delete": (lambda w: w.store.notification_rules.delete(w.theirs(w.rule.id)), False),
     "silences.of": (lambda w: w.store.silences.of(w.stranger), []),
