@@ -39,7 +39,15 @@ _SCOPES = {
     ),
     KeyScope.WRITE: (
         *("new_schedule", "edit_schedule", "new_destination", "edit_destination", "new_message"),
-        *("save_schedule", "save_edit", "revert_on_page", "preview_edited", "show_effect"),
+        *(
+            "save_schedule",
+            "save_edit",
+            "add_destination",
+            "add_destination_to",
+            "revert_on_page",
+            "preview_edited",
+            "show_effect",
+        ),
         *("test_new", "test_edited", "save_blackout", "delete_blackout"),
         *("save_destination", "save_destination_edit", "delete_destination"),
         *("send_message", "preview_delivery", "reschedule"),

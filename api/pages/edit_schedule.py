@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from datetime import datetime
 
 from flask import g, render_template, url_for
 from marshmallow import ValidationError
@@ -11,6 +10,7 @@ from werkzeug.wrappers import Response
 from scheduler_app.api import request_limits
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.pages.destination_picker import with_new_destination
 from scheduler_app.api.pages.forms import NoFields, seed_of, takes_form, takes_query
 from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.pages.schedule_form import (
@@ -22,28 +22,19 @@ from scheduler_app.api.pages.schedule_form import (
     texts_of,
 )
 from scheduler_app.api.pages.times import viewer_zone
-from scheduler_app.api.pages.when import (
-    COMPARED_OCCURRENCES,
-    Fields,
-    NotPicked,
-    picked_recurrence,
-    picker_fields,
-    trigger_fields,
-)
+from scheduler_app.api.pages.when import NotPicked, picked_recurrence
+from scheduler_app.api.pages.when_preview import changed_months, is_part, when_previewed
 from scheduler_app.api.problems import HttpProblem, problem_of
 from scheduler_app.api.services import services, tenant
-from scheduler_app.api.wire.preview import Jitter, PreviewInput, preview_shown, unsaved_preview_shown
 from scheduler_app.api.wire.schedule import NewSchedule, ScheduleInput, schedule_shown
 from scheduler_app.domain.errors import Conflict, InvalidField, InvalidRecurrence, StaleVersion
 from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.ids import WholeId
-from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.usecases.questions.change_preview import edit_effect
 
-OCCURRENCES = 5
-_NEW_SCHEDULE, _PREVIEW = NewSchedule(), PreviewInput()
+_NEW_SCHEDULE = NewSchedule()
 
 
 @blueprint.get("/new-schedule")
@@ -75,33 +66,7 @@ def save_schedule(form: Loaded) -> Response | tuple[str, int]:
 @blueprint.post("/new-schedule/preview")
 @takes_form(ScheduleForm)
 def preview_when(form: Loaded) -> str:
-    return when_previewed(form)
-
-
-def when_previewed(form: Loaded, goes_on: Schedule | None = None) -> str:
-    """What the field "When" means: from now on, or as the schedule `goes_on`, whose times the form keeps."""
-    if not form.get("when"):
-        return render_template("preview.html")
-    # A phrase counts from the second that has begun, `every_seconds` from the next one; the picker compares
-    # both.
-    now = services().now().replace(microsecond=0)
-    try:
-        preview = _preview(form["when"], form, now)
-    except (ValidationError, InvalidField) as error:
-        return render_template("preview.html", problem=problem_of(error))
-    picks = _picks(form, preview, now)
-    if goes_on is not None:
-        given = {"limit": OCCURRENCES}
-        preview = preview_shown(
-            goes_on.trigger, goes_on.calendar, goes_on.recurrence(), now, given, Jitter(0.0, None)
-        )
-    return render_template(
-        "preview.html",
-        preview=preview,
-        most=OCCURRENCES,
-        ways=_other_ways(form["when"], preview),
-        picks=picks,
-    )
+    return render_template("preview.html", **when_previewed(form)) if is_part() else _new_form(form)
 
 
 @blueprint.post("/new-schedule/pick")
@@ -128,42 +93,12 @@ def test_new(form: Loaded) -> str:
     return test_called(schedule)
 
 
-def _preview(text: str, form: Loaded, now: datetime) -> Loaded:
-    """Of the text of the field "When", beside the form's others. Raises ValidationError, InvalidField."""
-    given: View = {"limit": COMPARED_OCCURRENCES, **trigger_fields(text)}
-    given |= {name: form[name] for name in ("timezone", "calendar") if name in form}
-    return unsaved_preview_shown(tenant(), _PREVIEW.load(given), services().calendars, now)
-
-
-def _picks(form: Loaded, preview: Loaded, now: datetime) -> Fields | None:
-    """The picker's fields that mean the same as the text, as far as the next occurrences tell."""
-    fields = picker_fields(str(preview.get("recurrence", "")), preview["occurrences"])
-    if fields is None:
-        return None
-    try:
-        same = _preview(picked_recurrence(fields), form, now)
-    except (ValidationError, InvalidField):
-        return None
-    times, others = ([each["run_time"] for each in one["occurrences"]] for one in (preview, same))
-    return fields if times == others else None
-
-
-def _other_ways(text: str, preview: View) -> list[tuple[str, str]]:
-    """The same rule in the other notations, each with its name."""
-    # Imported when a rule is first shown, so that the API starts without the modules for cron.
-    from scheduler_app.domain.triggers.cron.as_cron import as_cron
-
-    written = preview.get("recurrence")
-    if not isinstance(written, str):
-        return []
-    ways = [("RRULE", written)]
-    try:
-        found = as_cron(Recurrence.parse(written, created_at=services().now()))
-    except InvalidRecurrence:
-        found = None
-    if found:
-        ways.append(("cron", found))
-    return [(name, way) for name, way in ways if way.split() != text.split()]
+@blueprint.post("/new-schedule/destination")
+@takes_form(ScheduleForm)
+def add_destination(form: Loaded) -> str | tuple[str, int]:
+    """Makes a destination, and goes on with the form that names it."""
+    form, problem = with_new_destination(form)
+    return (_new_form(form, problem), problem.status) if problem else _new_form(form)
 
 
 def _new_form(values: Loaded, problem: HttpProblem | None = None) -> str:
@@ -174,6 +109,8 @@ def _new_form(values: Loaded, problem: HttpProblem | None = None) -> str:
         problem,
         preview_when=url_for(f"{PAGES}.preview_when"),
         test_call=url_for(f"{PAGES}.test_new"),
+        add_destination=url_for(f"{PAGES}.add_destination"),
+        **when_previewed(values),
     )
 
 
@@ -220,14 +157,31 @@ def save_edit(form: Loaded, schedule_id: WholeId) -> Response | tuple[str, int]:
 @blueprint.post("/schedules/<schedule:schedule_id>/preview")
 @takes_form(ScheduleForm)
 def preview_edited(form: Loaded, schedule_id: WholeId) -> str:
+    found = services().manager.get(schedule_id)
+    if is_part():
+        return render_template("preview.html", **_previewed(form, found))
+    try:
+        return _edit_form(found, form, effect=_effect(form, found))
+    except _REFUSALS as error:
+        return _edit_form(found, form, problem_of(error))
+
+
+def _previewed(form: Loaded, found: Schedule) -> View:
     """Previews the stored schedule unless the form changes when it fires: a preview of the text alone would
     count an interval from now."""
-    found = services().manager.get(schedule_id)
     try:
         goes_on = _edited(_draft(form, found), found).revision == found.revision
         return when_previewed(form, found if goes_on else None)
     except (*_REFUSALS, InvalidRecurrence):
         return when_previewed(form)
+
+
+@blueprint.post("/schedules/<schedule:schedule_id>/edit/destination")
+@takes_form(ScheduleForm)
+def add_destination_to(form: Loaded, schedule_id: WholeId) -> str | tuple[str, int]:
+    form, problem = with_new_destination(form)
+    found = services().manager.get(schedule_id)
+    return (_edit_form(found, form, problem), problem.status) if problem else _edit_form(found, form)
 
 
 @blueprint.post("/schedules/<schedule:schedule_id>/effect")
@@ -275,6 +229,7 @@ def _effect(form: Loaded, found: Schedule) -> View:
     return {
         "effect": {"it": effect, "revised": after.revision != found.revision, "moves": effect.moves},
         "changed": after.version != found.version,
+        "changed_months": changed_months(effect, after.trigger.timezone) if effect.moves else [],
         "moves": effect.moves,
         "reviewed": hashlib.sha256(seen.encode()).hexdigest()[:16],
         "zone": after.trigger.timezone,
@@ -296,5 +251,7 @@ def _edit_form(
         has_request=isinstance(found.action, HttpAction),
         preview_when=url_for(f"{PAGES}.preview_edited", schedule_id=found.id),
         test_call=url_for(f"{PAGES}.test_edited", schedule_id=found.id),
+        add_destination=url_for(f"{PAGES}.add_destination_to", schedule_id=found.id),
+        **_previewed(values, found),
         **(effect or {}),
     )

@@ -14,6 +14,7 @@ from scheduler_app.api.json_types import View
 from scheduler_app.api.pages import formatting, times
 from scheduler_app.api.pages.access import name_visitor
 from scheduler_app.api.pages.places import PLACES, place_at
+from scheduler_app.api.pages.policy_words import label_of
 from scheduler_app.api.problems import PROBLEM_JSON
 from scheduler_app.api.scopes import may
 from scheduler_app.api.services import services, tenant
@@ -43,7 +44,7 @@ blueprint = Blueprint(
     static_url_path="/assets",
 )
 blueprint.after_request(name_visitor)
-for show in (*formatting.FILTERS, *times.TIME_FILTERS, name_of, receiver_shown):
+for show in (*formatting.FILTERS, *times.TIME_FILTERS, name_of, receiver_shown, label_of):
     blueprint.add_app_template_filter(show)
 
 

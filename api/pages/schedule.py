@@ -2,9 +2,11 @@
 
 import json
 import shlex
+from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from flask import render_template, url_for
 from marshmallow import ValidationError, validate
@@ -14,9 +16,20 @@ from scheduler_app import json_fields as fields
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.edits import revert
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.pages.formatting import Dot, on_log_scale
+from scheduler_app.api.pages.formatting import Dot, on_log_scale, state_words
 from scheduler_app.api.pages.forms import ActionResultQuery, NoFields, takes_form, takes_query
 from scheduler_app.api.pages.frame import blueprint, to_page
+from scheduler_app.api.pages.policy_words import (
+    answer_words,
+    choice_words,
+    late_words,
+    overlap_words,
+    retry_words,
+    start_words,
+    told_words,
+)
+from scheduler_app.api.pages.schedule_form import texts_of, with_defaults
+from scheduler_app.api.pages.schedules import held_by
 from scheduler_app.api.pages.times import precise
 from scheduler_app.api.pages.when import when_text
 from scheduler_app.api.services import services, tenant
@@ -27,12 +40,16 @@ from scheduler_app.api.wire.schedule import schedule_shown
 from scheduler_app.api.wire.schedule_fields import BODY_FIELDS
 from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
 from scheduler_app.domain.ids import WholeId, name_of
-from scheduler_app.domain.states import FINAL, LIVING
+from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.states import FINAL, LIVING, Kind, State
+from scheduler_app.store.events.events import EventRecord
 from scheduler_app.store.events.figures import EventSummary
 from scheduler_app.store.paging import PageRequest
 from scheduler_app.usecases.questions.explanation import explain_schedule, zone_of
 
 ROWS = 20
+#: Runs in the strip.
+MOST_IN_STRIP = 60
 #: Events in the scatter.
 DOTS = 300
 CHART = (600.0, 110.0)
@@ -55,6 +72,7 @@ def history(schedule_id: WholeId, query: Loaded, now: datetime) -> View:
     begin, end = since or oldest, until or newest
     window = PageRequest(limit=ROWS, after=query.get("cursor"), since=since, until=until)
     found = assembly.event_lists.page(tenant(), window, schedule_id=schedule_id, states=FINAL)
+    strip = outcomes[:MOST_IN_STRIP]
     chosen = {
         name: _written(moment) for name, moment in (("from", since), ("to", until)) if moment is not None
     }
@@ -64,6 +82,10 @@ def history(schedule_id: WholeId, query: Loaded, now: datetime) -> View:
         "of": query["of"],
         "dots": dots(outcomes, query["of"], begin, end),
         "omitted": len(outcomes) == DOTS,
+        "strip": strip,
+        "longest": max((each.duration_ms or 0 for each in strip), default=0) or 1,
+        "counts": Counter(each.state.value for each in strip).most_common(),
+        "names_of_scale": {"lag": "how late it was", "duration": "how long it took"},
         "lines": [(round(CHART[1] - _height(value), 1), text) for value, text in LINES],
         "chart": CHART,
         "plot": (LEFT, RIGHT),
@@ -82,7 +104,7 @@ def dots(outcomes: list[EventSummary], of: str, begin: datetime, end: datetime) 
         if value is None:
             continue
         x = (each.run_time - begin).total_seconds() / span * (RIGHT - LEFT) + LEFT
-        title = f"{precise(each.run_time)}: {each.state.value}, {of} {value:.0f} ms"
+        title = f"{precise(each.run_time)}: {state_words(each.state)}, {of} {value:.0f} ms"
         link = url_for(f"{PAGES}.event", event_id=each.id)
         found.append(Dot(round(x, 1), round(CHART[1] - _height(value), 1), each.state.value, title, link))
     return found
@@ -137,21 +159,86 @@ def schedule(query: Loaded, schedule_id: WholeId) -> str:
         )
     except InvalidRecurrence:
         preview = {"occurrences": []}  # the reason is among the warnings of the view
+    past: dict[str, Any] = history(schedule_id, query, now)
     return render_template(
         "schedule.html",
         schedule=view,
+        sentence=_sentence(view),
+        closed_words=choice_words("on_holiday", str(view.get("on_holiday", "skip"))),
+        wrong=_wrong(found, view, past["history"].rows if not past["chosen"] else []),
+        how=_how(view),
         written=when_text(view),
         preview=preview,
         pending=pending.rows,
+        skippable=next((each for each in pending.rows if _is_skippable(each, now)), None),
         curl=curl(view),
         done=query.get("done"),
-        **history(schedule_id, query, now),
+        **past,
         edits=assembly.edits.page(PageRequest(limit=EDITS), schedule_id).rows,
         display_timezone=query.get("display_timezone", ""),
         wrong_zone=wrong_zone,
         asked=query.get("why", ""),
         **_why(query, schedule_id, now),
     )
+
+
+def _sentence(view: View) -> View | None:
+    """What it does at its times: the verb, and to whom."""
+    action = view.get("action")
+    if isinstance(action, dict):
+        kind = str(action.get("type", ""))
+        return {"verb": "runs", "receiver": f"a {kind.replace('_', ' ')}"}
+    receiver = view.get("destination") or urlsplit(str(view.get("callback_url", ""))).netloc
+    verb = "posts to" if view.get("method") == "POST" else "calls"
+    return {"verb": verb, "receiver": receiver} if receiver else None
+
+
+def _wrong(found: Schedule, view: View, newest: Sequence[EventRecord]) -> list[View]:
+    """What keeps it from running, or went wrong the last time, the worst first."""
+    notes: list[View] = []
+    if view["state"] == ScheduleState.ERROR:
+        notes.append({"look": "failed", "title": "It cannot run", "text": view.get("reason"), "resume": True})
+    if view["state"] == ScheduleState.PAUSED:
+        said = ": ".join(str(view[name]) for name in ("reason", "note") if view.get(name))
+        notes.append({"look": "paused", "title": "It is paused", "text": said, "resume": True})
+    if held := held_by([found]).get(name_of(found.id)):
+        text = "Nothing of it is sent until that is off."
+        notes.append({"look": "held", "title": f"Held: a stop switch is on for {held}", "text": text})
+    last = next(iter(newest), None)
+    if last is not None and last.state is State.ERROR:
+        attempt = last.attempts[-1] if last.attempts else {}
+        said = " ".join(str(attempt[name]) for name in ("status_code", "error") if attempt.get(name))
+        tries = f"{len(last.attempts)} tries, the last one: " if len(last.attempts) > 1 else ""
+        notes.append(
+            {
+                "look": "failed",
+                "title": "The last run failed",
+                "at": last.run_time,
+                "text": f"{tries}{said or 'no answer'}",
+                "event_id": last.id,
+            }
+        )
+    warnings = view.get("warnings")
+    told = warnings if isinstance(warnings, list | tuple) else ()
+    return [*notes, *({"look": "retry", "title": each} for each in told)]
+
+
+def _how(view: View) -> list[tuple[str, str]]:
+    """Its policies, in one line each."""
+    texts = with_defaults(texts_of(view))
+    return [
+        ("Late", late_words(texts)),
+        ("Overlapping", overlap_words(texts)),
+        ("Failing", retry_words(texts)),
+        ("Tells", told_words(texts).removeprefix("tells ")),
+        ("Answer", answer_words(texts)),
+        ("Start", start_words(texts)),
+    ]
+
+
+def _is_skippable(event: EventRecord, now: datetime) -> bool:
+    """Whether it is the run of a time to come, that no worker has taken."""
+    return event.kind is Kind.SCHEDULED and event.state is not State.RUNNING and event.run_time > now
 
 
 @blueprint.post("/schedules/<schedule:schedule_id>/edits/<edit_id>/revert")

@@ -3,19 +3,22 @@
 An edit gives only what was changed in the form. Masks and what the form does not show stay as they are.
 """
 
+import re
 from typing import Any
 
 from flask import render_template, request
-from marshmallow import Schema, validate
+from marshmallow import Schema, post_load, validate
 
 from scheduler_app import json_fields as fields
 from scheduler_app.actions.kind import Verdict
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages import forms, when
+from scheduler_app.api.pages.destination_picker import NEW_NAME, NEW_URL, destinations_offered
+from scheduler_app.api.pages.policy_words import FOLDS, choice_words, request_words
 from scheduler_app.api.pages.when import trigger_fields, when_text
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.routes import operations
-from scheduler_app.api.services import services
+from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.resource_fields import AnyField
 from scheduler_app.api.wire.schedule_fields import BODY_FIELDS, EDIT_FIELDS, EXPECTATION_FIELDS
@@ -24,6 +27,7 @@ from scheduler_app.domain.http_action import METHODS, HttpAction
 from scheduler_app.domain.resources.schedule import EXPECT, SCHEDULE
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.triggers import BY_NAME, FIELDS
+from scheduler_app.store.paging import PageRequest
 
 #: The form's name for each field of the API that has another one there.
 FORM_NAMES = dict.fromkeys(BY_NAME, "when") | dict.fromkeys(BODY_FIELDS, "body") | {"callback_url": "url"}
@@ -51,7 +55,15 @@ HINTS = {
 }
 _OF_SETTINGS = "`WORKER_MAX_RETRIES`"
 
-ScheduleForm: type[Schema] = InputSchema.from_dict(
+
+class _ReadForm(InputSchema):
+    @post_load
+    def choose(self, data: Loaded, **_: object) -> Loaded:
+        """A reading that was chosen is what is meant by "When"."""
+        return {**data, "when": data.pop("reading")} if "reading" in data else data
+
+
+ScheduleForm: type[Schema] = _ReadForm.from_dict(
     forms.text_fields(_LENGTHS | dict.fromkeys(POLICIES, 1_000))
     | when.PICKER_FIELDS
     | {
@@ -59,6 +71,10 @@ ScheduleForm: type[Schema] = InputSchema.from_dict(
         "version": fields.Integer(validate=validate.Range(1)),
         "reviewed": fields.String(validate=validate.Length(max=64)),
         "edit_note": fields.String(validate=validate.Length(max=500)),
+        "reading": fields.String(validate=validate.Length(max=20_000)),
+        "state": fields.String(validate=validate.Equal("paused")),
+        NEW_NAME: fields.String(validate=validate.Length(max=200)),
+        NEW_URL: fields.String(validate=validate.Length(max=10_000)),
     },
     name="ScheduleForm",
 )
@@ -122,7 +138,9 @@ def errors_of(problem: HttpProblem | None, values: Loaded) -> dict[str, list[str
 
 
 def _values(texts: dict[str, str]) -> View:
-    given: View = {name: texts[name] for name in ("name", "timezone", "method", "body") if name in texts}
+    given: View = {
+        name: texts[name] for name in ("name", "timezone", "method", "body", "state") if name in texts
+    }
     given |= {name: texts[name].strip() for name in ("destination", "path", "calendar") if name in texts}
     if "url" in texts:
         given["callback_url"] = texts["url"].strip()
@@ -142,34 +160,64 @@ def _values(texts: dict[str, str]) -> View:
     return given | ({"expect": expected} if expected else {})
 
 
-REQUEST = ("destination", "path", "method", "headers", "body")
-_SHOWN = {*_LENGTHS, *POLICIES}
+REQUEST = ("path", "method", "headers", "body")
+_SHOWN = {*_LENGTHS, *POLICIES, NEW_NAME, NEW_URL}
+_WORD = re.compile(r"`?[\w.]+`?")
+#: Names that can be chosen while one is typed.
+MOST_CALENDARS = 100
 
 
 def editor(template: str, values: Loaded, problem: HttpProblem | None, **more: object) -> str:
-    """The form, with what is wrong beside the fields that it is about."""
+    """The form, with what is wrong beside the fields that it is about, and above them all."""
     errors = errors_of(problem, values)
     others = [
         f"{name}: {text}" if name else text
         for name in sorted(errors.keys() - _SHOWN)
         for text in errors[name]
     ]
+    texts = with_defaults(values)
     given: dict[str, object] = {
         "values": values,
         "errors": errors,
+        "wrong_fields": [name for name in errors if name in _SHOWN],
         "others": others,
         "methods": METHODS,
         "problem": problem,
         "own_receiver": own_receiver(),
         "has_request": True,
-        "request_given": any(values.get(name) or name in errors for name in REQUEST),
+        "request_given": any(name in errors for name in REQUEST),
+        "request_words": request_words(texts),
+        "destinations": destinations_offered(),
+        "calendars": _calendars(),
+        "folds": [
+            {
+                "fold": fold,
+                "summary": fold.summary(texts),
+                "open": any(name in errors for name in fold.fields),
+            }
+            for fold in FOLDS
+        ],
         "policies": {
-            name: {"choices": forms.choices(field), "meaning": HINTS[name][0], "default": default_of(name)}
+            name: {
+                "choices": [(value, choice_words(name, value)) for value in forms.choices(field)],
+                "meaning": HINTS[name][0],
+                "default": default_of(name),
+            }
             for name, field in POLICIES.items()
         },
-        "policy_given": any(name in errors for name in POLICIES),
     }
     return render_template(template, **(given | more))
+
+
+def with_defaults(values: Loaded) -> dict[str, str]:
+    """What is set, or what a new schedule has without it, where that is one word."""
+    defaults = {name: default_of(name).strip("`") for name in POLICIES if _WORD.fullmatch(default_of(name))}
+    return defaults | {name: text for name, text in values.items() if isinstance(text, str) and text}
+
+
+def _calendars() -> list[str]:
+    found = services().calendars.page(tenant(), PageRequest(limit=MOST_CALENDARS))
+    return [each.name for each in found.rows]
 
 
 def own_receiver() -> str | None:

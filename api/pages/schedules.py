@@ -1,8 +1,10 @@
 """The list of schedules, and what is done to those that were selected in it, or to all that it finds."""
 
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
+from urllib.parse import urlencode
 
 from flask import render_template, request, url_for
 from marshmallow import validate
@@ -11,8 +13,9 @@ from werkzeug.wrappers import Response
 from scheduler_app import json_fields as fields
 from scheduler_app.api import request_limits
 from scheduler_app.api.auth import PAGES
-from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages import forms
+from scheduler_app.api.pages.formatting import state_words
 from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.scopes import require
@@ -22,85 +25,201 @@ from scheduler_app.api.wire.schedule import ScheduleChoice, schedule_shown
 from scheduler_app.api.wire.schedule_fields import LAST_OUTCOMES
 from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.ids import name_of, whole_id
+from scheduler_app.domain.kill_switch import KillSwitches
 from scheduler_app.domain.resources.schedule import STATES
-from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.schedule_draft import ScheduleDraft
-from scheduler_app.store.paging import PageRequest
+from scheduler_app.domain.states import State
+from scheduler_app.store.paging import Page, PageRequest
 from scheduler_app.store.schedules.documents import CorruptSchedule
 from scheduler_app.usecases.deeds.bulk_edits import Edit, edit_page, refused
 
-#: The actions on a schedule by the word on their button, with the word for what was done.
-VERBS = {"pause": "paused", "resume": "resumed", "trigger": "triggered", "tag": "tagged", "delete": "deleted"}
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What is done to schedules: the words of its button and of its question, and what comes of it."""
+
+    button: str
+    question: str
+    done: str
+    effect: str
+
+
+ACTS = {
+    "trigger": Act("Run now", "Run {} now?", "triggered", "Each is called once, now, besides its times."),
+    "pause": Act(
+        "Pause",
+        "Pause {}?",
+        "paused",
+        "They do not run until somebody resumes them. What was due before is still sent.",
+    ),
+    "resume": Act("Resume", "Resume {}?", "resumed", "They run again, from their next times on."),
+    "tag": Act("Tag", "Tag {}?", "tagged", "They get this tag, besides those that they have."),
+    "delete": Act(
+        "Delete",
+        "Delete {}?",
+        "deleted",
+        "What they have not sent yet is cancelled. Their history stays until its retention ends. A deletion"
+        " cannot be undone.",
+    ),
+}
 #: The action that undoes each.
 UNDO = {"pause": "resume", "resume": "pause"}
 #: Those that need more than the scope `trigger`.
 _WRITING = {"tag", "delete"}
-OUTCOMES = 30
+OUTCOMES = 20
 MOST_COUNTED = 10_000
+#: A view's number beside its name; beyond it, “1,000+” says enough.
+MOST_IN_VIEW = 1_000
+#: Of schedules that failed last, before all others.
+MOST_FAILING = 20
 #: How many schedules that match a filter one request changes at most.
 FILTER_PAGE = 500
 MOST_REFUSALS = 100
 #: The orders of the list, each with its name. No index has the order of last runs: each run would write it.
 ORDERS = {
+    "failing": "failing first",
     "newest": "the newest first",
     "oldest": "the oldest first",
     "name": "name",
-    "next": "next run, of those that are active",
+    "next": "next run",
 }
-FILTERS = ("state", "name", "tag", "last_outcome", "text", "destination")
+FILTERS = ("state", "name", "tag", "last_outcome", "text", "destination", "within")
+#: How soon the next run is, in the order of these.
+SPANS = {"1h": "within an hour", "24h": "within a day", "7d": "within a week"}
+_SPANS = {"1h": timedelta(hours=1), "24h": timedelta(days=1), "7d": timedelta(days=7)}
 
 
 class Filter(ScheduleChoice):
     text = fields.String(validate=validate.Length(1, 200))
     destination = DestinationName()
+    within = fields.String(validate=validate.OneOf(list(SPANS)))
 
 
 class SchedulesQuery(Filter, forms.ActionResultQuery):
     cursor = Cursor()
-    order = fields.String(validate=validate.OneOf(list(ORDERS)), load_default="newest")
+    order = fields.String(validate=validate.OneOf(list(ORDERS)), load_default="failing")
     undo = fields.String(validate=validate.OneOf(list(UNDO.values())))
     changed = BoundedList(ScheduleId(), load_default=[], validate=validate.Length(max=forms.ROWS))
 
 
 class SelectionForm(Filter):
-    verb = fields.String(required=True, validate=validate.OneOf(list(VERBS)))
+    verb = fields.String(required=True, validate=validate.OneOf(list(ACTS)))
     selected = BoundedList(ScheduleId(), load_default=[], validate=validate.Length(max=forms.ROWS))
     every = fields.String(validate=validate.Equal("yes"))
     """All that the filter finds, in place of those selected."""
     tag_name = fields.String(validate=validate.Length(max=64))
     confirmed = fields.String(validate=validate.Equal("yes"))
     cursor = Cursor()
+    order = fields.String(validate=validate.OneOf(list(ORDERS)))
     so_far = fields.Integer(validate=validate.Range(0), load_default=0)
 
 
 @blueprint.get("/schedules")
 @forms.takes_query(SchedulesQuery)
 def schedules(query: Loaded) -> str:
-    assembly = services()
+    assembly, now = services(), services().now()
     filters = {name: query[name] for name in FILTERS if name in query}
-    window = PageRequest(limit=forms.ROWS, after=query.get("cursor"), seconds=forms.LOOK_SECONDS)
-    found = assembly.schedules.page(tenant(), window, order=query["order"], **_which(filters))
-    now = assembly.now()
+    found, failing = _listed(query, filters, now)
     ids = [each.id for each in found.rows if isinstance(each, Schedule)]
     bars = assembly.event_figures.last_of_each(ids, now, most=OUTCOMES)
     return render_template(
         "schedules.html",
         rows=[schedule_shown(each, now) for each in found.rows],
+        failing=failing,
         bars={name_of(each): of for each, of in bars.items()},
+        most_outcomes=OUTCOMES,
+        held=held_by(found.rows),
         filters=filters,
+        chosen=_chosen(filters),
+        views=_views(filters),
         states=STATES,
         outcomes=LAST_OUTCOMES,
-        verbs=list(VERBS),
+        spans=SPANS,
+        verbs={verb: act for verb, act in ACTS.items() if verb != "tag"},
         onward=forms.next_page_query(found.next),
-        more=bool(found.next or "cursor" in query),
         order=query["order"],
         orders=ORDERS,
-        ordered={each: _ordered(each) for each in ORDERS},
+        ordered={each: _turned(order=each) for each in ORDERS},
         done=query.get("done"),
         count=query.get("count"),
         undo=query.get("undo"),
         changed=query["changed"],
     )
+
+
+def _listed(query: Loaded, filters: Loaded, now: datetime) -> tuple[Page[Schedule | CorruptSchedule], int]:
+    """A page of the list, and how many of its first rows are there because they failed last."""
+    lists, order = services().schedules, query["order"]
+    window = PageRequest(limit=forms.ROWS, after=query.get("cursor"), seconds=forms.LOOK_SECONDS)
+    if order != "failing":
+        return lists.page(tenant(), _within(window, filters, now), order=order, **_which(filters)), 0
+    if "within" in filters:
+        return lists.page(tenant(), _within(window, filters, now), order="next", **_which(filters)), 0
+    if window.after is not None or "last_outcome" in filters:
+        return lists.page(tenant(), window, order="newest", **_which(filters)), 0
+    few = replace(window, limit=min(MOST_FAILING, max(1, forms.ROWS // 2)))
+    first = lists.page(tenant(), few, **_which(filters), last_outcome=State.ERROR.value).rows
+    known = {each.id for each in first if isinstance(each, Schedule)}
+    found = lists.page(tenant(), replace(window, limit=forms.ROWS - len(first)), **_which(filters))
+    others = [each for each in found.rows if not (isinstance(each, Schedule) and each.id in known)]
+    return Page([*first, *others], found.next), len(first)
+
+
+def _within(window: PageRequest, filters: Loaded, now: datetime) -> PageRequest:
+    return replace(window, until=now + _SPANS[filters["within"]]) if "within" in filters else window
+
+
+def _views(filters: Loaded) -> list[View]:
+    """What people ask for most, each with its number."""
+    views: tuple[tuple[str, str, dict[str, str]], ...] = (
+        ("all", "All", {}),
+        ("failing", "Failing", {"last_outcome": State.ERROR.value}),
+        ("paused", "Paused", {"state": ScheduleState.PAUSED.value}),
+    )
+    shown: list[View] = []
+    for key, name, which in views:
+        count, more = services().schedules.count(tenant(), most=MOST_IN_VIEW, **which)
+        shown.append(
+            {
+                "key": key,
+                "name": name,
+                "count": count,
+                "more": more,
+                "current": filters == which,
+                "address": f"{url_for(f'{PAGES}.schedules')}?{urlencode(which)}",
+            }
+        )
+    return shown
+
+
+def _chosen(filters: Loaded) -> dict[str, View]:
+    """The filters that are on, each in words and with the address of the list without it."""
+    words = {
+        "state": state_words,
+        "last_outcome": state_words,
+        "within": lambda value: SPANS[value],
+    }
+    return {
+        name: {
+            "value": value,
+            "words": words.get(name, str)(value),
+            "without": _turned(**{name: None}),
+        }
+        for name, value in filters.items()
+    }
+
+
+def held_by(rows: Iterable[Schedule | CorruptSchedule]) -> dict[str, str]:
+    """By its name, which stop switch holds a schedule."""
+    on = services().kill_switch_notice.of(tenant())
+    switches = KillSwitches(frozenset(each.target for each in on))
+    stopped = {
+        name_of(each.id): switches.stopping(each.id, each.tags, each.action.destination)
+        for each in rows
+        if isinstance(each, Schedule)
+    }
+    return {name: str(target) for name, target in stopped.items() if target is not None}
 
 
 @blueprint.post("/schedules/selected")
@@ -114,46 +233,60 @@ def change_selected(form: Loaded) -> Response | str:
         raise HttpProblem(422, "say which tag: write it in the field beside the button")
     if "every" in form:
         return _change_all(form)
-    filters = {name: form[name] for name in FILTERS if name in form}
+    kept = _kept(form)
     if not selected:
-        return to_page("schedules", **filters)
-    if verb == "delete" and "confirmed" not in form:
-        return render_template("confirm_delete.html", selected=selected)
-    unchanged = _unchanged(selected, form)
+        return to_page("schedules", **kept)
+    if "confirmed" not in form and (verb == "delete" or (verb == "trigger" and len(selected) > 1)):
+        return render_template(
+            "confirm.html", act=ACTS[verb], form=form, kept=kept, count=len(selected), selected=selected
+        )
+    act, unchanged = ACTS[verb], _unchanged(selected, form)
     count = len(selected) - len(unchanged)
     if unchanged:
-        return render_template("refused.html", done=VERBS[verb], count=count, refused=unchanged)
+        return render_template(
+            "goes_on.html", done=act.done, count=count, refused=unchanged, kept=kept, cursor=None
+        )
     if len(selected) == 1 and verb != "delete":
-        return to_page("schedule", schedule_id=selected[0], done=VERBS[verb])
+        return to_page("schedule", schedule_id=selected[0], done=act.done)
     undo: Loaded = {"undo": UNDO[verb], "changed": list(map(name_of, selected))} if verb in UNDO else {}
-    return to_page("schedules", done=VERBS[verb], count=count, **undo, **filters)
+    return to_page("schedules", done=act.done, count=count, **undo, **kept)
+
+
+def _kept(form: Loaded) -> Loaded:
+    """The filter and the order, to which the list returns."""
+    return {name: form[name] for name in (*FILTERS, "order") if name in form}
 
 
 def _change_all(form: Loaded) -> Response | str:
     """Does it to a page of all that the filter finds, and offers to go on; asks first, with their number."""
-    schedules, verb = services().schedules, form["verb"]
+    schedules, act, now = services().schedules, ACTS[form["verb"]], services().now()
+    kept = _kept(form)
     filters = {name: form[name] for name in FILTERS if name in form}
+    if "within" in filters:
+        raise HttpProblem(
+            422, "next runs move on while they are changed: select them, or choose another filter"
+        )
     if "confirmed" not in form:
         count, more = schedules.count(tenant(), most=MOST_COUNTED, **_which(filters))
         return render_template(
-            "confirm_all.html", count=count, more=more, filters=filters, form=form, done=VERBS[verb]
+            "confirm.html", act=act, form=form, kept=kept, count=count, more=more, filters=filters
         )
     window = PageRequest(limit=FILTER_PAGE, after=form.get("cursor"))
     page = edit_page(
         schedules.page(tenant(), window, **_which(filters)),
         _edit(form),
-        services().now(),
+        now,
         refusal=lambda each: each.reason if isinstance(each, CorruptSchedule) else None,
     )
     total = form["so_far"] + page.count
     if page.next is None and not page.skipped:
-        return to_page("schedules", done=VERBS[verb], count=total, **filters)
+        return to_page("schedules", done=act.done, count=total, **kept)
     return render_template(
         "goes_on.html",
-        done=VERBS[verb],
+        done=act.done,
         count=total,
         refused=page.skipped[:MOST_REFUSALS],
-        filters=filters,
+        kept=kept,
         form=form,
         cursor=forms.cursor(page.next),
     )
@@ -189,16 +322,17 @@ def _edit(form: Loaded) -> Edit:
 
 def _which(filters: Loaded) -> Loaded:
     """The filters as the store takes them."""
-    if "destination" not in filters:
-        return filters
-    return filters | {"destination": whole_id(tenant(), filters["destination"])}
+    found = {name: value for name, value in filters.items() if name != "within"}
+    if "destination" in found:
+        found["destination"] = whole_id(tenant(), found["destination"])
+    return found
 
 
-def _ordered(order: str) -> str:
-    """The same list in another order, from its beginning."""
+def _turned(**changes: str | None) -> str:
+    """The same list with other parameters, from its beginning."""
     kept: Loaded = {
         name: value
         for name, value in request.args.items()
-        if value and name not in ("cursor", "order", *forms.ACTION_RESULT_FIELDS)
+        if value and name not in ("cursor", *forms.ACTION_RESULT_FIELDS)
     }
-    return url_for(f"{PAGES}.schedules", **kept, order=order)
+    return url_for(f"{PAGES}.schedules", **(kept | changes))

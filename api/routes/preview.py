@@ -24,7 +24,7 @@ preview_blueprint = ApiBlueprint("previews", "/api/v1/schedules", "When will it 
 def preview_rule(given: Loaded) -> View:
     """Show the next occurrences of a trigger that is not saved"""
     assembly = services()
-    return wire.unsaved_preview_shown(tenant(), given, assembly.calendars, assembly.now())
+    return wire.preview_shown(*wire.unsaved_trigger(tenant(), given, assembly.calendars, assembly.now()))
 
 
 @preview_blueprint.route("/<schedule:schedule_id>/preview", methods=["GET"])

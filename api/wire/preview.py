@@ -160,9 +160,22 @@ class PreviewOutput(OutputSchema):
 END = datetime(9999, 12, 31, tzinfo=UTC)
 
 
-def unsaved_preview_shown(tenant: str, given: Loaded, calendars: CalendarService, now: datetime) -> View:
-    """The fields of PreviewOutput for a trigger that is not saved. `given` is what PreviewInput has loaded,
-    and is used up; the trigger is given at `now` unless it says otherwise. Raises InvalidField."""
+class PreviewedTrigger(NamedTuple):
+    """What a preview is made of, in the order in which `preview_shown` takes it."""
+
+    trigger: Trigger
+    calendar: CalendarUse | None
+    recurrence: AnyRecurrence
+    after: datetime
+    query: Loaded
+    jitter: Jitter
+
+
+def unsaved_trigger(
+    tenant: str, given: Loaded, calendars: CalendarService, now: datetime
+) -> PreviewedTrigger:
+    """A trigger that is not saved. `given` is what PreviewInput has loaded, and is used up; the trigger is
+    given at `now` unless it says otherwise. Raises InvalidField."""
     at: datetime = given.pop("at", None) or now
     query = {name: given.pop(name) for name in PreviewQuery().fields if name in given}
     written = {name: given.pop(name) for name in FIELDS if name in given}
@@ -171,7 +184,7 @@ def unsaved_preview_shown(tenant: str, given: Loaded, calendars: CalendarService
     trigger = new_trigger(written, draft.context(None, None, at))
     calendar, recurrence = draft.observed(None, trigger), trigger.recurrence(at)
     observing = recurrence if calendar is None else calendar.observed_by(recurrence)
-    return preview_shown(trigger, calendar, observing, query.get("after", at), query, jitter)
+    return PreviewedTrigger(trigger, calendar, observing, query.get("after", at), query, jitter)
 
 
 def preview_shown(

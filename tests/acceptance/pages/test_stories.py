@@ -86,7 +86,8 @@ def test_schedules_are_found_by_tag_and_paused_together(page: Page, stack: Stack
     url = journal.url("/tagged")
     tagged = stack.create_many(3, url, every_seconds=3_600, tags=["billing"])
     page.goto("/schedules")
-    page.get_by_label("Tag").fill("billing")
+    use(page, "chip-tag")
+    fill(page, "tag-wanted", "billing")
     use(page, "filter")
     # The filter is in the address, to be passed on.
     expect(page).to_have_url(re.compile("tag=billing"))
