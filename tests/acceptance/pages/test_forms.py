@@ -92,7 +92,7 @@ def test_a_message_is_made_moved_to_another_time_delivered_and_another_one_cance
     use(page, "save")
     use(page, "cancel")
     expect(page.get_by_test_id("done")).to_have_text("Cancelled.")
-    expect(page.get_by_test_id("state")).to_contain_text("cancelled")
+    expect(page.get_by_test_id("state")).to_contain_text("Cancelled")
 
 
 def test_both_forms_are_used_without_javascript(scriptless_page: Page, journal: Journal) -> None:

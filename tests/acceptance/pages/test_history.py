@@ -63,7 +63,7 @@ def test_what_is_dragged_over_on_the_chart_is_in_the_table_and_in_the_address(
     rows = page.locator("#live tbody tr")
     expect(rows).to_have_count(20)
     newest = max(number for number in range(EVENTS) if BEGIN + number * MINUTE < until)
-    expect(rows.first).to_contain_text(f"{BEGIN + newest * MINUTE:%H:%M:%S}")
+    expect(rows.first).to_contain_text(f"{BEGIN + newest * MINUTE:%H:%M}")
     page.reload()
     expect(dots).to_have_count(inside)
     page.go_back()
