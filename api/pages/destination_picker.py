@@ -9,15 +9,22 @@ from scheduler_app.api.wire.destination import DestinationInput, destination_sho
 from scheduler_app.api.wire.field_types import DestinationName
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import Conflict, InvalidField, StaleVersion
-from scheduler_app.domain.flow_control import ReceiverAnswer
 from scheduler_app.domain.ids import name_of, whole_id
 from scheduler_app.store.paging import PageRequest
 from scheduler_app.usecases.deeds.creation import Preconditions
+from scheduler_app.usecases.questions.destinations import DestinationHealth, DestinationState
 
 #: Names that a person can choose from while typing one.
 MOST_NAMES = 100
-#: Those that are shown with how they are: that is asked of Redis, one by one.
+#: Those that are shown with how they are.
 MOST_SHOWN = 6
+_HEALTH = {
+    DestinationState.PAUSED: ("paused", "Paused"),
+    DestinationState.STOPPED: ("held", "Held by a stop switch"),
+    DestinationState.FAILING: ("failed", "Fails"),
+    DestinationState.SLOWED: ("retry", "Slowed down"),
+    DestinationState.WELL: ("ok", "Answers well"),
+}
 #: The form's fields of a new destination.
 NEW_NAME, NEW_URL = "new_destination_name", "new_destination_url"
 _INPUT, _NAME = DestinationInput(), DestinationName(required=True)
@@ -25,32 +32,29 @@ _INPUT, _NAME = DestinationInput(), DestinationName(required=True)
 
 def destinations_offered() -> View:
     """The destinations by name: `names` of the first hundred, and `shown` with their health."""
-    asked = services().destinations
-    page = asked.page(tenant(), PageRequest(limit=MOST_NAMES))
+    page = services().destinations.page(tenant(), PageRequest(limit=MOST_NAMES))
     found = [each for each in page.rows if isinstance(each, Destination)]
+    shown = found[:MOST_SHOWN]
+    health = services().destination_questions.health(tenant(), shown, services().now())
     return {
         "names": [name_of(each.id) for each in found],
         "shown": [
-            {"name": name_of(each.id), "url": destination_shown(each)["url"], "health": _health(each)}
-            for each in found[:MOST_SHOWN]
+            {
+                "name": name_of(each.id),
+                "url": destination_shown(each)["url"],
+                "health": health_words(health[each.id]),
+            }
+            for each in shown
         ],
         "more": len(found) > MOST_SHOWN or page.next is not None,
     }
 
 
-def _health(destination: Destination) -> tuple[str, str]:
+def health_words(health: DestinationHealth) -> tuple[str, str]:
     """A class of the stylesheet, and the words."""
-    if destination.paused:
-        return "paused", "Paused"
-    flow = services().destinations.flow(destination)
-    if flow is None or not flow.answers:
+    if health.state is DestinationState.WELL and not health.last_runs:
         return "next", "Nothing sent lately"
-    if flow.breaker == "open":
-        return "failed", "Fails; its breaker is open"
-    good = sum(each.answer is ReceiverAnswer.WELL for each in flow.answers)
-    if good == len(flow.answers):
-        return "ok", "Answers well"
-    return ("retry", "Fails now and then") if good else ("failed", "Fails")
+    return _HEALTH[health.state]
 
 
 def with_new_destination(form: Loaded) -> tuple[Loaded, HttpProblem | None]:

@@ -29,7 +29,6 @@ from scheduler_app.api.pages.policy_words import (
     told_words,
 )
 from scheduler_app.api.pages.schedule_form import texts_of, with_defaults
-from scheduler_app.api.pages.schedules import held_by
 from scheduler_app.api.pages.times import precise
 from scheduler_app.api.pages.when import when_text
 from scheduler_app.api.services import services, tenant
@@ -201,7 +200,7 @@ def _wrong(found: Schedule, view: View, newest: Sequence[EventRecord]) -> list[V
     if view["state"] == ScheduleState.PAUSED:
         said = ": ".join(str(view[name]) for name in ("reason", "note") if view.get(name))
         notes.append({"look": "paused", "title": "It is paused", "text": said, "resume": True})
-    if held := held_by([found]).get(name_of(found.id)):
+    if held := services().schedules.held_by([found]).get(found.id):
         text = "Nothing of it is sent until that is off."
         notes.append({"look": "held", "title": f"Held: a stop switch is on for {held}", "text": text})
     last = next(iter(newest), None)

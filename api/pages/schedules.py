@@ -1,6 +1,5 @@
 """The list of schedules, and what is done to those that were selected in it, or to all that it finds."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -25,7 +24,6 @@ from scheduler_app.api.wire.schedule import ScheduleChoice, schedule_shown
 from scheduler_app.api.wire.schedule_fields import LAST_OUTCOMES
 from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.ids import name_of, whole_id
-from scheduler_app.domain.kill_switch import KillSwitches
 from scheduler_app.domain.resources.schedule import STATES
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.schedule_draft import ScheduleDraft
@@ -121,15 +119,14 @@ def schedules(query: Loaded) -> str:
     assembly, now = services(), services().now()
     filters = {name: query[name] for name in FILTERS if name in query}
     found, failing = _listed(query, filters, now)
-    ids = [each.id for each in found.rows if isinstance(each, Schedule)]
-    bars = assembly.event_figures.last_of_each(ids, now, most=OUTCOMES)
+    bars = assembly.schedules.last_outcomes(found.rows, now, most=OUTCOMES)
     return render_template(
         "schedules.html",
         rows=[schedule_shown(each, now) for each in found.rows],
         failing=failing,
         bars={name_of(each): of for each, of in bars.items()},
         most_outcomes=OUTCOMES,
-        held=held_by(found.rows),
+        held={name_of(each): str(of) for each, of in assembly.schedules.held_by(found.rows).items()},
         filters=filters,
         chosen=_chosen(filters),
         views=_views(filters),
@@ -208,18 +205,6 @@ def _chosen(filters: Loaded) -> dict[str, View]:
         }
         for name, value in filters.items()
     }
-
-
-def held_by(rows: Iterable[Schedule | CorruptSchedule]) -> dict[str, str]:
-    """By its name, which stop switch holds a schedule."""
-    on = services().kill_switch_notice.of(tenant())
-    switches = KillSwitches(frozenset(each.target for each in on))
-    stopped = {
-        name_of(each.id): switches.stopping(each.id, each.tags, each.action.destination)
-        for each in rows
-        if isinstance(each, Schedule)
-    }
-    return {name: str(target) for name, target in stopped.items() if target is not None}
 
 
 @blueprint.post("/schedules/selected")

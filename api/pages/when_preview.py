@@ -44,7 +44,7 @@ def is_part() -> bool:
 
 
 def when_previewed(form: Loaded, goes_on: Schedule | None = None) -> View:
-    """What `preview.html` shows: of the text from now on, or of the schedule `goes_on`, whose times the form
+    """What a preview shows: of the text from now on, or of the schedule `goes_on`, whose times the form
     keeps."""
     if not form.get("when"):
         return {}

@@ -32,7 +32,6 @@ class EventSummary(NamedTuple):
     """How late the last attempt started."""
     duration_ms: float | None
     status_code: int | None
-    tries: int = 0
     was_withdrawn: bool = False
     """Whether it was cancelled before it was due, by an edit, a pause or a deletion: nothing came of it."""
     tries: int = 0
@@ -163,7 +162,6 @@ def _event_summary(row: Document) -> EventSummary | None:
         _number(last.get("lag_ms")),
         _number(last.get("duration_ms")),
         status if isinstance(status, int) else None,
-        number if isinstance(number := last.get("number"), int) else 0,
         state is State.CANCELLED and isinstance(ended, datetime) and ended < run_time,
         tries if isinstance(tries := row.get("attempt"), int) else 0,
     )
