@@ -40,6 +40,7 @@ def register(app: Flask) -> Api:
         preview.preview_blueprint,
         preview.explanation_blueprint,
         schedules.edits_blueprint,
+        schedules.edit_log_blueprint,
         schedules.signing_blueprint,
         events.blueprint,
         failures.failures_blueprint,

@@ -12,6 +12,7 @@ from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire import examples
 from scheduler_app.api.wire import schedule as wire
 from scheduler_app.api.wire.bulk import PauseInput
+from scheduler_app.api.wire.edit_log import EditLogPage, EditLogQuery, logged_edit_shown
 from scheduler_app.api.wire.event import EventPage, HistoryFilter, Triggered
 from scheduler_app.api.wire.output_schema import MessageSchema
 from scheduler_app.api.wire.paging import Paging, listed, window
@@ -223,6 +224,19 @@ def revert_edit(schedule_id: WholeId, edit_id: str) -> Tagged:
     """Take an edit back: its fields become what they were; secrets stay as they are"""
     view = wire.schedule_shown(revert(schedule_id, edit_id, version_wanted(schedule_id)), services().now())
     return view, {"ETag": etag(view)}
+
+
+edit_log_blueprint = ApiBlueprint("edit_log", "/api/v1/edits", "Who changed what?")
+
+
+@edit_log_blueprint.route("", methods=["GET"])
+@edit_log_blueprint.arguments(EditLogQuery, location="query")
+@edit_log_blueprint.response(200, EditLogPage)
+def list_all_edits(query: Loaded) -> View:
+    """List who edited which schedule, when, and what, newest first; of each schedule the last 200 are kept"""
+    asked, by = window(query), query.get("by")
+    found = services().edits.of_all(asked, tenant(), by=by)
+    return listed("edits", map(logged_edit_shown, found.rows), asked, found)
 
 
 signing_blueprint = ApiBlueprint("signing", "/api/v1/schedules", "Standard Webhooks")

@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from scheduler_app.client import calls
-from scheduler_app.client.calls import Call, instants
-from scheduler_app.client.methods import operation
+from scheduler_app.client.calls import Call, Listing, instants
+from scheduler_app.client.methods import listing, operation
 from scheduler_app.client.record import Record
 
 
@@ -56,3 +56,16 @@ class QuestionOperations:
         query = instants({"from": after, "to": until}) | {"bucket": bucket_seconds, "timezone": timezone}
         query |= {"tag": tag, "destination": destination, "schedule_id": schedule_id}
         return calls.get("/api/v1/calendar", Record.of, query)
+
+    @listing
+    def all_edits(
+        self,
+        *,
+        after: datetime | str | None = None,
+        until: datetime | str | None = None,
+        by: str | None = None,
+    ) -> Listing[Record]:
+        """Yields the edits of all schedules, newest first: `schedule_id`, `what`, `by`, `before`, `after`, …;
+        `by` is the name of a key."""
+        which = instants({"from": after, "to": until}) | {"by": by}
+        return Listing("/api/v1/edits", "edits", Record.of, which)

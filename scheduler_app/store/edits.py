@@ -20,10 +20,11 @@ from scheduler_app.domain.stored_fields import (
 )
 from scheduler_app.domain.stored_fields import tenant as check_tenant
 from scheduler_app.store.mongo import Document, Mongo
-from scheduler_app.store.paging import Page, PagedQuery, PageRequest
+from scheduler_app.store.paging import Page, PagedQuery, PageRequest, RowFilter
 
 DOCUMENT_VERSION = 1
 BY_SCHEDULE = "schedule_v1"
+OF_ALL = "list_v1"
 #: Edits of one schedule that are kept; beyond them, the oldest go.
 MOST_KEPT = 200
 #: How many of the oldest are removed at a time.
@@ -75,6 +76,13 @@ class Edits:
     def page(self, window: PageRequest, schedule_id: str) -> Page[EditRecord]:
         """The edits of a schedule, newest first."""
         found = PagedQuery(self._edits, "at", {"schedule_id": schedule_id}, BY_SCHEDULE, None).page(window)
+        return Page(list(map(_read, found.rows)), found.next)
+
+    def of_all(self, window: PageRequest, tenant: str, *, by: str | None = None) -> Page[EditRecord]:
+        """The edits of all schedules of a tenant, newest first; those by the key of this name, if it is
+        given."""
+        made_by = None if by is None else RowFilter({"$eq": ["$by", {"$literal": by}]})
+        found = PagedQuery(self._edits, "at", {"tenant": tenant}, OF_ALL, made_by).page(window)
         return Page(list(map(_read, found.rows)), found.next)
 
     def get(self, edit_id: str, schedule_id: str) -> EditRecord | None:

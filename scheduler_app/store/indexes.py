@@ -14,7 +14,7 @@ from pymongo.errors import NetworkTimeout, OperationFailure
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
 from scheduler_app.domain.schedule import PAUSED_BY_FAILURES
 from scheduler_app.store.access_tokens import BY_KEY
-from scheduler_app.store.edits import BY_SCHEDULE
+from scheduler_app.store.edits import BY_SCHEDULE, OF_ALL
 from scheduler_app.store.faults import Unavailable, raising_store_faults
 from scheduler_app.store.idempotency import BY_OWNER, KEPT_SECONDS
 from scheduler_app.store.ledger import BY_HOUR, BY_NUMBER, OF_SCHEDULE, UNSETTLED
@@ -348,8 +348,11 @@ REDRIVES = [
 ]
 SESSIONS = [IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY_KEY)]
 
-#: What was edited of one schedule; written by people's edits alone.
-EDITS = [IndexModel([("schedule_id", ASCENDING), ("at", DESCENDING), ("_id", DESCENDING)], name=BY_SCHEDULE)]
+#: What was edited of one schedule, and of all; written by people's edits alone.
+EDITS = [
+    IndexModel([("schedule_id", ASCENDING), ("at", DESCENDING), ("_id", DESCENDING)], name=BY_SCHEDULE),
+    IndexModel([("tenant", ASCENDING), ("at", DESCENDING), ("_id", DESCENDING)], name=OF_ALL),
+]
 
 #: Written when a revision ends, and read by the witness alone.
 ENDED_REVISIONS = [

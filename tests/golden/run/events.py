@@ -335,6 +335,8 @@ def _backfills(run: Recording, receiver: str) -> None:
     ask("GET", "/api/v1/tags/summary?tag=")
     ask("GET", "/api/v1/figures?tag=nothing&from=2040-03-05T00:00:00Z&to=2040-03-05T02:00:00Z")
     ask("GET", "/api/v1/figures?bucket=61")
+    ask("GET", "/api/v1/edits?limit=2")
+    ask("GET", "/api/v1/edits?limit=0")
     ask("GET", "/api/v1/tzdata/check")
     run.topic = "missed"
     for name in ("t-every", "t-on-demand"):

@@ -44,6 +44,34 @@ def test_an_edit_says_who_made_it_when_and_what_it_changed(make_api: Callable[..
     assert [each["what"] for each in edits_of(client, made, **KEY)] == ["deleted", "paused", "edited"]
 
 
+def test_the_edits_of_all_schedules_are_one_list(make_api: Callable[..., Flask]) -> None:
+    client = make_api(api_keys=("ann:0123456789abcdef", "bob:another-key-of-16")).test_client()
+    bob = {"X-API-Key": "another-key-of-16"}
+    body = {"name": "n", "callback_url": "http://127.0.0.1:9/", "rrule": "FREQ=DAILY"}
+    made = [client.post("/api/schedules", json=body, headers=KEY).get_json()["id"] for _ in range(2)]
+    for number, each in enumerate((*made, *made)):
+        client.put(f"/api/schedules/{each}", json={"name": f"n{number}"}, headers=bob if number else KEY)
+
+    def log(**query: Any) -> dict[str, Any]:
+        answer = client.get("/api/edits", query_string=query, headers=KEY)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.get_json()
+        return found
+
+    every = log()["edits"]
+    assert [(each["schedule_id"], each["after"]["name"]) for each in every] == [
+        *((made[1], "n3"), (made[0], "n2"), (made[1], "n1"), (made[0], "n0"))
+    ]
+    first = log(limit=3)
+    assert first["edits"] == every[:3]
+    assert log(limit=3, cursor=first["next_cursor"])["edits"] == every[3:]
+    assert [each["by"] for each in log(by="ann")["edits"]] == ["ann"]
+    assert log(to=every[-1]["at"])["edits"] == []
+    assert log(**{"from": every[0]["at"]})["edits"][0] == every[0]
+    for query in ("by=", "limit=501", "from=yesterday"):
+        assert client.get(f"/api/edits?{query}", headers=KEY).status_code == 422
+
+
 def test_an_edit_says_which_occurrences_it_moved(client: FlaskClient, create: Create) -> None:
     made = create(rrule="DTSTART:20400101T060000Z\nRRULE:FREQ=WEEKLY;COUNT=9")
     path = f"/api/schedules/{made['id']}"

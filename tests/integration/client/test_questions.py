@@ -29,3 +29,10 @@ def test_the_clients_ask_for_words_tags_and_runs(scheduler: Scheduler, url: str,
     )
     assert [part["to_come"] for part in asked["buckets"]] == [3]
     assert [each["schedule_id"] for each in asked["rare"]] == [made.id]
+
+
+def test_the_clients_list_the_edits_of_all_schedules(scheduler: Scheduler, tag: str) -> None:
+    made = scheduler.schedule("http://questions.example/", rrule=HOURLY, tags=[tag])
+    scheduler.update(made.id, name="renamed")
+    (edit,) = [each for each in scheduler.all_edits() if each["schedule_id"] == made.id]
+    assert (edit["what"], edit["after"]) == ("edited", {"name": "renamed"})

@@ -529,6 +529,9 @@ def _use_edits(edits: Any, now: datetime) -> None:
     edits.add(made)
     assert edits.page(PageRequest(limit=9), "s1").rows == [made]
     edits.page(PageRequest(limit=9, after=Position(now, "x")), "s1")
+    assert edits.of_all(PageRequest(limit=9), TENANT).rows == [made]
+    assert edits.of_all(PageRequest(limit=9), TENANT, by="ann").rows == [made]
+    edits.of_all(PageRequest(limit=9, after=Position(now, "x"), since=now, until=now), TENANT)
     assert edits.get(made.id, "s1") == made
 
 
