@@ -16,6 +16,8 @@ from scheduler_app.domain.instants import shown_instant
 HOUR: Final = timedelta(hours=1)
 #: How many ids of missing and of unexplained events a line names.
 MOST_NAMED: Final = 100
+#: The `failure` of a cause that the ledger tells of.
+OF_LEDGER: Final = "ledger"
 #: The hash that the first line of a tenant names.
 BEGINNING: Final = "0" * 64
 

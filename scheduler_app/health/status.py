@@ -14,6 +14,7 @@ from scheduler_app.domain.cause import Cause, CauseKind, subject_shown
 from scheduler_app.domain.heartbeat import OF_HEARTBEAT
 from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.ledger import OF_LEDGER
 from scheduler_app.domain.silence import Silence
 from scheduler_app.health.check import Check, wrong
 from scheduler_app.health.processes import check_receivers, check_settings
@@ -177,7 +178,7 @@ def _reason(cause: Cause, counts: MarkCounts) -> StatusReason | None:
             kind, events = "dead_letters", counts.dead
             if not counts.dead:
                 return None
-    remedy = _REMEDIES[OF_HEARTBEAT if cause.key.failure == OF_HEARTBEAT else kind]
+    remedy = _REMEDIES[cause.key.failure if cause.key.failure in (OF_HEARTBEAT, OF_LEDGER) else kind]
     return StatusReason(
         *(kind, subject_shown(cause), cause_sentence(cause, counts)),
         remedy=remedy.replace("QUEUE", cause.key.subject),
@@ -198,6 +199,7 @@ _REMEDIES: Final = {
     "late": "start more workers, or see why those that run take nothing",
     "stalled": "correct its rule or its calendar",
     "unserved": "start a worker for this queue: celery -A scheduler_app worker -Q QUEUE",
+    OF_LEDGER: "see which events: scheduler ledger show; find out what deletes or writes them",
     OF_HEARTBEAT: "see why what should ping does not run, or does not reach us",
     "overrunning": "see what the run waits for; completion_timeout_seconds or a timeout would end it",
     "not_completed": "see its history: what was tried, and what the receiver answered",

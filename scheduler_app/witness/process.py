@@ -11,8 +11,12 @@ from typing import Final
 
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
-from scheduler_app.domain.ledger import BEGINNING, HOUR, Account, LedgerLine, hour_of
+from scheduler_app.domain.cause import CauseKey, CauseKind, found
+from scheduler_app.domain.ids import whole_id
+from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.ledger import BEGINNING, HOUR, OF_LEDGER, Account, LedgerLine, hour_of
 from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store.causes import Causes
 from scheduler_app.store.ledger import History, Ledger
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.witness.accounting import account_of
@@ -50,10 +54,11 @@ class WitnessTurn:
 class Witness:
     """Writes the ledger. Any number may run: an hour's line is written once."""
 
-    def __init__(self, history: History, ledger: Ledger, *, look_back: timedelta) -> None:
+    def __init__(self, history: History, ledger: Ledger, causes: Causes, *, look_back: timedelta) -> None:
         """`look_back` is how long an hour with events that have not ended is looked at again."""
         self._history = history
         self._ledger = ledger
+        self._causes = causes
         self._look_back = look_back
         self._last: datetime | None = None
         self._looked_at: dict[datetime, datetime] = {}
@@ -115,6 +120,7 @@ class Witness:
                 return None
             if before is not None:
                 self._ledger.settle(tenant, hour, before.turn)
+            self._note_alarms(tenant, hour, account, before.account if before else Account(), now)
             last = self._ledger.last(tenant)
             line = LedgerLine(
                 tenant=tenant,
@@ -135,6 +141,20 @@ class Witness:
             hour=hour.isoformat(),
         )
         return None
+
+    def _note_alarms(
+        self, tenant: str, hour: datetime, account: Account, before: Account, now: datetime
+    ) -> None:
+        """Opens the cause of a tenant's ledger, and ends it with a newer hour of which nothing is wrong. That
+        is done before the line is written: who dies in between does it again."""
+        counts, known = account.counts, before.counts
+        key = CauseKey(tenant, CauseKind.MISSED, whole_id(tenant, OF_LEDGER), OF_LEDGER)
+        if counts.missing > known.missing or counts.unexplained > known.unexplained:
+            what = f"{counts.missing} events are missing, {counts.unexplained} unexplained"
+            self._causes.touch([found(key, now, now, f"of the hour from {shown_instant(hour)} {what}")])
+        elif not counts.missing and not counts.unexplained:
+            living = [each for each in self._causes.living(kinds=[CauseKind.MISSED]) if each.key == key]
+            self._causes.write([each.over(now) for each in living if hour >= hour_of(each.last)])
 
 
 def _again_after(age: timedelta) -> timedelta:
@@ -177,7 +197,7 @@ def witness_of(settings: Settings) -> tuple[Store, Witness]:
     """A witness with a store of its own. Raises InvalidSetting and InvalidField."""
     store = Store(settings)
     look_back = timedelta(days=settings.retention_days)
-    return store, Witness(store.history, store.ledger, look_back=look_back)
+    return store, Witness(store.history, store.ledger, store.causes, look_back=look_back)
 
 
 class WitnessHealth:

@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 from scheduler_app.domain.cause import Cause, CauseKey, CauseKind, Tally, found
 from scheduler_app.domain.expectation import EXPECTED_KINDS
 from scheduler_app.domain.flow_control import Limiter
-from scheduler_app.domain.heartbeat import OF_HEARTBEAT
 from scheduler_app.domain.ids import TENANT, name_of, tenant_of
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.lateness import DEFAULT_LATE_AFTER_SECONDS
@@ -166,9 +165,9 @@ class CauseInspection:
             return False
 
     def _end_missed(self, living: Sequence[Cause], now: datetime) -> None:
-        """What a schedule missed is over when a later run of it has succeeded, or it is gone. Heartbeats end
-        their causes themselves."""
-        looked_at = [each for each in living if each.key.failure != OF_HEARTBEAT][:MISSED_A_LOOK]
+        """What a schedule missed is over when a later run of it has succeeded, or it is gone. Heartbeats and
+        the ledger end their causes themselves."""
+        looked_at = [each for each in living if not each.key.failure][:MISSED_A_LOOK]
         succeeded = self._store.last_runs.succeeded({cause.key.subject for cause in looked_at})
         over = [
             cause.over(now)

@@ -99,7 +99,8 @@ def test_no_more_are_looked_at_than_a_bound(filled: Store, monkeypatch: pytest.M
 
 
 def test_the_index_of_these_schedules_has_every_kind_but_http() -> None:
-    assert all(name < "http" for name in KINDS if name != "http")
+    # A kind without fields is none that a schedule can have.
+    assert all(name < "http" for name, kind in KINDS.items() if kind.fields() is not None)
 
 
 def test_the_index_is_used(filled: Store) -> None:

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar, NamedDate
-from scheduler_app.domain.ids import TENANT
-from scheduler_app.domain.ledger import HOUR, Account, verify
+from scheduler_app.domain.cause import CauseKind
+from scheduler_app.domain.ids import TENANT, name_of
+from scheduler_app.domain.ledger import HOUR, Account, OutcomeCounts, verify
 from scheduler_app.domain.schedule import Pause, Schedule, ScheduleState
 from scheduler_app.domain.states import Kind
 from scheduler_app.store import Store
 from scheduler_app.store.ledger import History
+from scheduler_app.usecases.duties.cause_inspection import CauseInspection
 from scheduler_app.usecases.duties.expansion import Expansion
 from scheduler_app.witness import process
 from scheduler_app.witness.accounting import SCHEDULES_A_PAGE, account_of
@@ -245,7 +247,7 @@ def test_the_witness_rests_three_times_as_long_as_it_works(
 
 
 def witness(store: Store) -> Witness:
-    return Witness(store.history, store.ledger, look_back=timedelta(days=7))
+    return Witness(store.history, store.ledger, store.causes, look_back=timedelta(days=7))
 
 
 def test_an_hour_has_its_line_some_minutes_later_and_a_later_one_when_events_end(store: Store) -> None:
@@ -268,6 +270,26 @@ def test_an_hour_has_its_line_some_minutes_later_and_a_later_one_when_events_end
     assert (second.turn, second.account.counts.completed) == (2, 60)
     assert store.ledger.unsettled(NOON, limit=10) == []
     assert verify(store.ledger.chain(TENANT, 0, limit=100)).lines == second.number
+
+
+def test_what_is_missing_is_told_as_a_failure_until_an_hour_is_complete_again(store: Store) -> None:
+    made(store)
+    expand(store, NOON + HOUR)
+    gone = [row["_id"] for row in events(store).find({"run_time": {"$gte": NOON}}).limit(3)]
+    events(store).delete_many({"_id": {"$in": gone}})
+    ours = witness(store)
+    for minute in (10, 25):
+        ours.turn(NOON + HOUR + minute * MINUTE)
+    (cause,) = store.causes.living()
+    assert (cause.key.kind, cause.key.failure, name_of(cause.key.subject)) == ("missed", "ledger", "ledger")
+    assert cause.error == "of the hour from 2026-03-02T12:00:00Z 3 events are missing, 0 unexplained"
+    # Beats do not end it, and a line of an older hour does not.
+    CauseInspection(store, list, lambda queues: []).inspect(NOON + HOUR + 30 * MINUTE)
+    ours._write(NOON - HOUR, {TENANT: Account(OutcomeCounts(owed=1, completed=1))}, NOON + HOUR)
+    assert [each.id for each in store.causes.living(kinds=[CauseKind.MISSED])] == [cause.id]
+    expand(store, NOON + 2 * HOUR)
+    ours.turn(NOON + 2 * HOUR + 10 * MINUTE)
+    assert store.causes.living(kinds=[CauseKind.MISSED]) == []
 
 
 def test_a_changed_line_of_the_ledger_is_found(store: Store) -> None:
