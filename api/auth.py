@@ -26,12 +26,14 @@ from flask import Flask, Response, current_app, g, request
 from werkzeug.http import parse_list_header
 from werkzeug.wrappers import Response as AnyResponse
 
+from scheduler_app.api.known_keys import known_keys
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.scopes import SAFE_METHODS, require_scope_of_route
+from scheduler_app.api.services import EVERYBODY, admit, services
 from scheduler_app.clock import monotonic
 from scheduler_app.config import Settings, is_loopback
-from scheduler_app.config.api_keys import ApiKey, matching
-from scheduler_app.domain.api_key import ALL_SCOPES
+from scheduler_app.domain.api_key import Caller, key_id_of
+from scheduler_app.domain.ids import SEPARATOR, name_of, tenant_of
 from scheduler_app.telemetry import get_logger
 from scheduler_app.webserver.limits import PREFIX
 
@@ -280,23 +282,25 @@ def register_auth(app: Flask, settings: Settings, page_access: Callable[[], AnyR
         if request.blueprint == PAGES:
             return page_access()
         if not request.path.startswith(OPEN_PATHS):
-            _check_key(keys)
+            _check_key(bool(keys))
         return None
 
 
-def _check_key(keys: Sequence[ApiKey]) -> None:
-    if not keys:
+def _check_key(has_keys: bool) -> None:
+    if not has_keys:
         _require_local_name()
-        g.owner, g.scopes = "open", ALL_SCOPES
-        return
-    if request.path == FEED_PATH and request.method in ("GET", "HEAD") and "token" in request.args:
+    elif request.path == FEED_PATH and request.method in ("GET", "HEAD") and "token" in request.args:
         return
     if (token := _given_completion_token()) is not None:
-        g.owner = hashlib.sha256(token.encode()).hexdigest()
+        _admit_receiver(token)
         return
     given = _given_key()
-    key = None if given is None else matching(given, keys)
-    if key is None:
+    if not has_keys and (given is None or key_id_of(given) is None):
+        admit(EVERYBODY)
+        return
+    keys, now = known_keys(), services().now()
+    shown = None if given is None else keys.caller(given, now)
+    if shown is None:
         if given is not None:
             refuse_beyond_limit("api.key_refused")
         raise HttpProblem(
@@ -304,24 +308,33 @@ def _check_key(keys: Sequence[ApiKey]) -> None:
             "an API key is needed: send Authorization: Bearer <key>, or X-API-Key: <key>",
             headers={"WWW-Authenticate": "Bearer"},
         )
-    # Identifies the caller, for what belongs to one key; the key itself is stored nowhere.
-    g.owner, g.key_name, g.scopes = key.digest, key.name, key.scopes
+    admit(shown.caller)
+    if shown.stored is not None:
+        keys.note_use(shown.stored, now)
     require_scope_of_route()
 
 
+def _admit_receiver(token: str) -> None:
+    """A receiver has no key: the token of its callback, which the route judges, opens one event. It knows the
+    event by its whole id, which says whose it is."""
+    g.caller = Caller(hashlib.sha256(token.encode()).hexdigest(), None, frozenset())
+    event_id = (request.view_args or {}).get("event_id", "")
+    if SEPARATOR in name_of(event_id) and request.view_args is not None:
+        request.view_args["event_id"] = name_of(event_id)
+        g.tenant = tenant_of(name_of(event_id))
+
+
 def _given_completion_token() -> str | None:
-    """Of a receiver, which has no key: the token of its callback, which the route judges, opens one event."""
     if request.method != "POST" or not COMPLETION_PATH.fullmatch(request.path):
         return None
     return request.headers.get("X-Scheduler-Completion-Token")
 
 
-def _given_key() -> bytes | None:
+def _given_key() -> str | None:
     scheme, _, value = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() == "bearer" and value:
-        return value.strip().encode()
-    key = request.headers.get("X-API-Key")
-    return key.encode() if key else None
+        return value.strip()
+    return request.headers.get("X-API-Key") or None
 
 
 def is_local_name() -> bool:

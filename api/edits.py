@@ -16,7 +16,7 @@ from marshmallow import ValidationError, fields
 from scheduler_app.api import request_limits
 from scheduler_app.api.json_types import View
 from scheduler_app.api.problems import problem_of
-from scheduler_app.api.services import services
+from scheduler_app.api.services import caller, services
 from scheduler_app.api.wire.field_types import Headers
 from scheduler_app.api.wire.schedule import ScheduleInput, ScheduleOutput, schedule_shown
 from scheduler_app.api.wire.schedule_fields import EDIT_FIELDS
@@ -113,7 +113,7 @@ def edit_recorder(edits: Edits) -> OnEdit:
             at=now,
             what=what,
             version=after.version if after else 0,
-            by=g.get("key_name", ""),
+            by=caller().name or "",
             note=_read_note(),
             before={name: was[name] for name in sorted(differ & was.keys())},
             after={name: will[name] for name in sorted(differ & will.keys())},

@@ -7,6 +7,7 @@ from scheduler_app.api import (
     blueprint,
     edits,
     idempotency,
+    known_keys,
     pages,
     problems,
     request_limits,
@@ -91,6 +92,7 @@ def serve(app: Flask, settings: Settings) -> Assembly:
     app.extensions["scheduler"] = assembly
     app.extensions["turns"] = request_limits.Turns()
     app.extensions["wrong_keys"] = auth.WrongKeys()
+    app.extensions["known_keys"] = known_keys.KnownKeys(assembly)
     if not settings.api_keys:
         log.warning("api.open", message="API_KEYS is not set: every program on this host may use the API")
     if not assembly.secret_box.encrypts:

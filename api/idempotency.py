@@ -11,7 +11,7 @@ import re
 from flask import Flask, Response, g, request
 
 from scheduler_app.api.problems import HttpProblem
-from scheduler_app.api.services import is_dry_run, real_services, tenant
+from scheduler_app.api.services import caller, is_dry_run, real_services, tenant
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store.faults import STORE_FAULTS
@@ -57,7 +57,7 @@ def _begin() -> Response | None:
         raise InvalidField(HEADER, "must be 1 to 255 printable ASCII characters, no spaces")
     if request.endpoint in CHANGE_NOTHING or is_dry_run():
         return None
-    found = real_services().idempotency.begin(tenant(), g.owner, key, _digest())
+    found = real_services().idempotency.begin(tenant(), caller().owner, key, _digest())
     if isinstance(found, Begun):
         g.begun = found
         return None

@@ -23,7 +23,7 @@ from flask import Flask, current_app, g, request
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.scopes import SAFE_METHODS
-from scheduler_app.api.services import real_services
+from scheduler_app.api.services import caller, real_services
 from scheduler_app.store.mongo import answers_within
 from scheduler_app.webserver.limits import MAX_BODY_BYTES, PREFIX, max_body_bytes
 
@@ -223,7 +223,7 @@ def register_turns(app: Flask) -> None:
 def _take_turn() -> None:
     if request.endpoint not in COMPUTING_ENDPOINTS or request.routing_exception is not None:
         return
-    owner = g.owner if g.get("key_name") is not None else request.remote_addr or ""
+    owner = caller().owner if caller().name is not None else request.remote_addr or ""
     turns: Turns = current_app.extensions["turns"]
     if not turns.take(owner):
         raise HttpProblem(

@@ -4,9 +4,10 @@ A route of the API declares its scope where it is declared itself (`ApiBlueprint
 need is a table in `pages/access.py`. Both are refused at the start where one is missing.
 """
 
-from flask import current_app, g, request
+from flask import current_app, request
 
 from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.services import caller
 from scheduler_app.domain.api_key import KeyScope
 
 #: Methods that change nothing: what they ask for needs the scope `read`, if the route names none.
@@ -17,7 +18,7 @@ SCOPE = "needed_scope"
 
 def may(scope: KeyScope) -> bool:
     """Whether the key of this request has the scope. Without API keys, everybody has every scope."""
-    return scope in g.get("scopes", ())
+    return scope in caller().scopes
 
 
 def require(scope: KeyScope) -> None:

@@ -1,4 +1,7 @@
-"""What a route calls: the use cases of this process, dry ones for `?dry_run=true`, and the tenant.
+"""What a route calls: the use cases of this process, dry ones for `?dry_run=true`, who asks, and the tenant.
+
+The keys of API_KEYS belong to the installation, as does everybody where there are none: they act in the
+tenant that the header `Scheduler-Tenant` names, else in `default`. A stored key acts in its own tenant.
 
 One mechanism serves all routes: the services of a dry run use a store that checks every write and performs
 none, generate no secrets and dispatch nothing. Every route that writes declares the parameter
@@ -6,17 +9,73 @@ none, generate no secrets and dispatch nothing. Every route that writes declares
 declare the parameter changes nothing either.
 """
 
+from typing import Final
+
 from flask import Flask, Response, current_app, g, json, request
+from flask.globals import request_ctx
 
 from scheduler_app.api.json_types import View
+from scheduler_app.api.known_keys import known_keys
+from scheduler_app.api.problems import HttpProblem
 from scheduler_app.assembly import Assembly as Services
+from scheduler_app.domain.api_key import Caller
 from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.tenant import TenantState
 from scheduler_app.telemetry import bind_log_fields, unbind_log_fields
+
+HEADER: Final = "Scheduler-Tenant"
+#: Who calls where there are no keys at all.
+EVERYBODY: Final = Caller("open", None)
+NOBODY: Final = Caller("", None, frozenset())
 
 
 def tenant() -> str:
-    """The tenant of the request at hand; there is only one as yet."""
-    return TENANT
+    """The tenant of the request at hand."""
+    found: str = g.get("tenant", TENANT)
+    return found
+
+
+def caller() -> Caller:
+    """Who makes the request at hand."""
+    found: Caller = g.get("caller", NOBODY)
+    return found
+
+
+def admit(found: Caller) -> None:
+    """Makes it the caller of this request, in its own tenant, or the one that it names. Raises Problem."""
+    g.caller, g.tenant = found, _tenant(found)
+    if g.tenant != TENANT:
+        # The path was matched before, and its names read as those of `default`.
+        request_ctx.match_request()
+
+
+def _tenant(found: Caller) -> str:
+    asked = request.headers.get(HEADER)
+    if found.tenant is None:
+        if asked in (None, TENANT):
+            return TENANT
+        if known_keys().tenants.get(asked) is None:
+            raise HttpProblem(
+                404, f"{HEADER}: there is no tenant {asked[:64]!r}; PUT /api/v1/tenants/… makes one"
+            )
+        return asked
+    if asked not in (None, found.tenant):
+        raise HttpProblem(403, f"{HEADER}: this key acts in the tenant {found.tenant} alone; leave it out")
+    if found.tenant != TENANT:
+        tenant = known_keys().tenants.get(found.tenant)
+        if tenant is None or tenant.state is not TenantState.ACTIVE:
+            raise HttpProblem(
+                403, f"the tenant {found.tenant} is suspended; who runs the installation can end that"
+            )
+    return found.tenant
+
+
+def require_installation() -> None:
+    """Raises Problem unless the key of this request belongs to the installation."""
+    if caller().tenant is not None:
+        raise HttpProblem(
+            403, "this concerns the whole installation: use a key of API_KEYS, or one made by it"
+        )
 
 
 DRY_RUN = "dry_run"

@@ -18,8 +18,10 @@ from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import CALLBACKS, Action
+from scheduler_app.domain.api_key import new_key
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.flow_control import Limiter
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.retry import RetryPolicy
 from scheduler_app.domain.schedule import Deliverable, Schedule
@@ -33,6 +35,7 @@ from scheduler_app.store.events.figures import EventFigures, NewestEvents
 from scheduler_app.store.events.lists import EventLists
 from scheduler_app.store.idempotency import Idempotency
 from scheduler_app.usecases.cause_counts import CauseCounts
+from scheduler_app.usecases.deeds.api_keys import KeyService, TenantService
 from scheduler_app.usecases.deeds.calendars import CalendarService
 from scheduler_app.usecases.deeds.creation import Creation
 from scheduler_app.usecases.deeds.destinations import DestinationService
@@ -85,6 +88,7 @@ class Effects:
     attempt: Callable[[Event, Schedule, datetime], Verdict] | None
     new_secret: Callable[[], str]
     new_token: Callable[[str], tuple[str, str]]
+    new_key: Callable[[WholeId], str]
     judges_failures: bool
     on_edit: Callable[[Edits], OnEdit]
 
@@ -116,6 +120,8 @@ class Services:
     notification_rules: NotificationRuleService
     silences: SilenceService
     failure_pausing: FailurePausing
+    keys: KeyService
+    tenants: TenantService
 
 
 @dataclass(frozen=True)
@@ -326,6 +332,8 @@ def assemble(
             ),
             silences=SilenceService(store),
             failure_pausing=failure_pausing,
+            keys=KeyService(store, effects.new_key),
+            tenants=TenantService(store),
         )
 
     services = services_over(
@@ -338,6 +346,7 @@ def assemble(
             attempt=attempter(settings),
             new_secret=new_secret,
             new_token=new_token,
+            new_key=new_key,
             judges_failures=True,
             on_edit=on_edit,
         ),
@@ -444,6 +453,7 @@ _NO_EFFECTS = Effects(
     attempt=None,
     new_secret=lambda: MASK,
     new_token=lambda feed_id: (MASK, ""),
+    new_key=lambda key_id: MASK,
     judges_failures=False,
     on_edit=lambda edits: ignore_edit,
 )

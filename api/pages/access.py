@@ -13,11 +13,12 @@ from flask import Flask, Response, g, redirect, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
 from scheduler_app.api.auth import PAGES, is_local_name
+from scheduler_app.api.known_keys import known_keys
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.scopes import SAFE_METHODS, SCOPE, require_scope_of_route
-from scheduler_app.api.services import real_services
+from scheduler_app.api.services import EVERYBODY, admit, real_services, services
 from scheduler_app.config import Settings
-from scheduler_app.domain.api_key import ALL_SCOPES, KeyScope
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.store.access_tokens import SESSION_SECONDS
 
 _SESSION = "scheduler_session"
@@ -72,34 +73,35 @@ def declare_scopes(app: Flask) -> None:
 
 def page_access(settings: Settings) -> Callable[[], AnyResponse | None]:
     """Returns the check of a request of the pages; it answers a browser that has to sign in first."""
-    keys = {key.digest: key for key in settings.keys}
-    digests = list(keys)
+    has_keys = bool(settings.api_keys)
 
-    def admit() -> AnyResponse | None:
-        if not digests and not is_local_name():
+    def check() -> AnyResponse | None:
+        if not has_keys and not is_local_name():
             raise HttpProblem(
                 421,
                 f"without API_KEYS the pages answer under localhost only, not under {request.host[:100]!r}",
             )
-        g.owner, g.session_token = "open", None
-        g.scopes = frozenset() if digests else ALL_SCOPES
+        g.session_token = None
+        if not has_keys:
+            admit(EVERYBODY)
         if request.endpoint == f"{PAGES}.static":
             return None
         token = cookie(_SESSION)
-        if digests:
-            owner = real_services().sessions.key_of(token, digests) if token else None
-            if owner is None and request.endpoint not in OPEN_ENDPOINTS:
+        if has_keys:
+            signed_in = real_services().sessions.key_of(token) if token else None
+            found = known_keys().of_session(*signed_in, services().now()) if signed_in else None
+            if found is None and request.endpoint not in OPEN_ENDPOINTS:
                 return _to_sign_in()
-            if owner is not None:
-                g.owner, g.session_token = owner, token
-                g.key_name, g.scopes = keys[owner].name, keys[owner].scopes
-        g.is_admitted = not digests or g.session_token is not None
+            if found is not None:
+                g.session_token, g.session_key = token, signed_in and signed_in[0]
+                admit(found)
+        g.is_admitted = not has_keys or g.session_token is not None
         _check_form(g.session_token or cookie(_VISITOR))
         if request.endpoint not in (*OPEN_ENDPOINTS, f"{PAGES}.sign_out"):
             require_scope_of_route()
         return None
 
-    return admit
+    return check
 
 
 def keep_session(response: AnyResponse, token: str) -> AnyResponse:

@@ -17,7 +17,7 @@ from scheduler_app.api.pages.places import PLACES, place_at
 from scheduler_app.api.pages.policy_words import label_of
 from scheduler_app.api.problems import PROBLEM_JSON
 from scheduler_app.api.scopes import may
-from scheduler_app.api.services import services, tenant
+from scheduler_app.api.services import caller, services, tenant
 from scheduler_app.api.wire.event import receiver_shown
 from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.ids import name_of
@@ -64,7 +64,7 @@ def of_every_page() -> View:
         "viewer_zone": times.viewer_zone(),
         "form_token": g.get("form_token", ""),
         "signed_in": g.get("session_token") is not None,
-        "key_name": g.get("key_name", ""),
+        "key_name": caller().name or "",
         "may_write": may(KeyScope.WRITE),
         "may_trigger": may(KeyScope.TRIGGER),
         "kill_switches_on": kill_switches_on,

@@ -13,7 +13,7 @@ from scheduler_app.api.pages.forms import NoFields, next_page_query, takes_query
 from scheduler_app.api.pages.frame import blueprint, kill_switches_on
 from scheduler_app.api.pages.issues import Issue, issue_of, issue_of_switch
 from scheduler_app.api.pages.times import clock_time, instant
-from scheduler_app.api.services import services, tenant
+from scheduler_app.api.services import require_installation, services, tenant
 from scheduler_app.api.wire.calendar import calendar_shown
 from scheduler_app.api.wire.field_types import Cursor
 from scheduler_app.clock import monotonic
@@ -187,6 +187,7 @@ class CalendarsQuery(NoFields):
 @blueprint.get("/processes")
 @takes_query(NoFields)
 def processes(_: Loaded) -> str:
+    require_installation()
     reported = services().processes
     nodes = reported.alive()
     checks = [

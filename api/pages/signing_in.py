@@ -7,12 +7,12 @@ from werkzeug.wrappers import Response
 from scheduler_app import json_fields as fields
 from scheduler_app.api.auth import PAGES, refuse_beyond_limit
 from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.known_keys import known_keys
 from scheduler_app.api.pages.access import drop_session, keep_session
 from scheduler_app.api.pages.forms import takes_form, takes_query
 from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.services import real_services
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.config.api_keys import matching
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -42,13 +42,13 @@ def sign_in(query: Loaded) -> Response | str:
 @takes_form(SignInForm)
 def begin_session(form: Loaded) -> Response | tuple[str, int]:
     assembly = real_services()
-    key = matching(form["key"].strip().encode(), assembly.settings.keys)
-    if key is None:
+    shown = known_keys().caller(form["key"].strip(), assembly.now())
+    if shown is None:
         refuse_beyond_limit("sign_in.refused")
         page = render_template("sign_in.html", next=form.get("next", ""), refused=True)
         return page, 401
     # The token is new, whatever cookie the browser sent: a session fixed by an attacker is never used.
-    token = assembly.sessions.open(key.digest)
+    token = assembly.sessions.open(shown.session_key, shown.digest)
     log.info("sign_in.done", message="A person signed in", address=request.remote_addr or "")
     return keep_session(redirect(_own_path(form.get("next", "")), 303), token)
 
@@ -60,7 +60,7 @@ def sign_out(form: Loaded) -> Response:
     if g.session_token:
         sessions.close(g.session_token)
         if "everywhere" in form:
-            sessions.close_all(g.owner)
+            sessions.close_all(g.session_key)
     return drop_session(to_page("sign_in"))
 
 

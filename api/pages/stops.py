@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flask import g, render_template
+from flask import render_template
 from marshmallow import ValidationError, validate
 from werkzeug.wrappers import Response
 
@@ -13,7 +13,7 @@ from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.pages.times import viewer_zone
 from scheduler_app.api.pages.when import trigger_fields
 from scheduler_app.api.problems import HttpProblem, problem_of
-from scheduler_app.api.services import services, tenant
+from scheduler_app.api.services import caller, services, tenant
 from scheduler_app.api.wire.blackout import BlackoutInput, blackout_of, blackout_shown
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.kill_switch import KillSwitchInput, target_of
@@ -76,7 +76,7 @@ def turn_on(form: Loaded) -> Response | tuple[str, int]:
     assembly = services()
     try:
         given = _SWITCH.load(_target(form) | ({"note": form["note"]} if "note" in form else {}))
-        target, by = target_of(given, tenant()), g.get("key_name") or None
+        target, by = target_of(given, tenant()), caller().name or None
         assembly.kill_switches.turn_on(target, assembly.now(), note=given.get("note"), by=by)
         assembly.kill_switch_notice.look()
     except (ValidationError, InvalidField, Conflict) as error:

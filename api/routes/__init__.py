@@ -5,6 +5,7 @@ from flask_smorest import Api
 
 from scheduler_app.api.openapi import tagged_union
 from scheduler_app.api.routes import (
+    access,
     backlog,
     bulk,
     calendars,
@@ -64,6 +65,8 @@ def register(app: Flask) -> Api:
         timed_figures.figures_blueprint,
         ledger.ledger_blueprint,
         calendars.zone_check_blueprint,
+        access.keys_blueprint,
+        access.tenants_blueprint,
         tasks.blueprint,
     ):
         api.register_blueprint(blueprint)

@@ -1,10 +1,8 @@
 """/api/v1/failures and /api/v1/status: what fails, since when and for whom, and the verdict on the whole."""
 
-from flask import g
-
 from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.services import services, tenant
+from scheduler_app.api.services import caller, services, tenant
 from scheduler_app.api.wire import failure as wire
 from scheduler_app.api.wire.paging import listed, window
 from scheduler_app.domain.api_key import KeyScope
@@ -43,7 +41,7 @@ def dismiss_failure(given: Loaded, failure_id: WholeId) -> View:
     report, expired, more = services().failures.dismiss(
         failure_id,
         services().now(),
-        by=g.get("key_name", ""),
+        by=caller().name or "",
         note=given["note"],
         events=given["events"],
     )

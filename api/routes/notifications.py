@@ -1,10 +1,8 @@
 """/api/v1/notifications and /api/v1/silences: who is told of failures, and what is not told."""
 
-from flask import g
-
 from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.services import services, tenant
+from scheduler_app.api.services import caller, services, tenant
 from scheduler_app.api.wire import examples
 from scheduler_app.api.wire.notification import (
     NotificationEdited,
@@ -112,7 +110,7 @@ def put_silence(given: Loaded, name: WholeId) -> tuple[View, int]:
     same.
     """
     now = services().now()
-    silence = silence_of(name, given, now, g.get("key_name") or "")
+    silence = silence_of(name, given, now, caller().name or "")
     done = services().silences.put(silence, now)
     return silence_shown(silence) | {"result": done}, 201 if done == "created" else 200
 

@@ -20,7 +20,7 @@ from scheduler_app.api.auth import is_local_name
 from scheduler_app.api.blueprint import accepting_anything
 from scheduler_app.api.json_types import View
 from scheduler_app.api.problems import HttpProblem
-from scheduler_app.api.services import Services, services, tenant
+from scheduler_app.api.services import Services, require_installation, services, tenant
 from scheduler_app.domain.http_action import METHODS
 from scheduler_app.health.check import Check
 from scheduler_app.health.status import SystemState, look_at_system, reasons_by_kind
@@ -125,7 +125,8 @@ def register_metrics(app: Flask) -> None:
 
     @app.get("/metrics")
     def show_metrics() -> Response:
-        """For Prometheus; it needs a key when keys are set, as the API does."""
+        """For Prometheus; it needs a key when keys are set, one of the installation: it shows the whole."""
+        require_installation()
         fleet = CollectorRegistry()
         fleet.register(Fleet(services()))
         # The gauges first: reading them sets `scheduler_dependency_up`.

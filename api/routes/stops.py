@@ -4,7 +4,7 @@ from flask import g
 
 from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.services import services, tenant
+from scheduler_app.api.services import caller, services, tenant
 from scheduler_app.api.wire import examples
 from scheduler_app.api.wire.blackout import (
     BlackoutEdited,
@@ -49,7 +49,7 @@ def turn_kill_switch_on(given: Loaded) -> View:
     """
     target = target_of(given, tenant())
     assembly = services()
-    by = g.get("key_name") or None
+    by = caller().name or None
     return turned_on_shown(
         assembly.kill_switches.turn_on(target, assembly.now(), note=given.get("note"), by=by)
     )

@@ -84,6 +84,7 @@ HEARTBEAT: View = {
     "grace_seconds": 3_600,
     "note": "the nightly backup of the shop",
 }
+KEY: View = {"name": "deploys", "scopes": ["read", "trigger"], "expires_at": "2040-01-01T00:00:00Z"}
 NOTIFICATION: View = {
     "match": {"tags": ["customer:*"]},
     "after_seconds": 120,

@@ -4,7 +4,6 @@ calendar feeds. No token and no key can be read from the database.
 
 import hashlib
 import secrets
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from bson import ObjectId
@@ -28,42 +27,40 @@ class Sessions:
     def __init__(self, mongo: Mongo) -> None:
         self._sessions = mongo.collection("sessions")
 
-    def open(self, key_digest: str) -> str:
-        """Begins a session of the key with this digest; returns its token, which is stored nowhere."""
+    def open(self, key: str, stored_sha256: str | None = None) -> str:
+        """Begins a session of one of API_KEYS, by its digest, or of a stored key, by its id and its digest;
+        returns its token, which is stored nowhere."""
         token = secrets.token_urlsafe(32)
-        begun = {
+        begun: Document = {
             "v": SESSION_VERSION,
-            "key": key_digest,
+            "key": key,
             "created_at": "$$NOW",
             "expires_at": lease(SESSION_SECONDS),
         }
         # An update, because only an update can write mongod's own time.
+        if stored_sha256 is not None:
+            begun["stored_sha256"] = stored_sha256
         self._sessions.update_one({"_id": _digest(token)}, [{"$set": begun}], upsert=True)
-        self._end_oldest(key_digest)
+        self._end_oldest(key)
         return token
 
-    def key_of(self, token: str, key_digests: Collection[str]) -> str | None:
-        """The digest of the key that the session belongs to; None if it is over, or its key is none of
-        `key_digests`: a key that was taken out of the settings ends its sessions."""
-        which = {
-            "_id": _digest(token),
-            "key": {"$in": list(key_digests)},
-            "$expr": {"$gt": ["$expires_at", "$$NOW"]},
-        }
-        row = self._sessions.find_one(which, {"key": 1}, hint="_id_")
-        return row["key"] if row else None
+    def key_of(self, token: str) -> tuple[str, str | None] | None:
+        """What `open` was told of the key that the session belongs to; None if the session is over."""
+        which = {"_id": _digest(token), "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
+        row = self._sessions.find_one(which, {"key": 1, "stored_sha256": 1}, hint="_id_")
+        return (row["key"], row.get("stored_sha256")) if row else None
 
     def close(self, token: str) -> None:
         """Ends one session."""
         self._sessions.delete_one({"_id": _digest(token)})
 
-    def close_all(self, key_digest: str) -> int:
+    def close_all(self, key: str) -> int:
         """Ends every session of a key; returns how many there were."""
-        return self._sessions.delete_many({"key": key_digest}, hint=BY_KEY).deleted_count
+        return self._sessions.delete_many({"key": key}, hint=BY_KEY).deleted_count
 
-    def _end_oldest(self, key_digest: str) -> None:
+    def _end_oldest(self, key: str) -> None:
         newest_first = [("created_at", DESCENDING)]
-        rows = self._sessions.find({"key": key_digest}, {"_id": 1}, sort=newest_first, hint=BY_KEY)
+        rows = self._sessions.find({"key": key}, {"_id": 1}, sort=newest_first, hint=BY_KEY)
         if beyond := [row["_id"] for row in rows.skip(MAX_SESSIONS).limit(MAX_SESSIONS)]:
             self._sessions.delete_many({"_id": {"$in": beyond}})
 

@@ -394,6 +394,7 @@ _OF_COLLECTIONS = {
     "heartbeats": HEARTBEATS,
     "notifications": BY_TENANT,
     "silences": BY_TENANT,
+    "api_keys": BY_TENANT,
     "tellings": TELLINGS,
     "ended_revisions": ENDED_REVISIONS,
     "ledger": LEDGER,

@@ -21,6 +21,7 @@ from scheduler_app.domain.kill_switch import KillSwitch, KillSwitches, Scope, Ta
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.states import UNCLAIMED
 from scheduler_app.domain.stored_fields import Corrupt, instant, number, one_of, optional, text, version
+from scheduler_app.domain.tenant import TenantState
 from scheduler_app.store.bulk_writes import insert_new
 from scheduler_app.store.indexes import BY_DUE, BY_TAG, OF_DESTINATION, PENDING
 from scheduler_app.store.mongo import BY_ID, CorruptReports, Document, Documents, Mongo
@@ -61,6 +62,7 @@ class KillSwitchDocuments:
         self._majority = mongo.majority("kill_switches")
         self._schedules = mongo.collection("schedules")
         self._events = mongo.collection("events")
+        self._tenants = mongo.collection("tenants")
         self._reports = CorruptReports(
             "kill_switch.corrupt", "The id of a kill switch names nothing that it could stop", "kill_switch"
         )
@@ -94,8 +96,11 @@ class KillSwitchDocuments:
 
     def everybodys(self) -> KillSwitches:
         """All that are on. What a document stops stands in its id: one whose other fields somebody bent, or
-        a newer release wrote, is obeyed all the same. One whose id names nothing is reported, once."""
-        targets = set()
+        a newer release wrote, is obeyed all the same. One whose id names nothing is reported, once.
+        A tenant that is not active is stopped as a whole."""
+        stopped: Document = {"_id": {"$ne": TENANT}, "state": {"$ne": TenantState.ACTIVE.value}}
+        rows = self._tenants.find(stopped, {"_id": 1}, hint=BY_ID).limit(_MAX_READ)
+        targets = {Target(str(row["_id"]), Scope.ALL) for row in rows}
         for key in self._keys():
             target = Target.of(key)
             if target is None:

@@ -3,6 +3,7 @@
 from scheduler_app.clock import Clock
 from scheduler_app.config import Settings
 from scheduler_app.store.access_tokens import CalendarFeeds, Sessions
+from scheduler_app.store.api_keys import StoredKeys
 from scheduler_app.store.backfills import Backfills
 from scheduler_app.store.backlogs import Backlogs
 from scheduler_app.store.calendars import Calendars
@@ -48,6 +49,7 @@ from scheduler_app.store.silences import Silences
 from scheduler_app.store.stops import BlackoutDocuments, KillSwitchDocuments
 from scheduler_app.store.tags import Tags
 from scheduler_app.store.tellings import Tellings
+from scheduler_app.store.tenants import Tenants
 from scheduler_app.store.waiting_work import WaitingWork
 
 
@@ -115,6 +117,8 @@ class Store:
         self.idempotency = Idempotency(self.mongo)
         self.edits = Edits(self.mongo)
         self.sessions = Sessions(self.mongo)
+        self.api_keys = StoredKeys(self.mongo)
+        self.tenants = Tenants(self.mongo)
         self._prepared = False
 
     def prepare(self) -> None:

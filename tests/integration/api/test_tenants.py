@@ -1,7 +1,5 @@
 """Two tenants behind the same routes: each finds its own things under their plain names, and nothing of the
-other's; no answer shows whose an id is.
-
-As long as there is only one tenant, the tests patch what `api/services.py: tenant` says.
+other's; no answer shows whose an id is. Each asks with a stored key of its own, and has signed in with it.
 """
 
 import re
@@ -19,8 +17,9 @@ from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
+from tests.integration.api.test_pages_access import sign_in
 
-OWNER, STRANGER = "acme", "globex"
+OWNER, STRANGER, KEY = "acme", "globex", "0123456789abcdef"
 #: What the owner has, by the words before the names in paths.
 NAMES = {"schedules": "nightly-mine", "tasks": "sweeper-mine", "destinations": "crm-mine"}
 NAMES |= {"calendars": "closed-mine", "blackouts": "quiet-mine", "messages": "m1-mine"}
@@ -36,14 +35,25 @@ Become = Callable[[str], None]
 
 
 @pytest.fixture
-def become(monkeypatch: pytest.MonkeyPatch) -> Become:
+def become(client: FlaskClient) -> Become:
     """Says whose the requests are from then on."""
-    return lambda tenant: monkeypatch.setattr("scheduler_app.api.services.TENANT", tenant)
+
+    def become(tenant: str) -> None:
+        operators = {"X-API-Key": KEY, "Scheduler-Tenant": "default"}
+        made = client.put(f"/api/v1/tenants/{tenant}", json={}, headers=operators)
+        assert made.status_code in (200, 201), made.text
+        wanted = {"name": "k", "scopes": ["read", "trigger", "write", "admin"], "tenant": tenant}
+        answer = client.post("/api/v1/keys", json=wanted, headers=operators).get_json()
+        client.environ_base["HTTP_X_API_KEY"] = answer["key"]
+        client.delete_cookie("scheduler_session")
+        assert sign_in(client, answer["key"]).status_code == 303
+
+    return become
 
 
 @pytest.fixture
 def app(make_api: Callable[..., Flask]) -> Flask:
-    return make_api(tasks_api=True, allowed_commands=("echo *",))
+    return make_api(tasks_api=True, allowed_commands=("echo *",), api_keys=(KEY,))
 
 
 def operations(app: Flask, names: dict[str, str]) -> Iterator[tuple[str, str]]:
@@ -92,6 +102,7 @@ class World:
         self.made("POST", "/", "tasks", id="sweeper-mine", name="sweep", command="echo 1")
         feed = self.made(*post, "calendar-feeds", name="ops")
         self.names["feed_id"], self.token = feed["id"], feed["token"]
+        self.names["key_id"] = self.made(*post, "keys", name="deploys-mine", scopes=["read"])["id"]
         self.made(*post, "schedules/nightly-mine/backfill", **{"from": "2020-01-01T00:00:00Z"})
         self.made(
             *post,
@@ -116,7 +127,12 @@ class World:
 
 def _missing(text: str, names: dict[str, str]) -> str:
     """The same with names that nothing has."""
-    ids = {names["feed_id"]: "0" * 24, names["edit_id"]: "1" * 24, "-mine": "-none"}
+    ids = {
+        names["feed_id"]: "0" * 24,
+        names["key_id"]: "0" * 12,
+        names["edit_id"]: "1" * 24,
+        "-mine": "-none",
+    }
     for name, other in ids.items():
         text = text.replace(name, other)
     return text
@@ -124,7 +140,11 @@ def _missing(text: str, names: dict[str, str]) -> str:
 
 def _documents(store: Store) -> dict[tuple[str, object], object]:
     names = set(store.mongo.db.list_collection_names()) - {"nodes", "cancel_requests"}
-    return {(name, row["_id"]): row for name in names for row in store.mongo.collection(name).find({})}
+    found = {(name, row["_id"]): row for name in names for row in store.mongo.collection(name).find({})}
+    for row in found.values():
+        row.pop("last_used_at", None)
+        row.pop("last_used_from", None)
+    return dict(found)
 
 
 def test_each_tenant_finds_its_own_things_and_nothing_of_the_other_s(
@@ -182,6 +202,8 @@ def test_a_tenant_changes_its_own_things_by_every_route(
         ("DELETE", "/api/v1/notifications/ops-mine"),
         ("DELETE", "/api/v1/silences/night-mine"),
         ("DELETE", f"/api/v1/calendar-feeds/{world.names['feed_id']}"),
+        ("POST", f"/api/v1/keys/{world.names['key_id']}/rotate"),
+        ("DELETE", f"/api/v1/keys/{world.names['key_id']}"),
         ("DELETE", "/api/v1/schedules/nightly-mine"),
         ("DELETE", "/api/v1/schedules/b"),
         ("DELETE", "/api/v1/calendars/closed-mine"),

@@ -12,6 +12,7 @@ from bson.codec_options import CodecOptions, DatetimeConversion
 from pymongo import monitoring
 
 from scheduler_app.config import Settings
+from scheduler_app.domain.api_key import ALL_SCOPES, StoredKey
 from scheduler_app.domain.backfill import Backfill
 from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendar_feed import CalendarFeed
@@ -22,7 +23,7 @@ from scheduler_app.domain.event import CompletionReport, token_digest
 from scheduler_app.domain.figures import FigurePart, FigureSubject
 from scheduler_app.domain.forecast import EVERY_CALLBACK, Buckets, ForecastChoice
 from scheduler_app.domain.heartbeat import Heartbeat, Ping, PingKind, new_heartbeat
-from scheduler_app.domain.ids import TENANT, WholeId
+from scheduler_app.domain.ids import TENANT, WholeId, whole_id
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.ledger import HOUR, Account, LedgerLine, OutcomeCounts, hour_of
@@ -33,6 +34,7 @@ from scheduler_app.domain.redrive import Redrive
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.schedule import EditedTimes, EditRecord, OwedRange, Pause, ScheduleState
 from scheduler_app.domain.states import FINAL, LIVING, State
+from scheduler_app.domain.tenant import Tenant
 from scheduler_app.domain.triggers import TriggerContext, new_trigger
 from scheduler_app.store import Store, paging
 from scheduler_app.store.backlogs import BacklogFilter
@@ -165,6 +167,8 @@ def test_every_verb_s_query_has_an_index(
     _use_idempotency(store.idempotency)
     _use_calendar_feeds(store.calendar_feeds, now)
     _use_sessions(store.sessions)
+    _use_api_keys(store.api_keys, now)
+    _use_tenants(store.tenants, now)
     _use_forecasts(store.forecasts, now)
     _use_run_counting(store.run_counting, now)
     _use_search(store)
@@ -514,9 +518,30 @@ def _use_figures(figures: Any, now: datetime) -> None:
     assert [len(each) for each in found.values()] == [3, 3, 0]
 
 
+def _use_api_keys(keys: Any, now: datetime) -> None:
+    made = StoredKey(whole_id(TENANT, "4k2m9x0p7q1z"), "n", ALL_SCOPES, now, "0" * 64)
+    assert keys.insert(made)
+    assert keys.shown("4k2m9x0p7q1z") == keys.get(made.id) == made
+    assert keys.of(TENANT)
+    assert keys.count(TENANT) == 1
+    keys.used(made.id, now, "127.0.0.1", every_seconds=60)
+    assert keys.rotate(made, "1" * 64, now)
+    assert keys.delete(made.id)
+    keys.delete_all(TENANT)
+
+
+def _use_tenants(tenants: Any, now: datetime) -> None:
+    tenants.put(Tenant("acme", now))
+    assert tenants.get("acme")
+    assert tenants.all()
+    assert tenants.count() == 1
+    assert tenants.held_by("acme") == []
+    assert tenants.delete("acme")
+
+
 def _use_sessions(sessions: Any) -> None:
     token = sessions.open("digest")
-    sessions.key_of(token, ["digest"])
+    sessions.key_of(token)
     sessions.close(token)
     sessions.close_all("digest")
 

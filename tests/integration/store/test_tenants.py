@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from scheduler_app.config import Settings
+from scheduler_app.domain.api_key import ALL_SCOPES, StoredKey
 from scheduler_app.domain.backfill import BackfillOverlap
 from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendar_feed import CalendarFeed
@@ -129,6 +130,8 @@ class World:
         store.figure_counters.add([(FigureSubject(self.owner), HOUR, part)])
         open_ = Account(OutcomeCounts(owed=1, open=1))
         assert store.ledger.append(LedgerLine(self.owner, 1, hour_of(now), 1, now, open_).sealed())
+        self.key = whole_id(self.owner, "4k2m9x0p7q1z")
+        assert store.api_keys.insert(StoredKey(self.key, "k", ALL_SCOPES, now, "0" * 64))
         self.feed = whole_id(self.owner, "f1")
         store.calendar_feeds.insert(CalendarFeed(self.feed, "x", "0" * 64, now))
         store.idempotency.finish(begun, 200, {}, b"said")
@@ -158,6 +161,7 @@ class World:
             "heartbeats",
             "notifications",
             "silences",
+            "api_keys",
         )
         return {
             (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
@@ -466,6 +470,12 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         False,
     ),
     "calendar_feeds.all": (lambda w: w.store.calendar_feeds.all(w.stranger), []),
+    "api_keys.of": (lambda w: w.store.api_keys.of(w.stranger), []),
+    "api_keys.count": (lambda w: w.store.api_keys.count(w.stranger), 0),
+    "api_keys.get": (lambda w: w.store.api_keys.get(w.theirs(w.key)), None),
+    "api_keys.delete": (lambda w: w.store.api_keys.delete(w.theirs(w.key)), False),
+    "api_keys.delete_all": (lambda w: w.store.api_keys.delete_all(w.stranger), 0),
+    "api_keys.used": (lambda w: w.store.api_keys.used(w.theirs(w.key), w.now, "::1", every_seconds=0), None),
     "calendar_feeds.delete": (lambda w: w.store.calendar_feeds.delete(w.theirs(w.feed)), False),
 }
 
@@ -483,6 +493,8 @@ BY_DOCUMENT_OR_TOKEN = {
     ),
     # A token names its feed, whoever's it is.
     *("calendar_feeds.insert", "calendar_feeds.find"),
+    # A key names itself by its id.
+    *("api_keys.insert", "api_keys.rotate", "api_keys.shown"),
     # A kill switch's target, and a blackout's, names its tenant.
     *(f"heartbeats.{verb}" for verb in ("insert", "edit", "replace_corrupt", "ping")),
     *("blackouts.put", "notification_rules.put", "silences.put", "tellings.forget"),
@@ -495,6 +507,7 @@ BY_DOCUMENT_OR_TOKEN = {
 }
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
+    *(f"tenants.{verb}" for verb in ("put", "get", "all", "count", "delete", "held_by")),
     *("schedules.deleted_before", "schedules.remove", "schedules.for_delivery", "events.any_of_schedule"),
     *("destinations.for_delivery", "destinations.reseal", "destinations.queues", "destinations.versions"),
     *("schedules.unreadable", "schedules.with_actions"),
@@ -644,6 +657,14 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     assert store.cancellations.cancel_all(world.deleted, 9, now, "no") == 1
     assert isinstance(store.idempotency.begin(owner, "open", "k:1", "digest"), Answered)
     assert store.calendar_feeds.delete(world.feed)
+    assert [each.id for each in store.api_keys.of(owner)] == [world.key]
+    assert store.api_keys.count(owner) == 1
+    store.api_keys.used(world.key, now, "::1", every_seconds=60)
+    used = store.api_keys.get(world.key)
+    assert used is not None
+    assert (used.last_used_at, used.last_used_from) == (now, "::1")
+    assert store.api_keys.delete(world.key)
+    assert store.api_keys.delete_all(owner) == 0
 
 
 def test_two_tenants_may_choose_the_same_id(store: Store, now: datetime) -> None:

@@ -24,6 +24,7 @@ from scheduler_app.config import Settings
 from scheduler_app.config.parsers import DENIED_PORTS
 from scheduler_app.config.settings import names
 from scheduler_app.domain import blackout
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.celery_task_action import AllowedTasks, CeleryTaskAction
 from scheduler_app.domain.command_action import AllowedCommands, CommandAction
 from scheduler_app.domain.event import scheduled
@@ -565,6 +566,10 @@ def codes_of_reasons() -> set[str]:
 
 def test_the_reasons_of_why_are_those_of_the_table() -> None:
     assert set(table("rules", "| code | what leaves the instant out |").names()) == codes_of_reasons()
+
+
+def test_the_manual_says_of_each_scope_what_it_is_for() -> None:
+    assert table("page", "| scope | what it is for |").names() == [each.value for each in KeyScope]
 
 
 def test_the_routes_of_tasks_are_those_of_the_table() -> None:

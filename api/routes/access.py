@@ -1,0 +1,115 @@
+"""/api/v1/keys and /api/v1/tenants: who may call the API, and whose what is."""
+
+from scheduler_app.api import idempotency
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.services import caller, require_installation, services, tenant
+from scheduler_app.api.wire import examples
+from scheduler_app.api.wire.access import (
+    KeyInput,
+    KeyList,
+    KeyOutput,
+    RotationInput,
+    TenantEdited,
+    TenantInput,
+    TenantList,
+    TenantOutput,
+    key_draft,
+    key_shown,
+    overlap_of,
+    tenant_shown,
+)
+from scheduler_app.api.wire.output_schema import MessageSchema
+from scheduler_app.domain.api_key import KeyScope
+from scheduler_app.domain.ids import WholeId
+from scheduler_app.domain.tenant import Tenant, TenantState
+
+keys_blueprint = ApiBlueprint("keys", "/api/v1/keys", "Keys of the API that are kept in MongoDB")
+
+
+@keys_blueprint.route("", methods=["GET"], scope=KeyScope.ADMIN)
+@keys_blueprint.response(200, KeyList)
+def list_keys() -> View:
+    """List the stored keys, newest first: when each was used last and from where, never the key itself"""
+    return {"keys": [key_shown(each) for each in services().keys.all(tenant(), caller())]}
+
+
+@keys_blueprint.route("", methods=["POST"], scope=KeyScope.ADMIN)
+@keys_blueprint.arguments(KeyInput, example=examples.KEY)
+@keys_blueprint.response(201, KeyOutput)
+def create_key(given: Loaded) -> View:
+    """Make a key; the answer is the only one that shows it
+
+    It may do no more than the key of this request. Of the key itself a hash alone is kept.
+    """
+    key, text = services().keys.create(key_draft(given, tenant()), caller(), services().now())
+    return key_shown(key) | {"key": idempotency.shown_once(text)}
+
+
+@keys_blueprint.route("/<id:key_id>", methods=["GET"], scope=KeyScope.ADMIN)
+@keys_blueprint.response(200, KeyOutput)
+def get_key(key_id: WholeId) -> View:
+    """Get a stored key, without the key itself"""
+    return key_shown(services().keys.find(key_id, caller()))
+
+
+@keys_blueprint.route("/<id:key_id>/rotate", methods=["POST"], scope=KeyScope.ADMIN)
+@keys_blueprint.arguments(RotationInput, required=False, example={"overlap_seconds": 3_600})
+@keys_blueprint.response(200, KeyOutput)
+def rotate_key(given: Loaded, key_id: WholeId) -> View:
+    """Replace a key by another one of the same id, which is shown once; the old one ends with the overlap"""
+    key, text = services().keys.rotate(key_id, overlap_of(given), caller(), services().now())
+    return key_shown(key) | {"key": idempotency.shown_once(text)}
+
+
+@keys_blueprint.route("/<id:key_id>", methods=["DELETE"], scope=KeyScope.ADMIN)
+@keys_blueprint.response(200, MessageSchema)
+def delete_key(key_id: WholeId) -> View:
+    """Delete a key: within five seconds it opens nothing, and the sessions that began with it end"""
+    services().keys.revoke(key_id, caller())
+    return {"message": "The key was deleted; within five seconds it opens nothing."}
+
+
+tenants_blueprint = ApiBlueprint("tenants", "/api/v1/tenants", "Whose what is, where there are several")
+
+
+@tenants_blueprint.route("", methods=["GET"], scope=KeyScope.ADMIN)
+@tenants_blueprint.response(200, TenantList)
+def list_tenants() -> View:
+    """List the tenants, by name; `default` is always one"""
+    require_installation()
+    return {"tenants": list(map(tenant_shown, services().tenants.all()))}
+
+
+@tenants_blueprint.route("/<name>", methods=["GET"], scope=KeyScope.ADMIN)
+@tenants_blueprint.response(200, TenantOutput)
+def get_tenant(name: str) -> View:
+    """Get a tenant"""
+    require_installation()
+    return tenant_shown(services().tenants.find(name))
+
+
+@tenants_blueprint.route("/<name>", methods=["PUT"], scope=KeyScope.ADMIN)
+@tenants_blueprint.arguments(TenantInput, example={"state": "active", "note": "A customer in Zurich"})
+@tenants_blueprint.response(200, TenantEdited)
+@tenants_blueprint.alt_response(201, schema=TenantEdited, description="There was none: it is created")
+def put_tenant(given: Loaded, name: str) -> tuple[View, int]:
+    """Make a tenant, suspend it or set its note; what is left out has its default
+
+    A suspended tenant's keys are answered 403 within five seconds, and nothing of it is sent within a second:
+    its events wait until it is active again.
+    """
+    require_installation()
+    state = TenantState(given.get("state", TenantState.ACTIVE))
+    asked = Tenant(name, services().now(), state, given.get("note"))
+    tenant, done = services().tenants.put(asked)
+    return tenant_shown(tenant) | {"result": done}, 201 if done == "created" else 200
+
+
+@tenants_blueprint.route("/<name>", methods=["DELETE"], scope=KeyScope.ADMIN)
+@tenants_blueprint.response(200, MessageSchema)
+def delete_tenant(name: str) -> View:
+    """Delete a suspended tenant of which nothing is kept but its keys, and these with it"""
+    require_installation()
+    services().tenants.delete(name)
+    return {"message": "Tenant deleted."}

@@ -1,0 +1,56 @@
+"""The tables of the fields of keys and tenants."""
+
+from scheduler_app.domain.api_key import MAX_KEY_NAME, KeyScope
+from scheduler_app.domain.resource_fields import Flag, ListOf, Moment, ResourceField, Text, Word, computed
+from scheduler_app.domain.tenant import MAX_TENANT_NOTE, TenantState
+
+_SCOPES = tuple(each.value for each in KeyScope)
+
+#: Every field of a key, in the order of specifications and answers.
+KEY = (
+    ResourceField("id", Text(), "Its id, which stands in the key, too", given=False, always_shown=True),
+    ResourceField(
+        "name",
+        Text(1, MAX_KEY_NAME, visible=True),
+        f"What people call it, in up to {MAX_KEY_NAME} characters; it stands beside what is done with it",
+        required=True,
+    ),
+    ResourceField(
+        "scopes",
+        ListOf(Word(_SCOPES, KeyScope), 1, len(_SCOPES)),
+        "What it may do: `read`, `trigger`, `write`, `admin`; only what your own key may do",
+        required=True,
+    ),
+    ResourceField("tenant", Text(1, 63), "The tenant in which it acts", default="that of the request"),
+    ResourceField(
+        "installation",
+        Flag(),
+        "It acts in every tenant, by the header `Scheduler-Tenant`, as the keys of API_KEYS do",
+        default="`false`",
+        at="is_installations",
+    ),
+    ResourceField("expires_at", Moment(), "When it ends; without, it goes on until it is deleted"),
+    ResourceField(
+        "previous_until", Moment(), "Until when the key before the last rotation opens", given=False
+    ),
+    ResourceField("created_at", Moment(), "When it was made", given=False),
+    ResourceField("created_by", Text(), "The name of the key that made it; absent if none", given=False),
+    ResourceField(
+        "last_used_at", Moment(), "When it was used last, noted once a minute; absent if never", given=False
+    ),
+    ResourceField("last_used_from", Text(), "From which address that was", given=False),
+    computed("key", Text(), "The key itself. Only in the answer that made it or rotated it"),
+)
+
+TENANT_TABLE = (
+    ResourceField("name", Text(), "Its name, in the path", given=False, always_shown=True),
+    ResourceField(
+        "state",
+        Word(tuple(each.value for each in TenantState), TenantState),
+        "`active`; or `suspended`: its keys are answered 403, nothing of it is sent, and its events wait",
+        default="`active`",
+        always_shown=True,
+    ),
+    ResourceField("note", Text(1, MAX_TENANT_NOTE, visible=True), "What is to be known of it"),
+    ResourceField("created_at", Moment(), "When it was made", given=False),
+)

@@ -1,0 +1,39 @@
+"""Tenants: whose resources and events are whose. `default` is always there."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.ids import TENANT
+
+MAX_TENANTS: Final = 1_000
+MAX_TENANT_NOTE: Final = 500
+
+
+class TenantState(StrEnum):
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+    """Its keys open nothing, nothing of it is sent, and its events wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """One tenant; its name is its id."""
+
+    name: str
+    created_at: datetime | None
+    """None for `default` as long as nobody has said anything of it."""
+    state: TenantState = TenantState.ACTIVE
+    note: str | None = None
+
+    def check(self) -> None:
+        """Raises InvalidField."""
+        if not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", self.name):
+            raise InvalidField(
+                "name", "the path's must be 1 to 63 lower-case letters, digits and hyphens, none at an end"
+            )
+        if self.name == TENANT and self.state is not TenantState.ACTIVE:
+            raise InvalidField("state", f"{TENANT} cannot be suspended: a kill switch stops what it sends")

@@ -1,0 +1,89 @@
+"""Tenants: few documents, one for each; `default` has one only where somebody said something."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pymongo import ReplaceOne
+
+from scheduler_app.domain.stored_fields import Corrupt, instant, one_of, optional, text, version
+from scheduler_app.domain.tenant import MAX_TENANTS, Tenant, TenantState
+from scheduler_app.store.mongo import BY_ID, CorruptReports, Document, Mongo
+
+DOCUMENT_VERSION: Final = 1
+#: What keeps a tenant from being deleted: what it has, and what it has had.
+_HOLDING: Final = (
+    *("schedules", "events", "destinations", "calendars", "blackouts", "kill_switches", "heartbeats"),
+    *("notifications", "silences", "calendar_feeds", "backfills", "redrives", "causes", "ledger"),
+)
+
+
+class Tenants:
+    def __init__(self, mongo: Mongo) -> None:
+        self._mongo = mongo
+        self._tenants = mongo.collection("tenants")
+        self._majority = mongo.majority("tenants")
+        self._reports = CorruptReports(
+            "tenant.corrupt", "A tenant cannot be read, and its keys open nothing; set it again", "tenant"
+        )
+
+    def put(self, made: Tenant) -> None:
+        """Stores it under its name."""
+        row = _document(made)
+        self._tenants.bulk_write([ReplaceOne({"_id": row["_id"]}, row, upsert=True)])
+
+    def get(self, name: str) -> Tenant | None:
+        """One that cannot be read is reported, and suspended."""
+        row = self._majority.find_one({"_id": name})
+        return None if row is None else self._sound(row)
+
+    def all(self) -> list[Tenant]:
+        """Those that have documents, by name."""
+        rows = self._majority.find({}, hint=BY_ID).sort("_id", 1).limit(MAX_TENANTS)
+        return [self._sound(row) for row in rows]
+
+    def count(self) -> int:
+        return self._tenants.count_documents({}, limit=MAX_TENANTS)
+
+    def delete(self, name: str) -> bool:
+        """False where there is none."""
+        return self._tenants.delete_one({"_id": name}).deleted_count == 1
+
+    def held_by(self, name: str) -> list[str]:
+        """The kinds of things that are kept of it."""
+        return [
+            each
+            for each in _HOLDING
+            if self._mongo.collection(each).find_one({"tenant": name}, {"_id": 1}) is not None
+        ]
+
+    def _sound(self, row: Mapping[str, Any]) -> Tenant:
+        try:
+            return _read(row)
+        except Corrupt as error:
+            name = str(row.get("_id"))[:200]
+            self._reports.report(name, str(error))
+            return Tenant(name, None, TenantState.SUSPENDED, f"Its document cannot be read: {error}")
+
+
+def _document(tenant: Tenant) -> Document:
+    row: Document = {
+        "_id": tenant.name,
+        "v": DOCUMENT_VERSION,
+        "tenant": tenant.name,
+        "state": tenant.state.value,
+        "note": tenant.note,
+        "created_at": tenant.created_at,
+    }
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def _read(row: Mapping[str, Any]) -> Tenant:
+    """Raises Corrupt."""
+    get = row.get
+    version(get("v"), DOCUMENT_VERSION)
+    return Tenant(
+        name=text(get("_id"), "_id"),
+        created_at=optional(instant, get("created_at"), "created_at"),
+        state=TenantState(one_of(get("state"), "state", tuple(TenantState))),
+        note=optional(text, get("note"), "note"),
+    )

@@ -1,0 +1,174 @@
+"""What people do with the stored keys of the API, and with the tenants that these are of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from scheduler_app.domain.api_key import (
+    MAX_KEYS,
+    Caller,
+    KeyDraft,
+    StoredKey,
+    key_digest,
+    key_id_of,
+    new_key_id,
+)
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
+from scheduler_app.domain.ids import TENANT, WholeId, name_of, whole_id
+from scheduler_app.domain.tenant import MAX_TENANTS, Tenant, TenantState
+from scheduler_app.store import Store
+from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.stops import PutResult
+
+log = get_logger(__name__)
+
+#: How often the last use of a key is written at most.
+USED_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True)
+class KeyService:
+    store: Store
+    new_key: Callable[[WholeId], str]
+    """A dry run makes none."""
+
+    def create(self, draft: KeyDraft, caller: Caller, now: datetime) -> tuple[StoredKey, str]:
+        """Makes a key; returns it with its text, which cannot be shown again. Raises InvalidField,
+        NotAuthorized, and Conflict where there are too many."""
+        draft.check(caller, now)
+        if draft.tenant != TENANT and self.store.tenants.get(draft.tenant) is None:
+            raise InvalidField("tenant", f"there is no tenant {draft.tenant[:64]}: make it first")
+        if self.store.api_keys.count(draft.tenant) >= MAX_KEYS:
+            raise Conflict(f"there are {MAX_KEYS} keys: delete some that nobody uses")
+        key_id = whole_id(draft.tenant, new_key_id())
+        text = self.new_key(key_id)
+        key = StoredKey(
+            id=key_id,
+            name=draft.name,
+            scopes=draft.scopes,
+            created_at=now,
+            secret_sha256=key_digest(text),
+            expires_at=draft.expires_at,
+            is_installations=draft.is_installations,
+            created_by=caller.name or "",
+        )
+        if not self.store.api_keys.insert(key):
+            raise Conflict("another key was made with the same id: ask again")
+        log.warning("key.created", message="A key of the API was made", key=key_id, name=key.name)
+        return key, text
+
+    def all(self, tenant: str, caller: Caller) -> list[StoredKey]:
+        """A tenant's, the newest first; those of the installation are shown to its own keys alone."""
+        return [each for each in self.store.api_keys.of(tenant) if _may_see(caller, each)]
+
+    def find(self, key_id: WholeId, caller: Caller) -> StoredKey:
+        """Raises NotFound."""
+        found = self.store.api_keys.get(key_id)
+        if found is None or not _may_see(caller, found):
+            raise NotFound(f"there is no key {name_of(key_id)[:64]}")
+        return found
+
+    def shown(self, key_id: str) -> StoredKey | None:
+        """The key with this id, whosever it is: for who shows its secret, too."""
+        return self.store.api_keys.shown(key_id)
+
+    def note_use(self, key: StoredKey, address: str, now: datetime) -> None:
+        """Notes that it is used, once in `USED_SECONDS`."""
+        self.store.api_keys.used(key.id, now, address, every_seconds=USED_SECONDS)
+
+    def rotate(
+        self, key_id: WholeId, overlap: timedelta, caller: Caller, now: datetime
+    ) -> tuple[StoredKey, str]:
+        """Gives it another secret; the one before opens until the overlap is over. Raises NotFound, Conflict,
+        and NotAuthorized for a key that may do more than the caller."""
+        key = self.find(key_id, caller)
+        caller.check_grants(key.scopes)
+        text = self.new_key(key_id)
+        if not self.store.api_keys.rotate(key, key_digest(text), now + overlap):
+            raise Conflict("somebody has changed this key at the same moment: look at it, and try again")
+        log.warning("key.rotated", message="A key of the API has another secret", key=key_id, name=key.name)
+        return replace(key, previous_until=now + overlap), text
+
+    def revoke(self, key_id: WholeId, caller: Caller) -> StoredKey:
+        """Deletes it: within seconds it opens nothing. Raises NotFound."""
+        key = self.find(key_id, caller)
+        self._delete(key)
+        return key
+
+    def revoke_leaked(self, text: str) -> StoredKey:
+        """Deletes the key with this text, and with it a newer secret of the same key. Whoever has the text
+        may do that. Raises NotFound."""
+        key_id = key_id_of(text)
+        key = None if key_id is None else self.store.api_keys.shown(key_id)
+        if key is None or key_digest(text) not in (key.secret_sha256, key.previous_sha256):
+            raise NotFound("this is none of the stored keys, or it was deleted already")
+        self._delete(key)
+        return key
+
+    def _delete(self, key: StoredKey) -> None:
+        if not self.store.api_keys.delete(key.id):
+            raise NotFound(f"there is no key {name_of(key.id)}")
+        log.warning("key.deleted", message="A key of the API was deleted", key=key.id, name=key.name)
+
+
+def _may_see(caller: Caller, key: StoredKey) -> bool:
+    return caller.tenant is None or not key.is_installations
+
+
+@dataclass(frozen=True)
+class TenantService:
+    store: Store
+
+    def all(self) -> list[Tenant]:
+        """By name; `default` is always one."""
+        found = self.store.tenants.all()
+        if all(each.name != TENANT for each in found):
+            found.append(Tenant(TENANT, None))
+        return sorted(found, key=lambda each: each.name)
+
+    def find(self, name: str) -> Tenant:
+        """Raises NotFound."""
+        found = self.store.tenants.get(name)
+        if found is None and name == TENANT:
+            return Tenant(TENANT, None)
+        if found is None:
+            raise NotFound(f"there is no tenant {name[:64]}")
+        return found
+
+    def known(self, name: str) -> Tenant | None:
+        """None where there is none of this name."""
+        return self.store.tenants.get(name)
+
+    def put(self, tenant: Tenant) -> tuple[Tenant, PutResult]:
+        """Sets it under its name; returns it as it is stored, and what that did. Raises InvalidField, and
+        Conflict where there are too many."""
+        tenant.check()
+        known = self.store.tenants.get(tenant.name)
+        if known is None:
+            if self.store.tenants.count() >= MAX_TENANTS:
+                raise Conflict(f"there are {MAX_TENANTS} tenants: delete some that have nothing")
+        else:
+            tenant = replace(tenant, created_at=known.created_at or tenant.created_at)
+        if tenant == known:
+            return tenant, "unchanged"
+        self.store.tenants.put(tenant)
+        log.warning("tenant.set", message="A tenant was set", tenant=tenant.name, state=tenant.state.value)
+        return tenant, "changed" if known else "created"
+
+    def delete(self, name: str) -> None:
+        """Deletes a suspended tenant of which nothing is kept but its keys, and these. Raises NotFound, and
+        Conflict with what is still there."""
+        tenant = self.find(name)
+        if name == TENANT:
+            raise Conflict(f"{TENANT} is always there")
+        if tenant.state is not TenantState.SUSPENDED:
+            raise Conflict(f"{name} is active: suspend it first, so that nothing is made meanwhile")
+        if held := self.store.tenants.held_by(name):
+            raise Conflict(
+                f"{name} still has {', '.join(held)}: delete them; what has ended goes by its retention"
+            )
+        self.store.api_keys.delete_all(name)
+        if not self.store.tenants.delete(name):
+            raise NotFound(f"there is no tenant {name[:64]}")
+        log.warning("tenant.deleted", message="A tenant was deleted", tenant=name)

@@ -1,0 +1,163 @@
+"""Tenants: made, suspended and deleted, and in which one a request acts."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from scheduler_app.api import known_keys
+from scheduler_app.clock import clock
+from scheduler_app.domain.ids import name_of
+from scheduler_app.domain.kill_switch import Scope, Target
+from scheduler_app.store import Store
+from scheduler_app.usecases.stops import KillSwitchGate
+from tests.builders import event, schedule
+from tests.integration.api.test_stored_keys import ROOT, Monotonic, by, make
+
+TENANTS = "/api/v1/tenants"
+SCHEDULE = {"name": "x", "callback_url": "http://127.0.0.1:9/", "rrule": "FREQ=DAILY"}
+
+
+@pytest.fixture
+def monotonic(monkeypatch: pytest.MonkeyPatch) -> Monotonic:
+    told = Monotonic()
+    monkeypatch.setattr(known_keys, "monotonic", told)
+    return told
+
+
+@pytest.fixture
+def client(make_api: Callable[..., Flask]) -> FlaskClient:
+    client = make_api(api_keys=(ROOT,)).test_client()
+    client.environ_base["HTTP_X_API_KEY"] = ROOT
+    return client
+
+
+def put(client: FlaskClient, name: str, **fields: Any) -> tuple[int, dict[str, Any]]:
+    answer = client.put(f"{TENANTS}/{name}", json=fields)
+    return answer.status_code, answer.get_json()
+
+
+def test_tenants_are_made_changed_and_listed_and_default_is_always_one(client: FlaskClient) -> None:
+    assert client.get(TENANTS).get_json() == {"tenants": [{"name": "default", "state": "active"}]}
+    status, made = put(client, "acme", note="Zurich")
+    assert (status, made["result"], made["state"], made["note"]) == (201, "created", "active", "Zurich")
+    assert put(client, "acme", note="Zurich")[1]["result"] == "unchanged"
+    status, changed = put(client, "acme", state="suspended")
+    assert (status, changed["result"], "note" in changed) == (200, "changed", False)
+    assert changed["created_at"] == made["created_at"]
+    assert [each["name"] for each in client.get(TENANTS).get_json()["tenants"]] == ["acme", "default"]
+    assert client.get(f"{TENANTS}/acme").get_json()["state"] == "suspended"
+    assert client.get(f"{TENANTS}/none-such").status_code == 404
+    assert put(client, "default", note="ours")[0] == 201
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "said"),
+    [
+        ("Acme", {}, "lower-case letters"),
+        ("-a", {}, "lower-case letters"),
+        ("a" * 64, {}, "lower-case letters"),
+        ("default", {"state": "suspended"}, "default cannot be suspended"),
+        ("acme", {"state": "gone"}, "state"),
+        ("acme", {"limits": {"schedules": 1}}, "limits: Unknown field"),
+    ],
+)
+def test_what_no_tenant_can_be_is_refused(
+    client: FlaskClient, name: str, fields: dict[str, Any], said: str
+) -> None:
+    answer = client.put(f"{TENANTS}/{name}", json=fields)
+    assert (answer.status_code, said in answer.text) == (422, True), answer.text
+
+
+def test_there_is_a_bounded_number_of_tenants(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scheduler_app.usecases.deeds.api_keys.MAX_TENANTS", 1)
+    assert put(client, "acme")[0] == 201
+    assert put(client, "globex")[0] == 409
+    assert put(client, "acme", note="n")[0] == 200
+
+
+def test_a_key_of_the_installation_acts_in_the_tenant_that_a_header_names(client: FlaskClient) -> None:
+    put(client, "acme")
+    in_acme = {"Scheduler-Tenant": "acme"}
+    assert client.put("/api/v1/schedules/mine", json=SCHEDULE, headers=in_acme).status_code == 201
+    assert client.get("/api/v1/schedules/mine").status_code == 404
+    assert client.get("/api/v1/schedules/mine", headers=in_acme).status_code == 200
+    refused = client.get("/api/v1/schedules/mine", headers={"Scheduler-Tenant": "globex"})
+    assert (refused.status_code, "there is no tenant 'globex'" in refused.text) == (404, True)
+    own = make(client, tenant="acme")["key"]
+    assert client.get("/api/v1/schedules/mine", headers=by(own)).status_code == 200
+    assert client.get("/api/v1/schedules/mine", headers=by(own) | in_acme).status_code == 200
+    foreign = client.get("/api/v1/schedules/mine", headers=by(own) | {"Scheduler-Tenant": "default"})
+    assert (foreign.status_code, "in the tenant acme alone" in foreign.text) == (403, True)
+
+
+def test_a_suspended_tenant_s_keys_open_nothing_and_nothing_of_it_is_sent(
+    client: FlaskClient, store: Store, monotonic: Monotonic
+) -> None:
+    now = clock.now()
+    put(client, "acme")
+    own = make(client, tenant="acme")["key"]
+    assert client.get("/api/v1/schedules", headers=by(own)).status_code == 200
+    for each in ("acme:s1", "s1"):
+        store.schedules.insert(schedule(now, each))
+        store.events.insert([event(now, each)], now, "made")
+    put(client, "acme", state="suspended")
+    monotonic.at += known_keys.KNOWN_SECONDS
+    refused = client.get("/api/v1/schedules", headers=by(own))
+    assert (refused.status_code, "acme is suspended" in refused.text) == (403, True)
+    # Who runs the installation may still look.
+    assert client.get("/api/v1/schedules", headers={"Scheduler-Tenant": "acme"}).status_code == 200
+    assert store.kill_switches.everybodys().targets == {Target("acme", Scope.ALL)}
+    due = store.outbox.due(now + timedelta(seconds=1), limit=9)
+    until = now + timedelta(minutes=1)
+    passed = KillSwitchGate(store).passed(due, until, now)
+    assert {name_of(each.id): each.id for each in passed}.keys() == {each.id for each in passed}
+    assert len(passed) == 1
+    services = client.application.extensions["scheduler"]
+    assert services.held_events.release_page(now) is False
+    assert store.holding.keys() == [Target("acme", Scope.ALL).key]
+    put(client, "acme")
+    services.held_events.release_page(now)
+    assert store.holding.keys() == []
+    monotonic.at += known_keys.KNOWN_SECONDS
+    assert client.get("/api/v1/schedules", headers=by(own)).status_code == 200
+
+
+def test_only_a_suspended_and_empty_tenant_is_deleted_and_its_keys_with_it(
+    client: FlaskClient, store: Store, monotonic: Monotonic
+) -> None:
+    put(client, "acme")
+    own = make(client, tenant="acme", scopes=["read", "write"])["key"]
+    days = {"dates": [{"date": "2040-01-01"}]}
+    assert client.put("/api/v1/calendars/c1", json=days, headers=by(own)).status_code == 201
+
+    def delete(name: str) -> tuple[int, str]:
+        answer = client.delete(f"{TENANTS}/{name}")
+        return answer.status_code, answer.text
+
+    assert delete("default")[0] == 409
+    assert delete("globex")[0] == 404
+    status, said = delete("acme")
+    assert (status, "suspend it first" in said) == (409, True)
+    put(client, "acme", state="suspended")
+    status, said = delete("acme")
+    assert (status, "still has calendars" in said) == (409, True), said
+    client.delete("/api/v1/calendars/c1", headers={"Scheduler-Tenant": "acme"})
+    store.mongo.collection("calendars").delete_many({})
+    assert delete("acme")[0] == 200
+    assert store.mongo.collection("api_keys").count_documents({}) == 0
+    monotonic.at += known_keys.KNOWN_SECONDS
+    assert client.get("/api/v1/schedules", headers=by(own)).status_code == 401
+
+
+def test_a_corrupt_tenant_is_suspended_and_can_be_set_again(client: FlaskClient, store: Store) -> None:
+    put(client, "acme")
+    store.mongo.collection("tenants").update_one({"_id": "acme"}, {"$set": {"state": 7}})
+    shown = client.get(f"{TENANTS}/acme").get_json()
+    assert (shown["state"], "cannot be read" in shown["note"]) == ("suspended", True)
+    assert store.kill_switches.everybodys().targets == {Target("acme", Scope.ALL)}
+    assert put(client, "acme")[1]["result"] == "changed"
+    assert not store.kill_switches.everybodys()
