@@ -37,6 +37,8 @@ _SCOPES = {
     KeyScope.TRIGGER: (
         *("change_selected", "send_again", "cancel", "send_cause_again", "dismiss_cause"),
         *("change_destination", "call_destination", "turn_on", "turn_off"),
+        *("send_failure_again", "dismiss_failure", "silence_failure"),
+        *("try_notification", "save_silence", "end_silence"),
     ),
     KeyScope.WRITE: (
         *("new_schedule", "edit_schedule", "new_destination", "edit_destination", "new_message"),
@@ -52,6 +54,8 @@ _SCOPES = {
         *("test_new", "test_edited", "save_blackout", "delete_blackout"),
         *("save_destination", "save_destination_edit", "delete_destination"),
         *("send_message", "preview_delivery", "reschedule"),
+        *("save_notification", "delete_notification"),
+        *("save_heartbeat", "renew_heartbeat_url", "delete_heartbeat"),
     ),
     KeyScope.READ: ("preview_when", "pick", "choose_zone"),
 }

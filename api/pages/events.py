@@ -1,16 +1,18 @@
 """The list of events, one event, and what people do with one."""
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from typing import Any, NamedTuple
 
 from flask import render_template
 from werkzeug.wrappers import Response
 
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages import forms
-from scheduler_app.api.pages.formatting import names_of
+from scheduler_app.api.pages.formatting import names_of, state_words
 from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.pages.schedule import curl
 from scheduler_app.api.problems import HttpProblem
@@ -78,6 +80,10 @@ def event(query: Loaded, event_id: WholeId) -> str:
         living=found.state in LIVING,
         cancellable=found.state not in NOT_CANCELLABLE,
         steps=steps(found),
+        verdict=verdict_of(found),
+        tries=tries(found, assembly.now()),
+        lag_ms=found.attempts[0].get("lag_ms") if found.attempts else None,
+        size=PICTURE,
         curl=_curl(found, schedule) if schedule else None,
         message=_message(found),
         done=query.get("done"),
@@ -135,3 +141,69 @@ def _curl(found: EventRecord, schedule: Schedule) -> str | None:
         return None
     headers = shlex.join(["-H", f"Idempotency-Key: {name_of(found.id)}"])
     return f"{curl(view)} {headers}"
+
+
+#: The picture of the attempts, in units of the drawing; a bar is never too thin to be seen.
+PICTURE = (300.0, 18.0)
+LEAST_WIDTH = 2.0
+
+
+class Try(NamedTuple):
+    """An attempt in the picture of all of them."""
+
+    attempt: Mapping[str, Any]
+    x: float
+    width: float
+    look: str
+
+
+def tries(found: EventRecord, now: datetime) -> list[Try]:
+    """The attempts on one scale, from when the event was due to the end of the last one."""
+    starts = [each["started_at"] for each in found.attempts if each.get("started_at")]
+    if not starts:
+        return [Try(each, 0.0, 0.0, _look(each)) for each in found.attempts]
+    ends = [_end(each, now) for each in found.attempts if each.get("started_at")]
+    begin, end = min(found.run_time, *starts), max(ends)
+    scale = PICTURE[0] / max((end - begin).total_seconds(), 0.001)
+    drawn = []
+    for each in found.attempts:
+        at = each.get("started_at") or begin
+        width = max((_end(each, now) - at).total_seconds() * scale, LEAST_WIDTH)
+        x = min((at - begin).total_seconds() * scale, PICTURE[0] - LEAST_WIDTH)
+        drawn.append(Try(each, round(x, 1), round(min(width, PICTURE[0] - x), 1), _look(each)))
+    return drawn
+
+
+def _end(attempt: Mapping[str, Any], now: datetime) -> datetime:
+    began: datetime = attempt.get("started_at") or now
+    took = attempt.get("duration_ms")
+    return began + timedelta(milliseconds=took) if isinstance(took, int | float) else began
+
+
+def _look(attempt: Mapping[str, Any]) -> str:
+    status = attempt.get("status_code")
+    is_well = not attempt.get("error") and isinstance(status, int) and status < 400
+    return "ok" if is_well else "failed"
+
+
+def verdict_of(found: EventRecord) -> str:
+    """What became of the event, in words for whoever is asked about it."""
+    last = found.attempts[-1] if found.attempts else {}
+    times = f" at attempt {len(found.attempts)}" if len(found.attempts) > 1 else ""
+    if found.state is State.COMPLETED:
+        return f"Done{times}"
+    said = answer_words(last)
+    if found.state is State.ERROR:
+        return f"Failed: {said}" if said else "Failed"
+    if found.state is State.RETRYING:
+        return f"Will be tried again: {said}" if said else "Will be tried again"
+    return state_words(found.state.value)
+
+
+def answer_words(attempt: Mapping[str, Any]) -> str:
+    """`answered 503 Service Unavailable`, `timed out: no answer within 10 s`."""
+    status, error = attempt.get("status_code"), attempt.get("error")
+    if isinstance(status, int):
+        phrase = next((f" {each.phrase}" for each in HTTPStatus if each == status), "")
+        return f"answered {status}{phrase}"
+    return str(error or "")

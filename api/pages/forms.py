@@ -162,6 +162,8 @@ class ActionResultQuery(InputSchema):
                 "dismissed",
                 "stopped",
                 "released",
+                "silenced",
+                "tested",
             ]
         )
     )

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
 
@@ -14,9 +14,11 @@ from scheduler_app.api.pages.times import instant, short
 from scheduler_app.domain.cause import TREND_PART, Cause, CauseKind, subject_shown
 from scheduler_app.domain.heartbeat import OF_HEARTBEAT
 from scheduler_app.domain.kill_switch import KillSwitch
+from scheduler_app.domain.ledger import OF_LEDGER
 from scheduler_app.domain.silence import Silence
-from scheduler_app.health.status import StatusReason
+from scheduler_app.health.status import StatusReason, remedy_of
 from scheduler_app.store.stops import CorruptKillSwitch
+from scheduler_app.usecases.deeds.failures import CauseReport
 
 #: Parts of the picture of a cause: three hours, which is what it keeps.
 TREND_PARTS = 36
@@ -89,6 +91,27 @@ def issue_of(reason: StatusReason, now: datetime) -> Issue:
     )
 
 
+def issue_of_failure(report: CauseReport, now: datetime) -> Issue:
+    """A failure, whether it goes on or not."""
+    cause, counts = report.cause, report.counts
+    is_left = cause.key.kind is CauseKind.FAILING and not cause.is_living
+    kind = "dead_letters" if is_left else cause.key.kind.value
+    reason = StatusReason(
+        *(kind, subject_shown(cause), cause.error, remedy_of(cause)),
+        since=cause.since,
+        cause=cause,
+        schedules=cause.schedules.count,
+        tags=cause.tags.names,
+        counts=counts,
+    )
+    issue = issue_of(reason, now)
+    if cause.dismissed_at:
+        return replace(issue, look="skipped", mark="Dismissed, since")
+    if cause.is_living:
+        return issue
+    return replace(issue, look="retry" if counts.dead else "ok", mark="Over, since")
+
+
 def issue_of_switch(switch: KillSwitch | CorruptKillSwitch) -> Issue:
     since: datetime | None = None
     if isinstance(switch, KillSwitch):
@@ -126,7 +149,7 @@ def trend_of(cause: Cause, now: datetime) -> Sequence[Bar]:
 def failure_title(cause: Cause) -> str:
     """`crm answers “503 Service Unavailable”`, `crm does not answer: timed out`."""
     subject, failure = subject_shown(cause), cause.key.failure
-    if cause.key.kind is not CauseKind.FAILING:
+    if cause.key.kind is not CauseKind.FAILING or failure == OF_LEDGER:
         return f"{subject}: {cause.error}"
     if failure == OF_HEARTBEAT:
         return f"The heartbeat {subject} was missed"
@@ -147,7 +170,7 @@ def _words(reason: StatusReason) -> tuple[str, str, str, tuple[Button, ...]]:
         to = by_kind.get(reason.kind, Button("See the machinery", url_for(f"{PAGES}.processes")))
         return reason.message, f"To do: {reason.remedy}.", "failed", (to,)
     look_into = Button("Look into it", failure_page(cause), "look-into")
-    if cause.key.kind is not CauseKind.FAILING or cause.key.failure == OF_HEARTBEAT:
+    if cause.key.kind is not CauseKind.FAILING or cause.key.failure in (OF_HEARTBEAT, OF_LEDGER):
         return failure_title(cause), f"To do: {reason.remedy}.", "failed", (look_into,)
     send = Button(f"Send {counts.dead:,} again…", failure_page(cause, "again"), "send-again")
     if not cause.is_living:
@@ -163,7 +186,7 @@ def _words(reason: StatusReason) -> tuple[str, str, str, tuple[Button, ...]]:
 
 
 def failure_page(cause: Cause, part: str | None = None) -> str:
-    return url_for(f"{PAGES}.dead_letters", _anchor=part)
+    return url_for(f"{PAGES}.failure", failure_id=cause.id, _anchor=part)
 
 
 def _is_are(count: int) -> str:

@@ -56,7 +56,10 @@ PLACES = (
     Place(
         "Failures",
         "M2.5 2.5h11v11h-11zM5.5 5.5l5 5M10.5 5.5l-5 5",
-        (ListedPage("Failures", "dead_letters", "dead letters"),),
+        (
+            ListedPage("Failures", "failures", "causes"),
+            ListedPage("Runs that gave up", "dead_letters", "dead letters"),
+        ),
     ),
     Place(
         "Settings",
@@ -66,6 +69,9 @@ PLACES = (
             ListedPage("Destinations", "destinations"),
             ListedPage("Closed days", "calendars", "calendars holidays"),
             ListedPage("Stop switches and blackouts", "stops", "kill switches"),
+            ListedPage("Who is told", "notifications", "notifications silences alarms"),
+            ListedPage("Heartbeats", "heartbeats", "pings"),
+            ListedPage("Ledger", "ledger", "witness"),
             ListedPage("Machinery", "processes", "processes workers queues"),
             ListedPage("You", "you", "time zone sign out"),
             ListedPage("New destination", "new_destination", is_form=True),

@@ -54,7 +54,7 @@ def put_heartbeat(given: Loaded, name: WholeId) -> tuple[View, int]:
     heartbeat, done, token = services().heartbeats.put(name, heartbeat_draft(name, given), services().now())
     view = heartbeat_shown(heartbeat) | {"result": done}
     if token is not None:
-        view["ping_url"] = _ping_url(token)
+        view["ping_url"] = ping_url(token)
     return view, 201 if done == "created" else 200
 
 
@@ -71,7 +71,7 @@ def delete_heartbeat(name: WholeId) -> View:
 def rotate_heartbeat_token(name: WholeId) -> View:
     """Give a heartbeat another secret URL, which is shown once; the old one opens nothing from then on"""
     heartbeat, token = services().heartbeats.rotate(name)
-    return heartbeat_shown(heartbeat) | {"ping_url": _ping_url(token)}
+    return heartbeat_shown(heartbeat) | {"ping_url": ping_url(token)}
 
 
 @blueprint.route("/<name:name>/ping", methods=["POST"], scope=KeyScope.TRIGGER)
@@ -83,7 +83,7 @@ def ping_heartbeat(given: Loaded, name: WholeId) -> View:
     return heartbeat_shown(services().heartbeats.ping(name, ping, given.get("output", "").encode()))
 
 
-def _ping_url(token: str) -> str:
+def ping_url(token: str) -> str:
     base = services().settings.public_url or request.host_url.rstrip("/")
     return f"{base}{PING_PATH}/{idempotency.shown_once(token)}"
 

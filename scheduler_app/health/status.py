@@ -178,10 +178,9 @@ def _reason(cause: Cause, counts: MarkCounts) -> StatusReason | None:
             kind, events = "dead_letters", counts.dead
             if not counts.dead:
                 return None
-    remedy = _REMEDIES[cause.key.failure if cause.key.failure in (OF_HEARTBEAT, OF_LEDGER) else kind]
     return StatusReason(
         *(kind, subject_shown(cause), cause_sentence(cause, counts)),
-        remedy=remedy.replace("QUEUE", cause.key.subject),
+        remedy=remedy_of(cause, kind),
         since=cause.since,
         cause=cause,
         schedules=cause.schedules.count,
@@ -189,6 +188,13 @@ def _reason(cause: Cause, counts: MarkCounts) -> StatusReason | None:
         tags=cause.tags.names[:MAX_TAGS],
         counts=counts,
     )
+
+
+def remedy_of(cause: Cause, kind: str = "") -> str:
+    """What to do about a cause; `kind` is that of its reason, where it is not its own."""
+    told_by = cause.key.failure if cause.key.failure in (OF_HEARTBEAT, OF_LEDGER) else kind
+    remedy = _REMEDIES[told_by or cause.key.kind.value]
+    return remedy.replace("QUEUE", cause.key.subject)
 
 
 _REMEDIES: Final = {

@@ -134,8 +134,14 @@ def test_the_pages_show_a_reader_no_form_but_those_of_its_session(keyed: Flask, 
     reading |= {"/stops", "/calendar?view=hours", f"/schedules/{made}?from=2026-01-01"}
     writing = {"/new-schedule", f"/schedules/{made}/edit", "/new-destination", "/destinations/crm/edit"}
     writing |= {"/new-message"}
-    reading |= {"/you"}
-    others = {"/sign-in", "/dead-letters/export", "/forecast/next-day", "/overview/now-and-next"}
+    reading |= {"/you", "/failures", "/notifications", "/heartbeats", "/ledger"}
+    others = {
+        "/sign-in",
+        "/dead-letters/export",
+        "/forecast/next-day",
+        "/overview/now-and-next",
+        "/ledger/export",
+    }
     whole = {path for method, path in page_operations(keyed) if method == "GET" and "none-such" not in path}
     assert whole == whole & (reading | writing) | others, "every page is one of these"
     for path in sorted(reading):

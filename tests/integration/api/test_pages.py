@@ -49,7 +49,7 @@ def test_a_page_of_an_event_names_no_field_and_no_attempt_that_is_already_made(
     shown = {each.id: client.get(f"/events/{each.id}").text for each in (running, waiting)}
     assert "Claimed by worker-1" in shown[running.id]
     assert "lease_until" not in shown[running.id]
-    assert ["Next attempt" in shown[each.id] for each in (running, waiting)] == [False, True]
+    assert ["The first one:" in shown[each.id] for each in (running, waiting)] == [False, True]
 
 
 def test_a_list_goes_on_page_by_page_with_its_filter(

@@ -22,9 +22,9 @@ def test_each_page_stands_in_its_place(client: FlaskClient, place: Place, page: 
     assert main[1].count("<a ") == 5
     assert '<div class="go" id="go" popover' in shown, "the search opens without a script"
     within = re.search(
-        r'<nav class="(?:subnav|tabs)" aria-label="(?:Settings|Activity)".*?</nav>', shown, re.DOTALL
+        r'<nav class="(?:subnav|tabs)" aria-label="(?:Settings|Activity|Failures)".*?</nav>', shown, re.DOTALL
     )
-    assert (within is not None) == (place.name in ("Settings", "Activity"))
+    assert (within is not None) == (place.name in ("Settings", "Activity", "Failures"))
     if within and not page.is_form:
         assert f'aria-current="page">{page.name}</a>' in within[0]
 

@@ -1,0 +1,82 @@
+"""The pages of failures: whom each affects, and what people do with it."""
+
+import re
+from datetime import datetime
+
+import pytest
+from flask.testing import FlaskClient
+
+from scheduler_app.store import Store
+from tests.integration.api.page_forms import form_token
+from tests.integration.api.test_failures import failing, now  # noqa: F401 - fixtures
+
+
+@pytest.fixture
+def path(client: FlaskClient, failing: Store) -> str:  # noqa: F811
+    [found] = client.get("/api/failures").get_json()["failures"]
+    return f"/failures/{found['id']}"
+
+
+def test_a_failure_is_listed_until_it_is_dismissed(client: FlaskClient, path: str) -> None:
+    assert f'href="{path}"' in client.get("/failures").text
+    assert f'href="{path}"' in client.get("/failures?tag=team:a").text
+    assert "No failure touches this tag" in client.get("/failures?tag=team:b").text
+    assert f'href="{path}"' not in client.get("/failures?state=over").text
+    form = {"form_token": form_token(client, path), "note": "known"}
+    assert client.post(f"{path}/dismiss", data=form).status_code == 303
+    assert "Nothing fails" in client.get("/failures").text
+    assert f'href="{path}"' in client.get("/failures?state=dismissed").text
+    shown = client.get(path).text
+    assert ("“known”" in shown, 'data-test="dismiss"' in shown) == (True, False)
+
+
+def test_a_failure_names_whom_it_affects(client: FlaskClient, path: str) -> None:
+    shown = client.get(path).text
+    assert "answers “500 Internal Server Error”" in shown
+    named = re.search(r'data-test="schedules">(.*?)</ul>', shown, re.DOTALL)
+    assert named is not None
+    assert re.findall(r'href="(/schedules/s\d)"', named[1]) == ["/schedules/s1", "/schedules/s2"]
+    assert "1 run will be tried again" in shown
+    assert "1 run gave up" in shown
+
+
+def test_what_is_sent_again_is_counted_first_and_followed(client: FlaskClient, path: str) -> None:
+    form = {
+        "form_token": form_token(client, path),
+        "which": "all",
+        "when": "now",
+        "rate": "5.0",
+        "once": "a" * 24,
+    }
+    seen = client.post(f"{path}/send-again", data=form)
+    assert seen.status_code == 200
+    assert re.search(r'data-test="plan">.*?<strong>1 run</strong> would be sent', seen.text, re.DOTALL)
+    assert "Send 1 run</button>" in seen.text
+    assert 'data-test="redrive"' not in client.get(path).text, "nothing is sent yet"
+    sent = client.post(f"{path}/send-again", data=form | {"confirmed": "yes"})
+    assert sent.status_code == 303
+    where = sent.headers["Location"]
+    again = client.post(f"{path}/send-again", data=form | {"confirmed": "yes"})
+    assert again.headers["Location"] == where, "one form sends once"
+    shown = client.get(where).text
+    assert 'data-test="redrive" data-state="running"' in shown
+    assert "0 of 1 run sent again so far" in shown
+    assert client.get(f"{path}?redrive=none-such").status_code == 200
+    for wrong in ({"which": "some"}, {"rate": "7"}, {"when": "then"}):
+        assert client.post(f"{path}/send-again", data=form | wrong).status_code == 422
+
+
+def test_a_failure_is_silenced_for_two_hours(client: FlaskClient, path: str, now: datetime) -> None:  # noqa: F811
+    form = {"form_token": form_token(client, path)}
+    assert client.post(f"{path}/silence", data=form).status_code == 303
+    [silence] = client.get("/api/silences").get_json()["silences"]
+    assert silence["match"] == {"schedules": ["s1", "s2"]}
+    lasts = datetime.fromisoformat(silence["until"]) - now
+    assert 7_000 < lasts.total_seconds() < 7_800
+    assert 'data-test="silence"' in client.get("/notifications").text
+    assert 'data-test="silenced"' in client.get("/").text
+
+
+def test_a_failure_that_is_gone_is_a_page(client: FlaskClient) -> None:
+    gone = client.get("/failures/none-such")
+    assert (gone.status_code, 'data-test="problem"' in gone.text) == (404, True)
