@@ -1,8 +1,9 @@
 """The deliberate faults that can be put into a file: each changes one place of one function.
 
-Lines that only log or count are left out: calls of `log`, `metrics` and their parts, and a condition under
-which nothing else happens. So are texts, annotations, defaults of arguments, assertions, which index a query
-uses, and that it reads more fields than it needs.
+Lines that only log or count are left out: calls of `log`, `metrics` and their parts, notes of unexpected errors,
+and a condition or a loop in which nothing else happens. So are texts, annotations, defaults of arguments,
+assertions, which of two checks or two families of metrics comes first, which index a query uses, and that it
+reads more fields than it needs.
 """
 
 import ast
@@ -50,6 +51,10 @@ _OPPOSITES: Final = {"min": "max", "max": "min", "any": "all", "all": "any"}
 #: Whose calls only log or count.
 _QUIET_NAMES: Final = frozenset({"log", "metrics"})
 _QUIET_METHODS: Final = ("inc", "dec", "observe")
+#: An attribute whose calls log and count: `telemetry.logs.UnexpectedErrors`.
+_QUIET_ATTRIBUTE: Final = "_unexpected"
+#: A check raises or does nothing: of two that fail, the first one is told.
+_CHECK: Final = "require"
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _ASSIGNMENTS: Final = (ast.Assign, ast.AnnAssign)
@@ -140,7 +145,7 @@ class _Finder:
         for first, second in pairwise(body):
             both_assign = isinstance(first, _ASSIGNMENTS) and isinstance(second, _ASSIGNMENTS)
             swappable = self._swappable(first) and self._swappable(second) and not both_assign
-            if swappable and not _depends(first, second):
+            if swappable and not (_depends(first, second) or _are_checks(first, second)):
                 between = self._source[self._at(first)[1] : self._at(second)[0]]
                 new = self._text(second) + between + self._text(first)
                 self._replace(self._at(first)[0], self._at(second)[1], new)
@@ -252,14 +257,20 @@ class _Finder:
         """Whether a statement only logs or counts, or says something to a reader."""
         if isinstance(node, ast.Expr):
             return isinstance(node.value, ast.Constant) or self._is_quiet_call(node.value)
+        if isinstance(node, ast.For):
+            return all(map(self._is_quiet, [*node.body, *node.orelse]))
         return isinstance(node, ast.Pass)
 
-    def _is_quiet_call(self, node: ast.AST) -> bool:
+    def _is_quiet_call(self, node: ast.AST | None) -> bool:
         if not isinstance(node, ast.Call):
             return False
         if isinstance(node.func, ast.Attribute) and node.func.attr in _QUIET_METHODS:
             return True
-        return any(isinstance(each, ast.Name) and each.id in self._quiet for each in _chain(node))
+        return any(
+            (isinstance(each, ast.Name) and each.id in self._quiet)
+            or (isinstance(each, ast.Attribute) and each.attr == _QUIET_ATTRIBUTE)
+            for each in _chain(node)
+        )
 
     def _only_quiet(self, node: ast.AST) -> bool:
         return isinstance(node, ast.If | ast.While) and all(map(self._is_quiet, [*node.body, *node.orelse]))
@@ -268,6 +279,8 @@ class _Finder:
         """Statements that have an effect by a call: which comes first may matter."""
         if not isinstance(node, _SIMPLE) or self._is_quiet(node):
             return False
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Yield):
+            return not self._is_quiet_call(node.value.value)
         return any(isinstance(each, ast.Call | ast.Await) for each in ast.walk(node)) and not (
             isinstance(node, ast.Assign | ast.AnnAssign) and _is_pure(node)
         )
@@ -355,6 +368,16 @@ def _can_be_left_out(node: ast.stmt) -> bool:
         return True
     return isinstance(node, ast.Assign) and any(
         isinstance(each, ast.Attribute | ast.Subscript) for each in node.targets
+    )
+
+
+def _are_checks(*nodes: ast.stmt) -> bool:
+    return all(
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+        and node.value.func.id == _CHECK
+        for node in nodes
     )
 
 

@@ -192,6 +192,13 @@ def test_a_held_message_that_kombu_did_not_write_is_dropped_and_the_others_come_
     assert (client.hlen("unacked"), client.zcard("unacked_index"), client.llen("q")) == (0, 0, 1)
 
 
+def test_what_nobody_can_read_of_a_broadcast_is_dropped_as_if_it_had_been_delivered(queue: Any) -> None:
+    queue.channel._fanout_to_queue["celery.pidbox"] = "replies"
+    with capture_logs() as lines:
+        assert queue.channel._deliver_fanout_message({}, "celery.pidbox")
+    assert events_of(lines) == ["message.dropped"]
+
+
 def test_all_messages_but_some_are_given_back(queue: Any, client: "redis.Redis") -> None:
     for number in range(4):
         queue.put({"v": number})

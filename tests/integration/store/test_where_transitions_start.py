@@ -90,3 +90,21 @@ def test_what_was_cancelled_after_a_later_one_began_was_to_run_before_it(store: 
     assert later.id < begun.id
     living = {row["_id"] for row in store.mongo.collection("events").find({"state": State.READY_QUEUE})}
     assert living == {begun.id, later.id}
+
+
+def test_only_a_running_event_waits_for_its_receiver_s_report(store: Store, now: datetime) -> None:
+    completion = {"awaiting": True, "tokens": [], "attempt": 1, "seconds": 60.0}
+    made = {state: event(now - (1 + place) * SECOND) for place, state in enumerate(State)}
+    store.events.insert(list(made.values()), now, "made")
+    for state, each in made.items():
+        fields = {"state": state.value, "owner": TOKEN, "completion": completion}
+        store.mongo.collection("events").update_one({"_id": each.id}, {"$set": fields})
+    found = store.completions.overdue(now, limit=100)
+    assert [each.event_id for each in found] == [made[State.RUNNING].id]
+
+
+def test_a_cut_that_no_event_is_named_for_cancels_none(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    assert store.cancellations.cancel_these_past_cut([], now, "cut") == 0
+    assert store.cancellations.cancel_these_past_cut([made.id], now, "cut") == 1

@@ -1,0 +1,59 @@
+"""What the marks of causes are counted and given by, also beside corrupt events."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from scheduler_app.domain.cause import failing_key
+from scheduler_app.store import Store
+from scheduler_app.store.events.cause_marks import FailedEvent, MarkCounts
+from tests.builders import event
+
+SECOND = timedelta(seconds=1)
+KEY = failing_key("s1-1-x", "http://x:80", 503, None)
+
+
+def dead(store: Store, at: datetime, event_id: str, **fields: Any) -> str:
+    usual = {"tenant": "default", "schedule_id": "s1", "state": "error", "origin": "http://x:80"}
+    usual |= {"status": [{"time": at, "message": "gave up"}], "attempts": [{"status_code": 503}]}
+    store.mongo.collection("events").insert_one({"_id": event_id} | usual | fields)
+    return event_id
+
+
+def test_a_corrupt_dead_letter_hides_no_other_one(store: Store, now: datetime) -> None:
+    for name, broken in (("s1-1-a", [{"message": "no time"}]), ("s1-1-c", "no list")):
+        dead(store, now, name, status=broken)
+    dead(store, now, "s1-1-b")
+    (found,) = store.cause_marks.unmarked(limit=10)
+    assert found == FailedEvent("s1-1-b", "s1", KEY, now, "status 503", is_dead=True, mark=None)
+
+
+def test_a_mark_is_given_to_those_alone_that_have_still_the_old_one(store: Store, now: datetime) -> None:
+    for number in range(3):
+        dead(store, now, f"s1-1-{number}")
+    first, second, third = store.cause_marks.unmarked(limit=10)
+    events = store.mongo.collection("events")
+    events.update_one({"_id": second.event_id}, {"$set": {"cause": "another"}})
+    store.cause_marks.mark([first, second])
+    marks = {row["_id"]: row.get("cause") for row in events.find()}
+    assert marks == {first.event_id: KEY.id, second.event_id: "another", third.event_id: None}
+    assert store.cause_marks.keys() == (frozenset(), {KEY.id, "another"})
+
+
+def test_what_waits_and_what_is_dead_is_counted_with_the_next_try(store: Store, now: datetime) -> None:
+    marks = store.cause_marks
+    for number in range(3):
+        dead(store, now, f"s1-1-{number}", cause=KEY.id)
+    made = [event(now + number * SECOND) for number in range(4)]
+    store.events.insert(made, now, "made")
+    which = {"_id": {"$in": [each.id for each in made[1:3]]}}
+    store.mongo.collection("events").update_many(which, {"$set": {"cause": KEY.id, "state": "retrying"}})
+    counted = MarkCounts(waiting=2, dead=3, next_try=now + SECOND)
+    assert marks.count(KEY.id, most=10) == marks.counts([KEY.id], most=10)[KEY.id] == counted
+    assert marks.count(KEY.id, most=1)[:2] == marks.counts(["none", KEY.id], most=1)[KEY.id][:2] == (1, 1)
+    assert marks.counts(["none"], most=10) == {"none": MarkCounts()}
+    assert marks.counts([], most=10) == {}
+    assert marks.keys() == ({KEY.id}, {KEY.id})
+    assert {each.event_id for each in marks.marked(KEY.id, limit=10)} == {"s1-1-0", "s1-1-1", "s1-1-2"} | {
+        each.id for each in made[1:3]
+    }
+    assert len(marks.marked(KEY.id, limit=1)) == 2
