@@ -1,9 +1,9 @@
 """The deliberate faults that can be put into a file: each changes one place of one function.
 
-Lines that only log or count are left out: calls of `log`, `metrics` and their parts, notes of unexpected errors,
-and a condition or a loop in which nothing else happens. So are texts, annotations, defaults of arguments,
-assertions, which of two checks or two families of metrics comes first, which index a query uses, and that it
-reads more fields than it needs.
+Lines that only log or count are left out: calls of `log`, `metrics` and their parts, notes of unexpected
+errors, and a condition or a loop in which nothing else happens. So are texts, annotations, defaults of
+arguments, assertions, which of two checks or of two families of metrics comes first, which index a query
+uses, and that it reads more fields than it needs.
 """
 
 import ast

@@ -22,6 +22,29 @@ def test_every_equivalent_is_a_fault_that_can_be_put_into_the_code() -> None:
     assert sorted(texts.keys() - set(sources())) == []
 
 
+def test_what_only_logs_or_counts_and_which_of_two_checks_comes_first_is_left_alone() -> None:
+    source = b"""
+def f(self, rows):
+    require(rows, "a")
+    require(rows.ok, "b")
+    if rows:
+        for each in rows:
+            metrics.rows.inc()
+    else:
+        log.warning("none")
+    self._unexpected.note("rows", rows)
+    yield metrics.rows.family(rows)
+    yield metrics.others.family(rows)
+"""
+    found = [fault.key(source) for fault in faults_of("a.py", source)]
+    assert [(each.was, each.becomes) for each in found] == [
+        ('require(rows, "a")', "pass"),
+        ('require(rows.ok, "b")', "pass"),
+        ("yield metrics.rows.family(rows)", "pass"),
+        ("yield metrics.others.family(rows)", "pass"),
+    ]
+
+
 def test_every_file_that_is_named_with_tests_of_processes_gets_faults() -> None:
     assert sorted(TESTS_OF_PROCESSES.keys() - set(sources())) == []
     named = {name.partition("::")[0] for names in TESTS_OF_PROCESSES.values() for name in names}

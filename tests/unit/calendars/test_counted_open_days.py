@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from scheduler_app.domain.calendars import Calendar, NamedDate, days_of
 from scheduler_app.domain.recurrence import InvalidRecurrence, Observance, Recurrence
+from scheduler_app.domain.recurrence.timeline import FIRST_SECOND, StepBudget
 from tests.unit.calendars.day_counter import Clock
 
 CREATED = datetime(2025, 12, 1, tzinfo=UTC)
@@ -187,6 +188,19 @@ def test_why_says_that_closed_days_are_not_counted(instant: str, code: str, word
     assert answer.fires == (not code)
     assert reason.code == (code or "RRULE")
     assert words in reason.message
+
+
+def test_a_rule_that_has_ended_is_found_to_have_ended_once() -> None:
+    """What is asked after its last occurrence costs nothing any more."""
+    found = observing("FREQ=DAILY;BYHOUR=9;COUNT=3", SWISS)
+    occurrences = found.between(CREATED, CREATED + timedelta(days=30))
+    assert len(occurrences) == 3
+    (rule,) = found._fires.rules
+    *_, last = rule.bound.instants(FIRST_SECOND, StepBudget())
+    steps = StepBudget()
+    assert list(rule.bound.instants(last + 1, steps)) == []
+    assert steps.steps_left == steps.limit
+    assert list(rule.bound.instants(last, StepBudget())) == [last]
 
 
 def test_a_position_that_no_month_has_is_warned_of() -> None:
