@@ -13,7 +13,12 @@ KEY = failing_key("s1-1-x", "http://x:80", 503, None)
 
 
 def dead(store: Store, at: datetime, event_id: str, **fields: Any) -> str:
-    usual = {"tenant": "default", "schedule_id": "s1", "state": "error", "origin": "http://x:80"}
+    usual: dict[str, Any] = {
+        "tenant": "default",
+        "schedule_id": "s1",
+        "state": "error",
+        "origin": "http://x:80",
+    }
     usual |= {"status": [{"time": at, "message": "gave up"}], "attempts": [{"status_code": 503}]}
     store.mongo.collection("events").insert_one({"_id": event_id} | usual | fields)
     return event_id
@@ -36,7 +41,7 @@ def test_a_mark_is_given_to_those_alone_that_have_still_the_old_one(store: Store
     store.cause_marks.mark([first, second])
     marks = {row["_id"]: row.get("cause") for row in events.find()}
     assert marks == {first.event_id: KEY.id, second.event_id: "another", third.event_id: None}
-    assert store.cause_marks.keys() == (frozenset(), {KEY.id, "another"})
+    assert store.cause_marks.keys() == (frozenset(), frozenset([KEY.id, "another"]))
 
 
 def test_what_waits_and_what_is_dead_is_counted_with_the_next_try(store: Store, now: datetime) -> None:
@@ -52,7 +57,7 @@ def test_what_waits_and_what_is_dead_is_counted_with_the_next_try(store: Store, 
     assert marks.count(KEY.id, most=1)[:2] == marks.counts(["none", KEY.id], most=1)[KEY.id][:2] == (1, 1)
     assert marks.counts(["none"], most=10) == {"none": MarkCounts()}
     assert marks.counts([], most=10) == {}
-    assert marks.keys() == ({KEY.id}, {KEY.id})
+    assert marks.keys() == (frozenset([KEY.id]), frozenset([KEY.id]))
     assert {each.event_id for each in marks.marked(KEY.id, limit=10)} == {"s1-1-0", "s1-1-1", "s1-1-2"} | {
         each.id for each in made[1:3]
     }

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from scheduler_app.domain.calendars import Calendar, NamedDate, days_of
 from scheduler_app.domain.recurrence import InvalidRecurrence, Observance, Recurrence
+from scheduler_app.domain.recurrence.rules.recurrence_set import RecurrenceSet
 from scheduler_app.domain.recurrence.timeline import FIRST_SECOND, StepBudget
 from tests.unit.calendars.day_counter import Clock
 
@@ -195,7 +196,9 @@ def test_a_rule_that_has_ended_is_found_to_have_ended_once() -> None:
     found = observing("FREQ=DAILY;BYHOUR=9;COUNT=3", SWISS)
     occurrences = found.between(CREATED, CREATED + timedelta(days=30))
     assert len(occurrences) == 3
-    (rule,) = found._fires.rules
+    of = found._fires
+    assert isinstance(of, RecurrenceSet)
+    (rule,) = of.rules
     *_, last = rule.bound.instants(FIRST_SECOND, StepBudget())
     steps = StepBudget()
     assert list(rule.bound.instants(last + 1, steps)) == []

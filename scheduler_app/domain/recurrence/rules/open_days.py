@@ -165,7 +165,9 @@ class RolledSet:
         if start > FIRST_SECOND:
             # The new day may have a gap of its own: what was written is earlier by its length, and on the day
             # before where clocks go forward over midnight.
-            readings.add(second + zone.offset(start - 1))
+            moved = second + zone.offset(start - 1)
+            if zone.read(moved).kind == "gap":
+                readings.add(moved)
         for reading in sorted(readings, reverse=True):
             target, time = divmod(reading, DAY)
             run = self.run_around(target - 1 if self.forward else target + 1)
