@@ -1,8 +1,9 @@
 """Counts a process's attempts in memory, by minute, destination and tag, and adds them up in MongoDB every
 few seconds.
 
-An attempt costs an entry in a dictionary and no write of its own. What a worker has counted in its last
-seconds is missing where it is killed; where MongoDB's answer to a write is lost, some is counted twice.
+Where an attempt is recorded it costs a row in memory; what writes adds them up before. What a worker has
+counted in its last seconds is missing where it is killed; where MongoDB's answer to a write is lost, some is
+counted twice.
 """
 
 import threading
@@ -25,6 +26,8 @@ log = get_logger(__name__)
 
 #: How often what was counted is written.
 WRITE_SECONDS: Final = 5.0
+#: Attempts that wait to be added up, which is done each second. Those of more are missing in the figures.
+MAX_ROWS: Final = 50_000
 #: What is counted apart until it is written: tags and destinations together, of one minute. Attempts of more
 #: are counted for the installation alone.
 MAX_KEYS: Final = 5_000
@@ -48,6 +51,9 @@ class FigureCounts:
             "Figures of attempts could not be written; they are missing in the charts",
             monotonic=monotonic,
         )
+        #: Of attempts: the event, the receiver, the tags, the state, the end, the lag and the duration.
+        self._rows: list[tuple[str, str, Sequence[str], str, datetime, float | None, float | None]] = []
+        self._dropped = 0
         self._counted: dict[_Key, FigurePart] = {}
         #: Taken to be written, and not written yet.
         self._owed: dict[tuple[FigureSubject, timedelta, datetime], FigurePart] = {}
@@ -55,30 +61,32 @@ class FigureCounts:
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._counted) + len(self._owed)
+        return len(self._rows) + len(self._counted) + len(self._owed)
 
     def note(self, records: Iterable[OutcomeRecord]) -> None:
         """Takes attempts that were recorded."""
+        rows = [
+            (
+                *(record.event_id, record.origin, record.tags, record.state.value, record.ended_at),
+                record.attempt.get("lag_ms"),
+                record.attempt.get("duration_ms"),
+            )
+            for record in records
+        ]
         with self._lock:
-            for record in records:
-                minute = record.ended_at.replace(second=0, microsecond=0)
-                key = (tenant_of(record.event_id), record.origin, tuple(record.tags), minute)
-                part = self._counted.get(key)
-                if part is None:
-                    if len(self._counted) >= MAX_KEYS:
-                        key = (key[0], "", (), minute)
-                    part = self._counted.setdefault(key, FigurePart(minute))
-                attempt = record.attempt
-                part.add(record.state.value, attempt.get("lag_ms"), attempt.get("duration_ms"))
+            room = MAX_ROWS - len(self._rows)
+            self._rows += rows[:room]
+            self._dropped += max(0, len(rows) - room)
 
     def write(self, *, at_once: bool = False) -> None:
-        """Writes what was counted, if it is time for it. Raises a STORE_FAULT; nothing is lost then."""
+        """Adds up what was noted, and writes it if it is time for that. For one thread. Raises a STORE_FAULT;
+        nothing is lost then."""
+        self._add_up()
         if not self._owed:
             if not at_once and monotonic() < self._write_at:
                 return
             self._write_at = monotonic() + WRITE_SECONDS
-            with self._lock:
-                counted, self._counted = self._counted, {}
+            counted, self._counted = self._counted, {}
             for what, part in counted.items():
                 self._owe(what, part)
         while taken := list(islice(self._owed, WRITTEN_AT_ONCE)):
@@ -90,6 +98,26 @@ class FigureCounts:
                 self._unexpected.note("figures", error)
             for key in taken:
                 del self._owed[key]
+
+    def _add_up(self) -> None:
+        with self._lock:
+            rows, self._rows = self._rows, []
+            dropped, self._dropped = self._dropped, 0
+        if dropped:
+            log.warning(
+                "figures.dropped",
+                message="More attempts ended than this worker adds up; the figures lack some",
+                count=dropped,
+            )
+        for event_id, receiver, tags, state, ended_at, lag_ms, duration_ms in rows:
+            minute = ended_at.replace(second=0, microsecond=0)
+            key: _Key = (tenant_of(event_id), receiver, tuple(tags), minute)
+            part = self._counted.get(key)
+            if part is None:
+                if len(self._counted) >= MAX_KEYS:
+                    key = (key[0], "", (), minute)
+                part = self._counted.setdefault(key, FigurePart(minute))
+            part.add(state, lag_ms, duration_ms)
 
     def _owe(self, what: _Key, part: FigurePart) -> None:
         tenant, receiver, tags, _ = what

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from scheduler_app.domain.figures import HOUR, KEPT, MINUTE, FigureSubject
 from scheduler_app.domain.http_action import destination_key
@@ -119,7 +120,6 @@ def test_what_is_counted_apart_is_bounded(store: Store, monkeypatch: pytest.Monk
     monkeypatch.setattr(figure_counts, "MAX_KEYS", 5)
     counts = FigureCounts(store.figure_counters)
     counts.note([attempt(NOON, tags=(f"t{number}",)) for number in range(50)])
-    assert len(counts) <= 6
     many = tuple(f"u{number}" for number in range(2 * figure_counts.TAGS_COUNTED))
     counts.note([attempt(NOON, tags=many)])
     monkeypatch.setattr(figure_counts, "WRITTEN_AT_ONCE", 2)
@@ -128,6 +128,18 @@ def test_what_is_counted_apart_is_bounded(store: Store, monkeypatch: pytest.Monk
     assert read(store) == [(NOON, {"completed": 51})]
     assert read(store, FigureSubject(TENANT, "tag", "t4"), HOUR) == [(NOON, {"completed": 1})]
     assert read(store, FigureSubject(TENANT, "tag", "t5"), HOUR) == []
+
+
+def test_attempts_that_wait_to_be_added_up_are_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figure_counts, "MAX_ROWS", 3)
+    counts = FigureCounts(store.figure_counters)
+    counts.note([attempt(NOON)] * 2)
+    counts.note([attempt(NOON)] * 2)
+    assert len(counts) == 3
+    with capture_logs() as lines:
+        counts.write()
+    assert read(store) == [(NOON, {"completed": 3})]
+    assert [(line["event"], line["count"]) for line in lines] == [("figures.dropped", 1)]
 
 
 def test_a_worker_reports_its_attempts_and_writes_the_last_ones_when_it_ends(store: Store) -> None:
