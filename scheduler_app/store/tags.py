@@ -16,7 +16,7 @@ class Tags:
     def __init__(self, mongo: Mongo) -> None:
         self._schedules = mongo.collection("schedules")
 
-    def names(self, tenant: str, *, limit: int, prefix: str = "", after: str = "") -> list[str]:
+    def in_order(self, tenant: str, *, limit: int, prefix: str = "", after: str = "") -> list[str]:
         """The first `limit` tags that begin with the prefix, in their order, after the one that is given."""
         found: list[str] = []
         least = {"$gt": after} if after >= prefix else {"$gte": prefix}

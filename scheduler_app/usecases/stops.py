@@ -175,7 +175,7 @@ class KillSwitchService:
             return "no schedule is active, and no event waits"
         if target.scope is Scope.TAG:
             said = f"no active schedule has the tag {target.name}, and no event of one waits"
-            names = self.store.tags.names(target.tenant, limit=MOST_TAGS)
+            names = self.store.tags.in_order(target.tenant, limit=MOST_TAGS)
         else:
             said = f"no active schedule names the destination {target.name}, and no event waits for it"
             window = PageRequest(limit=MOST_TAGS)

@@ -49,6 +49,16 @@ class RunCounting:
     def __init__(self, mongo: Mongo) -> None:
         self._events = mongo.collection("events")
 
+    def exceeds(self, choice: RunChoice, buckets: Buckets, *, most: int) -> bool:
+        """Whether more than `most` events have run times in the buckets; no document is read for it."""
+        left = most
+        for which, hint, _ in _scans(choice, buckets):
+            when = {"$gte": buckets.start, "$lt": buckets.end}
+            left -= self._events.count_documents(which | {"run_time": when}, hint=hint, limit=left + 1)
+            if left < 0:
+                return True
+        return False
+
     def read(self, choice: RunChoice, buckets: Buckets, now: datetime, *, most: int) -> RunCounts:
         """The events with run times in the buckets; `most` of them are read, of a tenant or of one schedule
         the newest. Raises a STORE_FAULT."""

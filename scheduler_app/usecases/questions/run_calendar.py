@@ -1,5 +1,6 @@
 """The calendar of runs: past and future in one, by the engine of the forecast."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
@@ -7,6 +8,7 @@ from typing import Final
 
 from scheduler_app.domain.calendars import NamedCalendar
 from scheduler_app.domain.calendars.calendar import DayKind
+from scheduler_app.domain.figures import HOUR, KEPT, FigureSubject, begin_of_part
 from scheduler_app.domain.forecast import Buckets, Counts, ForecastChoice
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.kill_switch import Target
@@ -38,7 +40,6 @@ MOST_WINDOWS: Final = 500
 MOST_CALENDARS: Final = 20
 #: Every zone of today is off UTC by a multiple of it.
 QUARTER: Final = timedelta(minutes=15)
-HOUR: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,7 +111,7 @@ class RunCalendars:
             notes += found.notes
             for cell, count in found.cells.items():
                 parts[_place(parts, buckets, cell.bucket)].counts[RunOutcome.TO_COME] += count
-        past = self._past(tenant, buckets, choice, now, notes)
+        past = self._past(tenant, buckets, choice, now, coming, notes)
         for (bucket, outcome), count in past.counts.items():
             parts[_place(parts, buckets, bucket)].counts[outcome] += count
         for bucket, count in past.tried_again.items():
@@ -126,7 +127,13 @@ class RunCalendars:
         )
 
     def _past(
-        self, tenant: str, buckets: Buckets, choice: ForecastChoice, now: datetime, notes: list[str]
+        self,
+        tenant: str,
+        buckets: Buckets,
+        choice: ForecastChoice,
+        now: datetime,
+        coming: _Coming,
+        notes: list[str],
     ) -> RunCounts:
         # With what beats have expanded already: it has events, and is named by them.
         until = min(buckets.end, now + HOUR)
@@ -140,12 +147,47 @@ class RunCalendars:
             its_messages = choice.destination if choice.tag is None and choice.schedule_id is None else None
             chosen = RunChoice(tenant, owners, its_messages)
         window = Buckets(buckets.start, until, buckets.width, buckets.origin)
-        found = self.store.run_counting.read(chosen, window, now, most=self.most_runs)
+        counting, most = self.store.run_counting, self.most_runs
+        if counting.exceeds(chosen, window, most=most):
+            counted = self._counted_by_workers(tenant, choice, window)
+            if counted is not None:
+                again = RunChoice(tenant, sorted(coming.rare)[:MOST_NAMED])
+                named = counting.read(again, window, now, most=most)
+                notes.append(
+                    f"There were more than {most:,} runs: done and failed ones are counted by the hour in"
+                    " which they ended, and of those before now only schedules are named that run again."
+                )
+                return RunCounts(counted, rare=named.rare, frequent=named.frequent)
+        found = counting.read(chosen, window, now, most=most)
         if not found.is_whole:
-            notes.append(
-                f"There were more than {self.most_runs:,} runs: those beyond are left out, and none is named."
-            )
+            notes.append(f"There were more than {most:,} runs: those beyond are left out, and none is named.")
             found.rare.clear()
+        return found
+
+    def _counted_by_workers(
+        self, tenant: str, choice: ForecastChoice, window: Buckets
+    ) -> Counter[tuple[int, RunOutcome]] | None:
+        """What workers counted of what is asked for; None where that is not counted apart, in other parts, or
+        not since the beginning."""
+        if choice.schedule_id is not None or (choice.tag is not None and choice.destination is not None):
+            return None
+        if window.width % HOUR or begin_of_part(window.origin, HOUR) != window.origin:
+            return None
+        subject = FigureSubject(tenant)
+        if choice.tag is not None:
+            subject = FigureSubject(tenant, "tag", choice.tag)
+        if choice.destination is not None:
+            subject = FigureSubject(tenant, "destination", name_of(choice.destination))
+        counters = self.store.figure_counters
+        first = counters.first(subject, HOUR, window.start - KEPT[HOUR])
+        if first is None or first > window.start:
+            return None
+        found = Counter[tuple[int, RunOutcome]]()
+        for part in counters.read(subject, HOUR, window.start, window.end):
+            bucket = window.of(part.at)
+            if bucket is not None:
+                found[bucket, RunOutcome.DONE] += part.outcomes["completed"]
+                found[bucket, RunOutcome.FAILED] += part.outcomes["error"]
         return found
 
     def _rare(self, past: RunCounts, coming: _Coming) -> tuple[list[RareSchedule], int]:

@@ -46,7 +46,7 @@ class SearchQuestions:
         others, all_schedules = search.schedules(tenant, words, limit=limit, seconds=self.seconds)
         schedules = list({each.id: each for each in (*first, *others)}.values())
         destinations, all_destinations = search.destinations(tenant, words, limit=limit)
-        known = self.store.tags.names(tenant, limit=MOST_TAGS)
+        known = self.store.tags.in_order(tenant, limit=MOST_TAGS)
         fitting = [tag for tag in known if words.casefold() in tag.casefold()]
         return SearchAnswer(
             self._counted(tenant, fitting[:limit]),
@@ -62,7 +62,7 @@ class SearchQuestions:
     ) -> tuple[list[CountedTag], str | None]:
         """The tags that begin so, each with the number of its schedules; and the last of them where there are
         more. Raises a STORE_FAULT."""
-        found = self.store.tags.names(tenant, limit=limit + 1, prefix=prefix, after=after)
+        found = self.store.tags.in_order(tenant, limit=limit + 1, prefix=prefix, after=after)
         return self._counted(tenant, found[:limit]), found[limit - 1] if len(found) > limit else None
 
     def counted_tag(self, tenant: str, tag: str) -> CountedTag:

@@ -194,4 +194,4 @@ def test_tags_are_found_one_after_the_other(create: Create, store: Store) -> Non
     create(tags=["zoo", "b", "a"])
     create(tags=["c", "b"])
     create()
-    assert store.tags.names(TENANT, limit=9) == ["a", "b", "c", "zoo"]
+    assert store.tags.in_order(TENANT, limit=9) == ["a", "b", "c", "zoo"]

@@ -10,6 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from scheduler_app.domain.blackout import Blackout
+from scheduler_app.domain.figures import FigurePart, FigureSubject
 from scheduler_app.domain.forecast import EVERY_CALLBACK, Buckets, ForecastChoice
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.kill_switch import Scope, Target
@@ -252,6 +253,38 @@ def test_what_is_beyond_its_bounds_is_said(store: Store) -> None:
         assert [part.counts[RunOutcome.DONE] for part in found.parts[-6:]] == [0, 1, 1, 1, 1, 1]
         assert found.notes == ["There were more than 5 runs: those beyond are left out, and none is named."]
         assert found.rare == []
+
+
+def test_of_more_runs_than_are_read_those_are_shown_that_workers_counted(store: Store) -> None:
+    store.schedules.insert(schedule(NOON - DAY, "s1", rrule="FREQ=HOURLY", tags=("t",)))
+    rule = f"DTSTART:{NOON - DAY:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=DAILY"
+    store.schedules.insert(schedule(NOON - DAY, "rare", rrule=rule, tags=("t",)))
+    for number in range(20):
+        ended(store, "s1", NOON - (number + 1) * MINUTE, "completed", attempt=1)
+    ended(store, "rare", NOON - HOUR, "error", attempt=1)
+    for subject in (FigureSubject(TENANT), FigureSubject(TENANT, "tag", "t")):
+        for hours, counts in ((-3, {"completed": 2}), (-1, {"completed": 20, "error": 1})):
+            part = FigurePart(NOON + hours * HOUR, Counter(counts))
+            store.figure_counters.add([(subject, HOUR, part)])
+    span = (NOON - 3 * HOUR, NOON + DAY + HOUR)
+    for choice in (EVERY_CALLBACK, ForecastChoice(tag="t")):
+        found = read(store, *span, choice=choice, most_runs=5)
+        past = [(part.counts[RunOutcome.DONE], part.counts[RunOutcome.FAILED]) for part in found.parts[:3]]
+        assert past == [(2, 0), (0, 0), (20, 1)]
+        (note,) = found.notes
+        assert "counted by the hour in which they ended" in note
+        # What runs again, and rarely, is named with its past.
+        (rare,) = found.rare
+        assert (rare.id, rare.runs[0].outcome) == ("rare", RunOutcome.FAILED)
+    # Not counted apart, in other parts, or not since then: the newest runs are read.
+    for choice, start, width in (
+        (ForecastChoice("s1"), NOON - 3 * HOUR, HOUR),
+        (EVERY_CALLBACK, NOON - 3 * HOUR, 30 * MINUTE),
+        (EVERY_CALLBACK, NOON - 4 * HOUR, HOUR),
+    ):
+        found = read(store, start, NOON, width, choice=choice, most_runs=5)
+        assert total(found)[RunOutcome.DONE] == 5
+        assert "left out" in found.notes[0]
 
 
 def test_the_route_answers_with_parts_and_names(client: FlaskClient, create: Create) -> None:

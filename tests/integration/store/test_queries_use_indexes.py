@@ -643,8 +643,8 @@ def _use_forecasts(forecasts: Any, now: datetime) -> None:
 
 
 def _use_search(store: Any) -> None:
-    assert store.tags.names(TENANT, limit=5) == ["a", "few"]
-    assert store.tags.names(TENANT, limit=5, prefix="f", after="a") == ["few"]
+    assert store.tags.in_order(TENANT, limit=5) == ["a", "few"]
+    assert store.tags.in_order(TENANT, limit=5, prefix="f", after="a") == ["few"]
     assert store.tags.count(TENANT, "few", most=1_000) > 0
     search = store.search
     assert search.schedules_by_index(TENANT, "s7", limit=3)
@@ -668,6 +668,7 @@ def _use_run_counting(counting: Any, now: datetime) -> None:
     for ids, most in ((None, 1_000), (["s1"], 1_000), ([f"s{i}" for i in range(60)], 1_000), ([], 1_000)):
         choice = RunChoice(TENANT, ids, None if ids is None else "erp")
         found = counting.read(choice, buckets, now, most=most)
+        assert counting.exceeds(choice, buckets, most=0) is bool(found.counts)
         assert bool(found.counts) is (ids != [])
 
 

@@ -336,7 +336,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "notification_rules.delete": (lambda w: w.store.notification_rules.delete(w.theirs(w.rule.id)), False),
     "silences.of": (lambda w: w.store.silences.of(w.stranger), []),
     "silences.delete": (lambda w: w.store.silences.delete(w.theirs(w.silence.id)), False),
-    "tags.names": (lambda w: w.store.tags.names(w.stranger, limit=9), []),
+    "tags.in_order": (lambda w: w.store.tags.in_order(w.stranger, limit=9), []),
     "tags.count": (lambda w: w.store.tags.count(w.stranger, "t", most=9), 0),
     "search.schedules_by_index": (
         lambda w: [
@@ -441,6 +441,10 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         ([], False),
     ),
     "forecasts.waiting_choice": (lambda w: _chosen(w).which["tenant"] == w.stranger, True),
+    "run_counting.exceeds": (
+        lambda w: w.store.run_counting.exceeds(RunChoice(w.stranger), _foretold(w), most=0),
+        False,
+    ),
     "run_counting.read": (
         lambda w: w.store.run_counting.read(RunChoice(w.stranger), _foretold(w), w.now, most=9),
         RunCounts(),
