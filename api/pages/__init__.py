@@ -13,6 +13,7 @@ from scheduler_app.api.pages import (  # noqa: F401 - they add their routes to `
     edit_schedule,
     events,
     failures,
+    forecast,
     go,
     heartbeats,
     ledger,

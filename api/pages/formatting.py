@@ -75,8 +75,16 @@ def state_words(state: str) -> str:
     return _STATES.get(state, ("", state.replace("_", " ").capitalize()))[1]
 
 
+def short_count(number: int) -> str:
+    """`576`, `1.3k`, `12k`, `3.4M`: where there is little room."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if number >= size:
+            return f"{number / size:.0f}{unit}" if number >= 10 * size else f"{_short(number / size)}{unit}"
+    return str(number)
+
+
 #: What templates call by these names.
-FILTERS = (counted, duration, form_words, state_look, state_words)
+FILTERS = (counted, duration, form_words, state_look, state_words, short_count)
 
 
 def _short(number: float) -> str:

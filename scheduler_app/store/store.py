@@ -18,7 +18,7 @@ from scheduler_app.store.events.cause_marks import CauseMarks
 from scheduler_app.store.events.claims import Claims, Expirations
 from scheduler_app.store.events.completions import Completions
 from scheduler_app.store.events.events import Events
-from scheduler_app.store.events.figures import EventFigures, HourlyCounts, NewestEvents
+from scheduler_app.store.events.figures import EventFigures, NewestEvents
 from scheduler_app.store.events.lists import EventLists
 from scheduler_app.store.events.messages import Messages, OwedNotifications
 from scheduler_app.store.events.outbox import BlackedOutEvents, EventHolds, Outbox
@@ -78,7 +78,6 @@ class Store:
         self.recoveries = Recoveries(self.mongo)
         self.event_lists = EventLists(self.mongo)
         self.event_figures = EventFigures(self.mongo)
-        self.hourly_counts = HourlyCounts(self.mongo)
         self.figure_counters = FigureCounters(self.mongo)
         self.newest_events = NewestEvents(self.mongo)
         self.run_counting = RunCounting(self.mongo)

@@ -2,8 +2,7 @@
 read by index, a bounded number of events at most.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -58,32 +57,6 @@ class EventFigures:
         STORE_FAULT."""
         which, hint = _range(tenant, since, until, schedule_ids)
         return self._outcomes(which, hint, most)
-
-    def by_day(
-        self,
-        tenant: str,
-        days: Sequence[datetime],
-        until: datetime,
-        *,
-        most: int,
-        schedule_ids: Sequence[str] | None = None,
-    ) -> dict[datetime, Counter[str]]:
-        """How many events ran from each of `days` to the next, the last of them to `until`, by state: of the
-        newest `most` events, as `newest` has them. Raises a STORE_FAULT."""
-        which, hint = _range(tenant, days[0], until, schedule_ids)
-        counts = {
-            state.value: {"$sum": {"$cond": [{"$eq": ["$state", state.value]}, 1, 0]}} for state in State
-        }
-        pipeline: list[Document] = [
-            {"$match": which},
-            {"$sort": {"run_time": -1, "_id": -1}},
-            {"$limit": most},
-            {"$project": {"run_time": 1, "state": 1}},
-            {"$bucket": {"groupBy": "$run_time", "boundaries": [*days, until], "output": counts}},
-        ]
-        options: dict[str, Any] = {"maxTimeMS": int(MAX_SECONDS * 1000), "hint": hint}
-        rows = self._events.aggregate(pipeline, **options)
-        return {row.pop("_id"): +Counter(row) for row in rows}
 
     def of_schedule(
         self, schedule_id: str, since: datetime, until: datetime, *, most: int
@@ -169,111 +142,6 @@ def _event_summary(row: Document) -> EventSummary | None:
 
 def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-#: Every zone of today is off UTC by a multiple of it.
-STEP_MS = 15 * 60 * 1_000
-_AT: Document = {
-    "$toDate": {"$subtract": [{"$toLong": "$run_time"}, {"$mod": [{"$toLong": "$run_time"}, STEP_MS]}]}
-}
-#: `counts` is 1 for what is of the schedules that are asked for, or else 0.
-_COUNTED: Document = {
-    "$facet": {
-        "quarters": [
-            {"$match": {"counts": 1}},
-            {"$group": {"_id": _AT, "count": {"$sum": 1}}},
-        ],
-        "scans": [{"$group": {"_id": "$scan", "looked_at": {"$sum": 1}}}],
-    }
-}
-
-
-class QuarterHourCounts(NamedTuple):
-    """Events by the quarter of an hour, in UTC, of their run times."""
-
-    quarters: Mapping[datetime, int]
-    is_whole: bool
-    """False where there may be more than were looked at."""
-
-
-class HourlyCounts:
-    """Reads only, by the indexes of the lists."""
-
-    def __init__(self, mongo: Mongo) -> None:
-        self._events = mongo.collection("events")
-
-    def events(
-        self,
-        tenant: str,
-        schedule_ids: Sequence[str] | None,
-        since: datetime,
-        until: datetime,
-        *,
-        most: int,
-    ) -> QuarterHourCounts:
-        """The tenant's events, or those of some schedules, whose run times lie from `since` to `until`
-        (exclusive): the newest `most`, of several schedules as many of each as their share. No document is
-        read. Raises a STORE_FAULT."""
-        span: Document = {"$gte": since, "$lt": until}
-        if schedule_ids is None:
-            return self._counted([self._scan({"tenant": tenant, "run_time": span}, most, 0)], "list_v1", most)
-        if not schedule_ids:
-            return QuarterHourCounts({}, True)
-        share = max(most // len(schedule_ids), 1)
-        scans = [
-            self._scan({"schedule_id": each, "run_time": span}, share, number)
-            for number, each in enumerate(schedule_ids)
-        ]
-        return self._counted(scans, "schedule_v1", share)
-
-    def dead_letters(
-        self,
-        tenant: str,
-        schedule_ids: Sequence[str] | None,
-        since: datetime,
-        until: datetime,
-        *,
-        most: int,
-    ) -> QuarterHourCounts:
-        """The same of dead letters, among the tenant's newest `most` of that time."""
-        which: Document = {
-            "tenant": tenant,
-            "state": State.ERROR.value,
-            "run_time": {"$gte": since, "$lt": until},
-        }
-        newest: list[Document] = [
-            {"$match": which},
-            {"$sort": {"run_time": -1, "_id": -1}},
-            {"$limit": most},
-            {
-                "$project": {
-                    "run_time": 1,
-                    "counts": {"$literal": 1} if schedule_ids is None else _is_one_of(schedule_ids),
-                }
-            },
-        ]
-        return self._counted([newest], "dead_v2", most)
-
-    @staticmethod
-    def _scan(which: Document, most: int, number: int) -> list[Document]:
-        return [
-            {"$match": which},
-            {"$sort": {"run_time": -1, "_id": -1}},
-            {"$limit": most},
-            {"$project": {"_id": 0, "run_time": 1, "counts": {"$literal": 1}, "scan": {"$literal": number}}},
-        ]
-
-    def _counted(self, scans: Sequence[list[Document]], hint: str, most: int) -> QuarterHourCounts:
-        """The union of scans, each of which looks at `most`."""
-        united = [{"$unionWith": {"coll": "events", "pipeline": each}} for each in scans[1:]]
-        options: dict[str, Any] = {"hint": hint, "maxTimeMS": int(MAX_SECONDS * 1000)}
-        (found,) = self._events.aggregate([*scans[0], *united, _COUNTED], **options)
-        counts = {row["_id"]: row["count"] for row in found["quarters"]}
-        return QuarterHourCounts(counts, all(row["looked_at"] < most for row in found["scans"]))
-
-
-def _is_one_of(schedule_ids: Sequence[str]) -> Document:
-    return {"$cond": [{"$in": ["$schedule_id", list(schedule_ids)]}, 1, 0]}
 
 
 #: Of each schedule.

@@ -13,13 +13,12 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from scheduler_app.api.pages import calendar, dead_letters, forms
+from scheduler_app.api.pages import dead_letters, forecast, forms
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
 from scheduler_app.usecases.duties.causes import CauseTending
-from scheduler_app.usecases.questions import calendar_view
 from tests.builders import event
 from tests.integration.api.page_forms import fields_of, form_token
 
@@ -417,133 +416,12 @@ def test_a_page_is_sent_compressed_only_where_no_other_site_has_asked_for_it(cli
     assert "Content-Encoding" not in client.get("/schedules", headers={"Sec-Fetch-Site": "none"}).headers
 
 
-def marks(page: str) -> dict[str, tuple[int, int]]:
-    """What a calendar says of each day: how many are planned, and how many are done."""
-    found = re.findall(r'data-day="([^"]+)" data-planned="(\d+)" data-done="(\d+)"', page)
-    return {day: (int(planned), int(done)) for day, planned, done in found}
-
-
-def test_a_calendar_counts_all_that_comes_however_often(client: FlaskClient, create: Create) -> None:
-    create(tags=["t"], rrule="DTSTART:20400101T120000Z\nRRULE:FREQ=SECONDLY;UNTIL=20400102T115959Z")
-    create(tags=["t"], rrule="DTSTART:20400101T120000Z\nRRULE:FREQ=MINUTELY;COUNT=1500")
-    create(tags=["t"], rrule="DTSTART:20400102T090000Z\nRRULE:FREQ=DAILY;COUNT=2")
-    for view in ("month", "week", "agenda"):
-        page = client.get(f"/calendar?view={view}&on=2040-01-01&tag=t").text
-        found = marks(page)
-        assert found["2040-01-01"] == (43_200 + 720, 0)
-        if view == "month":
-            assert found["2040-01-02"] == (43_200 + 780 + 1, 0)
-            assert found["2040-01-03"] == (1, 0)
-            assert found["2040-01-04"] == (0, 0)
-        assert "43,920" in page
-        assert "left-out" not in page
-
-
-def test_a_calendar_counts_all_that_ran_and_lists_the_newest(
-    client: FlaskClient, create: Create, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(calendar_view, "MOST_EVENTS", 3)
-    made = create(tags=["t"])["id"]
-    other = create(tags=["other"])["id"]
-    noon = datetime(2026, 3, 2, 12, tzinfo=UTC)
-    for number in range(6):
-        fail(store, made, noon + timedelta(minutes=number), 503)
-    for number in range(4):
-        fail(store, other, noon + timedelta(days=1, minutes=number), 503)
-    for query, first, second in (("", 6, 4), ("&tag=t", 6, 0), (f"&schedule_id={made}", 6, 0)):
-        found = marks(client.get(f"/calendar?on=2026-03-02{query}").text)
-        assert (found["2026-03-02"], found["2026-03-03"]) == ((0, first), (0, second))
-    monkeypatch.setattr(calendar_view, "MOST_COUNTED", 5)
-    page = client.get("/calendar?on=2026-03-02").text
-    assert "past events beyond the newest 5: some of 2026-03-02, all before" in page
-
-
-def test_a_calendar_counts_each_event_on_its_day_in_the_zone_that_is_asked_for(
-    client: FlaskClient, create: Create, store: Store
-) -> None:
-    made = create(tags=["t"])
-    late = datetime(2026, 3, 2, 23, 30, tzinfo=UTC)
-    fail(store, str(made["id"]), late, 503)
-    utc = client.get("/calendar?on=2026-03-02&tag=t").text
-    tokyo = client.get("/calendar?on=2026-03-02&tag=t&timezone=Asia/Tokyo").text
-    assert "from=2026-03-02T00:00" in utc.replace("%3A", ":")
-    assert "from=2026-03-03T00:00" in tokyo.replace("%3A", ":")
-    assert 'data-test="ran"' not in client.get("/calendar?on=2026-03-02&tag=other").text
-    assert client.get("/calendar?timezone=Mars/Base").status_code == 422
-    coming = client.get(f"/calendar?on=2040-01-01&schedule_id={made['id']}").text
-    assert coming.count('data-test="comes"') == 1
-
-
-def test_a_heat_map_counts_each_hour_in_its_zone_and_leads_to_its_events(
-    client: FlaskClient, create: Create, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client.put("/api/destinations/crm", json={"url": "http://127.0.0.1:9/"})
-    made, other = create(tags=["t"]), create()
-    named = client.post(
-        "/api/schedules", json={"name": "n", "destination": "crm", "on_demand": True}
-    ).get_json()
-    late = datetime(2026, 3, 2, 23, 30, tzinfo=UTC)
-    fail(store, str(made["id"]), late, 503)
-    store.events.insert([event(late + timedelta(minutes=9), str(made["id"]))], late, "made")
-    fail(store, str(other["id"]), late - timedelta(hours=1), 503)
-    fail(store, str(named["id"]), late - timedelta(hours=2), 503)
-
-    def hours(query: str) -> list[tuple[str, str, int, bool]]:
-        """From, to, the count and whether some are dead letters."""
-        page = client.get(f"/calendar?view=hours&on=2026-03-02{query}").text
-        cells = re.findall(r'href="([^"]+)" data-test="hour"[^>]*>(\d+)( <strong)?', page)
-        found = []
-        for link, count, dead in cells:
-            asked = parse_qs(urlsplit(html.unescape(link)).query)
-            found.append((asked["from"][0], asked["to"][0], int(count), bool(dead)))
-            assert client.get(html.unescape(link)).text.count('href="/events/') == int(count)
-        return sorted(found)
-
-    last = ("2026-03-02T23:00", "2026-03-03T00:00")
-    assert hours("&tag=t") == [(*last, 2, True)]
-    assert hours(f"&schedule_id={made['id']}") == [(*last, 2, True)]
-    assert hours("&tag=t&timezone=Asia/Kolkata") == [("2026-03-03T05:00", "2026-03-03T06:00", 2, True)]
-    assert [each[2] for each in hours("")] == [1, 1, 2]
-    assert hours("&destination=crm&tag=other") == []
-    shades = re.findall(r'class="heat-(\d)"', client.get("/calendar?view=hours&on=2026-03-02").text)
-    assert sorted(shades) == ["3", "3", "5"]
-    soon = clock.now() + timedelta(minutes=2)
-    store.events.insert([event(soon, str(other["id"]))], late, "made")
-    assert 'data-test="hour"' not in client.get(f"/calendar?view=hours&on={soon:%Y-%m-%d}").text
-    page = client.get("/calendar?view=hours&on=2026-03-02").text
-    assert 'data-test="left-out"' not in page
-    second = create(tags=["t"])
-    # Of two schedules two are looked at, of each; one of them has two.
-    for most, whole in ((6, True), (4, False)):
-        monkeypatch.setattr(calendar_view, "HEAT_MAP_EVENTS", most)
-        page = client.get("/calendar?view=hours&on=2026-03-02&tag=t").text
-        assert ('data-test="left-out"' not in page) is whole, most
-    store.events.insert(
-        [event(late, str(second["id"])), event(late - timedelta(hours=5), str(second["id"]))], late, "made"
-    )
-    monkeypatch.setattr(calendar_view, "HEAT_MAP_EVENTS", 6)
-    page = client.get("/calendar?view=hours&on=2026-03-02&tag=t").text
-    assert 'data-test="left-out"' not in page, "four are more than the share of one"
-    store.mongo.collection("events").delete_many({"schedule_id": second["id"]})
-    monkeypatch.setattr(calendar_view, "HEAT_MAP_EVENTS", 2)
-    monkeypatch.setattr(calendar_view, "HEAT_MAP_DEAD_LETTERS", 1)
-    page = client.get("/calendar?view=hours&on=2026-03-02").text
-    assert re.findall(r'data-test="hour"[^>]*>(\d+)', page) == ["2"], "the newest are in the last hour"
-    assert "what is beyond the newest 2 events; what is beyond the newest 1 dead letters" in page
-    # Among all dead letters, of which the newest is none of these.
-    page = client.get("/calendar?view=hours&on=2026-03-02&destination=crm").text
-    assert ('data-test="dead"' in page, "beyond the newest 1 dead letters" in page) == (False, True)
-    monkeypatch.setattr(calendar_view, "HEAT_MAP_SCHEDULES", 0)
-    page = client.get("/calendar?view=hours&on=2026-03-02&tag=t").text
-    assert "all but the newest 0 schedules" in page
-
-
 def test_the_forecast_says_how_much_falls_due_and_for_whom(
     client: FlaskClient, create: Create, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "Nothing falls due" in client.get("/forecast/next-day").text
     create(run_at=(clock.now() + timedelta(hours=1)).isoformat())
-    monkeypatch.setattr(calendar, "monotonic", lambda: monotonic() + calendar.KEPT_SECONDS + 1)
+    monkeypatch.setattr(forecast, "monotonic", lambda: monotonic() + forecast.KEPT_SECONDS + 1)
     for path in ("/forecast", "/forecast/next-day", "/forecast?hours=168"):
         page = client.get(path)
         assert page.status_code == 200, page.text

@@ -78,19 +78,3 @@ def test_going_to_a_schedule_that_was_not_found_in_time_offers_the_list(
     found = client.get("/go", **typed).text
     assert 'href="/schedules?text=sought"' in found
     assert "/schedules/s0" not in found
-
-
-def test_a_calendar_says_that_the_schedules_of_a_destination_were_not_found_in_time(
-    client: FlaskClient, create: Callable[..., dict[str, Any]], patch: Patch
-) -> None:
-    patch("scheduler_app.usecases.questions.calendar_view.MOST_SCHEDULES", 1)
-    patch("scheduler_app.usecases.questions.calendar_view.LOOK_SECONDS", 60.0)
-    assert client.put("/api/destinations/d", json={"url": "http://127.0.0.1:9/"}).status_code == 201
-    body = {"name": "called", "destination": "d", "rrule": "FREQ=DAILY"}
-    assert client.post("/api/schedules", json=body).status_code == 201
-    for _ in range(4):
-        create()
-    address = "/calendar?destination=d"
-    assert "Left out" not in client.get(address).text
-    patch("scheduler_app.usecases.questions.calendar_view.LOOK_SECONDS", 0.0)
-    assert "schedules not found in time" in client.get(address).text

@@ -252,15 +252,6 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: w.store.event_figures.newest(w.stranger, w.now - SECOND, w.now + SECOND, most=9),
         [],
     ),
-    "event_figures.by_day": (
-        lambda w: [
-            w.store.event_figures.by_day(
-                w.stranger, [w.now - SECOND], w.now + SECOND, most=9, schedule_ids=ids
-            )
-            for ids in (None, [w.theirs(w.living)])
-        ],
-        [{}, {}],
-    ),
     "event_figures.of_schedule": (
         lambda w: w.store.event_figures.of_schedule(
             w.theirs(w.living), w.now - SECOND, w.now + SECOND, most=9
@@ -272,22 +263,6 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
             1
         ],
         [],
-    ),
-    "hourly_counts.events": (
-        lambda w: (
-            w.store.hourly_counts.events(
-                w.stranger, [w.theirs(w.living)], w.now - SECOND, w.now + SECOND, most=9
-            ).quarters
-        ),
-        {},
-    ),
-    "hourly_counts.dead_letters": (
-        lambda w: (
-            w.store.hourly_counts.dead_letters(
-                w.stranger, None, w.now - SECOND, w.now + SECOND, most=9
-            ).quarters
-        ),
-        {},
     ),
     "edits.of_all": (lambda w: w.store.edits.of_all(PageRequest(limit=9), w.stranger).rows, []),
     "edits.page": (lambda w: w.store.edits.page(PageRequest(limit=9), w.theirs(w.living)).rows, []),

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from scheduler_app.actions.celery_task.broker_thread import POLL_SECONDS
-from scheduler_app.api.pages.calendar import HOURS
+from scheduler_app.api.pages.forecast import HOURS
 from scheduler_app.cli.field_options import _TASK_DEFAULTS
 from scheduler_app.client import Scheduler, celery, tries
 from scheduler_app.config import Settings
