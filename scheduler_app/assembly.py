@@ -67,6 +67,7 @@ from scheduler_app.usecases.questions.destinations import DestinationQuestions
 from scheduler_app.usecases.questions.figures import RecentFigures
 from scheduler_app.usecases.questions.forecast import ForecastService
 from scheduler_app.usecases.questions.ledger import LedgerQuestions
+from scheduler_app.usecases.questions.promise import PromiseQuestions
 from scheduler_app.usecases.questions.run_calendar import RunCalendars
 from scheduler_app.usecases.questions.schedules import ScheduleQuestions
 from scheduler_app.usecases.questions.search import SearchQuestions
@@ -135,6 +136,7 @@ class Assembly(Services):
     guard: Guard
     destination_questions: DestinationQuestions
     forecasts: ForecastService
+    promises: PromiseQuestions
     run_calendars: RunCalendars
     search: SearchQuestions
     figures: FigureQuestions
@@ -358,6 +360,7 @@ def assemble(
         guard=guard_of(settings),
         destination_questions=DestinationQuestions(store, services.destinations),
         forecasts=ForecastService(store),
+        promises=PromiseQuestions(store, services.destinations),
         run_calendars=RunCalendars(store),
         search=SearchQuestions(store),
         figures=FigureQuestions(store),

@@ -11,6 +11,7 @@ from scheduler_app.api.wire import examples
 from scheduler_app.api.wire import preview as wire
 from scheduler_app.api.wire.blackout import note_blackouts
 from scheduler_app.api.wire.forecast import ForecastOutput, ForecastQuery, buckets_of, forecast_shown
+from scheduler_app.api.wire.promise import PromiseQuery, is_promise_asked, promised
 from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.usecases.questions.explanation import explain_schedule, zone_of
@@ -18,17 +19,21 @@ from scheduler_app.usecases.questions.explanation import explain_schedule, zone_
 preview_blueprint = ApiBlueprint("previews", "/api/v1/schedules", "When will it really run?")
 
 
-@preview_blueprint.route("/preview", methods=["POST"], scope=KeyScope.READ, query=None)
+@preview_blueprint.route("/preview", methods=["POST"], scope=KeyScope.READ, query=PromiseQuery)
 @preview_blueprint.arguments(wire.PreviewInput, example=examples.PREVIEW)
 @preview_blueprint.response(200, wire.PreviewOutput)
 def preview_rule(given: Loaded) -> View:
     """Show the next occurrences of a trigger that is not saved"""
     assembly = services()
-    return wire.preview_shown(*wire.unsaved_trigger(tenant(), given, assembly.calendars, assembly.now()))
+    now, promise = assembly.now(), {}
+    if is_promise_asked():
+        unsaved = wire.unsaved_schedule(tenant(), given, assembly.calendars, now)
+        promise = promised(unsaved, asks_receiver=False)
+    return wire.preview_shown(*wire.unsaved_trigger(tenant(), given, assembly.calendars, now)) | promise
 
 
 @preview_blueprint.route("/<schedule:schedule_id>/preview", methods=["GET"])
-@preview_blueprint.arguments(wire.PreviewQuery, location="query")
+@preview_blueprint.arguments(wire.SavedPreviewQuery, location="query")
 @preview_blueprint.response(200, wire.PreviewOutput)
 def preview_schedule(query: Loaded, schedule_id: WholeId) -> View:
     """Show the next occurrences of a schedule's trigger, whatever the schedule's state"""
@@ -42,7 +47,7 @@ def preview_schedule(query: Loaded, schedule_id: WholeId) -> View:
     note_blackouts(
         cast("list[dict[str, Any]]", view["occurrences"]), schedule, services().blackouts.everybodys(now)
     )
-    return view
+    return view | (promised(schedule) if query["promise"] else {})
 
 
 explanation_blueprint = ApiBlueprint("explanations", "/api/v1/schedules", "Why does it run, or not?")

@@ -16,6 +16,7 @@ from scheduler_app.api.wire.edit_log import EditLogPage, EditLogQuery, logged_ed
 from scheduler_app.api.wire.event import EventPage, HistoryFilter, Triggered
 from scheduler_app.api.wire.output_schema import MessageSchema
 from scheduler_app.api.wire.paging import Paging, listed, window
+from scheduler_app.api.wire.promise import CreationQuery, is_promise_asked, promised
 from scheduler_app.api.wire.schedule_list import ScheduleFilter, SchedulePage, listed_schedules
 from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.ids import WholeId, name_of
@@ -28,7 +29,7 @@ from scheduler_app.usecases.deeds.creation import put_schedule
 schedules_blueprint = ApiBlueprint("schedules", "/api/v1/schedules", "Rules, callbacks, policies")
 
 
-@schedules_blueprint.route("", methods=["POST"], scope=KeyScope.WRITE)
+@schedules_blueprint.route("", methods=["POST"], scope=KeyScope.WRITE, query=CreationQuery)
 @schedules_blueprint.arguments(wire.NewSchedule, example=examples.SCHEDULE)
 @schedules_blueprint.response(201, wire.Created)
 def create_schedule(given: tuple[WholeId | None, ScheduleDraft]) -> Tagged:
@@ -46,6 +47,8 @@ def create_schedule(given: tuple[WholeId | None, ScheduleDraft]) -> Tagged:
     view, headers = _tagged(schedule)
     if schedule.signing:
         view["signing_secret"] = idempotency.shown_once(schedule.signing.secret)
+    if is_promise_asked():
+        view |= promised(schedule)
     return view, headers | {"Location": f"/api/v1/schedules/{name_of(schedule.id)}"}
 
 
@@ -106,6 +109,8 @@ def update_schedule(
     view, headers = _tagged(schedule)
     if schedule.signing and schedule.signing.since == now and draft.signing is True:
         view["signing_secret"] = idempotency.shown_once(schedule.signing.secret)
+    if is_promise_asked():
+        view |= promised(schedule)
     if created:
         view |= {"message": "Schedule created successfully.", "result": "created"}
         return view, 201, headers | {"Location": f"/api/v1/schedules/{name_of(schedule.id)}"}

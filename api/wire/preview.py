@@ -12,16 +12,18 @@ from scheduler_app.api.wire.event import EventOutput
 from scheduler_app.api.wire.field_types import Instant, LocalOrInstant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.api.wire.promise import PromiseOutput, promise_flag
 from scheduler_app.api.wire.schedule import event_shown, time_shown
 from scheduler_app.api.wire.schedule_fields import PREVIEW_FIELDS, TRIGGER_OUTPUT_FIELDS, warnings_of
 from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import due
 from scheduler_app.domain.explanation import Explanation
+from scheduler_app.domain.ids import name_of, whole_id
 from scheduler_app.domain.recurrence import AnyRecurrence, Occurrence, Reason, Recurrence
 from scheduler_app.domain.recurrence.zones import local_in, timezone_named
 from scheduler_app.domain.resources.schedule import MAX_TIMEZONE
-from scheduler_app.domain.schedule import TICK
+from scheduler_app.domain.schedule import TICK, Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.triggers import FIELDS, Trigger, new_trigger
 from scheduler_app.store.events.events import EventRecord
@@ -71,6 +73,12 @@ class PreviewQuery(InputSchema):
         after: datetime | None = data.get("after")
         if after is not None and "until" in data and data["until"] < after:
             raise ValidationError("must not be before after", "until")
+
+
+class SavedPreviewQuery(PreviewQuery):
+    """Which occurrences of a saved schedule to show, and what else."""
+
+    promise = promise_flag()
 
 
 class PreviewInput(PreviewQuery):
@@ -154,6 +162,9 @@ class PreviewOutput(OutputSchema):
     )
     description = fields.String("What the trigger says, in words")
     recurrence = fields.String("The trigger as an RFC 5545 recurrence with its DTSTART made explicit")
+    promise = fields.Nested(
+        PromiseOutput, "Where the request asks for it; of a trigger that is not saved without a receiver"
+    )
 
 
 #: Later occurrences are not looked for: Python's calendar ends with this year.
@@ -185,6 +196,20 @@ def unsaved_trigger(
     calendar, recurrence = draft.observed(None, trigger), trigger.recurrence(at)
     observing = recurrence if calendar is None else calendar.observed_by(recurrence)
     return PreviewedTrigger(trigger, calendar, observing, query.get("after", at), query, jitter)
+
+
+def unsaved_schedule(tenant: str, given: Loaded, calendars: CalendarService, now: datetime) -> Schedule:
+    """A schedule with this trigger, which calls nobody; `given` as above, and kept. Raises InvalidField."""
+    at: datetime = given.get("at") or now
+    others = {*PreviewQuery().fields, *FIELDS, "at", "id"}
+    draft = ScheduleDraft(
+        name="preview",
+        url="http://localhost/",
+        trigger={name: given[name] for name in FIELDS if name in given},
+        **{name: value for name, value in given.items() if name not in others},
+    )
+    schedule_id = whole_id(tenant, name_of(given.get("id") or "preview"))
+    return calendars.named_in(tenant, draft).schedule(schedule_id, at, max_retries=0)
 
 
 def preview_shown(

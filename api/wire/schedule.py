@@ -17,6 +17,7 @@ from scheduler_app.api.wire.field_types import ID, SCHEDULE_WORDS, Instant
 from scheduler_app.api.wire.input_schema import InputSchema, WriteQuery
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema, attributes, edit_result, without_none
 from scheduler_app.api.wire.paging import Listed
+from scheduler_app.api.wire.promise import PromiseOutput, promise_flag
 from scheduler_app.api.wire.resource_fields import draft_values, view_of
 from scheduler_app.api.wire.schedule_fields import (
     BODY_FIELDS,
@@ -105,6 +106,7 @@ class PutQuery(WriteQuery):
         data_key="if-absent",
         validate=validate.OneOf(["", "true"]),
     )
+    promise = promise_flag()
 
 
 class ScheduleInput(CallbackInput):
@@ -168,6 +170,7 @@ class ScheduleOutput(OutputSchema):
 
 class Created(ScheduleOutput):
     signing_secret = fields.String("Shown only in this answer, if this request generated it")
+    promise = fields.Nested(PromiseOutput, "Where the request asks for it")
 
 
 class Edited(Created):

@@ -28,6 +28,8 @@ from scheduler_app.domain.masking import (
 
 HTTP: Final = "http"
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
+#: Asks whether a receiver answers; no schedule or message sends it.
+OPTIONS = "OPTIONS"
 DEFAULT_METHOD = "GET"
 DEFAULT_METHOD_WITH_BODY = "POST"
 MAX_BODY_BYTES = 256 * 1024

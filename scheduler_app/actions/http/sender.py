@@ -31,7 +31,7 @@ from scheduler_app.actions.kind import Verdict
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.http_action import METHODS
+from scheduler_app.domain.http_action import METHODS, OPTIONS
 from scheduler_app.domain.masking import is_credential
 from scheduler_app.domain.schedule import Deliverable
 from scheduler_app.telemetry import get_logger
@@ -74,7 +74,7 @@ def checked_url(request: Request) -> str:
 
     Raises InvalidField for a URL or method that cannot be sent.
     """
-    if request.method not in METHODS:
+    if request.method not in (*METHODS, OPTIONS):
         raise InvalidField("method", f"must be one of {', '.join(METHODS)}, not {request.method[:32]!r}")
     return _checked_url(request.url)
 

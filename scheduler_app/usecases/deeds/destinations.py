@@ -14,8 +14,9 @@ from scheduler_app.domain.destination import Destination, DestinationDraft
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion, stale_version
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.flow_control import FlowState, Limiter
-from scheduler_app.domain.http_action import HttpAction, http_action
+from scheduler_app.domain.http_action import OPTIONS, HttpAction, http_action
 from scheduler_app.domain.ids import WholeId, check_new_name, name_of, tenant_of, whole_id
+from scheduler_app.domain.masking import split_query
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
@@ -42,6 +43,21 @@ class DestinationTestResult:
     url: str = field(repr=False)
     event_id: str
     verdict: Verdict | None
+
+
+#: How long one look at a receiver may take.
+LOOK_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiverLook:
+    """What one request to see whether a receiver answers came to."""
+
+    is_reachable: bool | None
+    """Any answer will do; None: it was not asked."""
+    status_code: int | None = None
+    error: str | None = None
+    """Why there was no answer, or why it was not asked."""
 
 
 @dataclass(frozen=True)
@@ -212,6 +228,33 @@ class DestinationService:
         finally:
             self.tests.release()
         return DestinationTestResult(request.method, request.url, test_event.id, verdict)
+
+    def reach(self, schedule: Schedule, now: datetime) -> ReceiverLook | None:
+        """Sees by one OPTIONS request, without headers, body or query, whether the receiver of a schedule
+        answers; None for an action that makes no HTTP request. It is not asked while too many others are."""
+        if not isinstance(schedule.action, HttpAction):
+            return None
+        if self.attempt is None or not self.tests.acquire(blocking=False):
+            return ReceiverLook(None, error="too many receivers are being asked at this moment")
+        try:
+            action, named = schedule.action, schedule.action.destination
+            if named is not None:
+                action = http_action(self.get(named).applied_to(schedule).action)
+            asked = replace(
+                schedule,
+                id=whole_id(schedule.tenant, f"test-{secrets.token_hex(12)}"),
+                action=HttpAction(url=split_query(action.url)[0], method=OPTIONS),
+                timeout_seconds=LOOK_SECONDS,
+                completion="response",
+                signing=None,
+            )
+            self.check_action(asked.action)
+            verdict = self.attempt(event.manual(asked.id, 1, now), asked, now)
+        except (NotFound, Conflict, InvalidField) as error:
+            return ReceiverLook(None, error=str(error))
+        finally:
+            self.tests.release()
+        return ReceiverLook(verdict.status_code is not None, verdict.status_code, verdict.error)
 
     def _check_receiver(self, destination: Destination) -> None:
         try:
