@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from scheduler_app.assembly import assemble
+from scheduler_app.broker.app import make_app
 from scheduler_app.clock import clock
 from scheduler_app.domain.cause import Tally, failing_key
 from scheduler_app.domain.states import State
@@ -72,6 +74,28 @@ def well(store: Store, now: datetime) -> None:
         other.close()
 
 
+class LookingBeat:
+    """What a beat of this process sees and tells of what is wrong."""
+
+    def __init__(self, store: Store) -> None:
+        self._assembly = assemble(store._settings, make_app(store._settings))
+
+    def __enter__(self) -> "LookingBeat":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._assembly.store.close()
+
+    def look(self, now: datetime) -> None:
+        self._assembly.cause_tending.tend_page(now)
+        self._assembly.cause_inspection.inspect(now)
+
+
+def verdict(client: FlaskClient) -> str:
+    found: str = client.get("/api/v1/status").get_json()["verdict"]
+    return found
+
+
 def kinds(client: FlaskClient) -> list[str]:
     answer = client.get("/api/v1/status").get_json()
     return [each["kind"] for each in answer["reasons"]]
@@ -123,6 +147,41 @@ def test_the_verdict_is_right_without_any_rule(failing: Store, client: FlaskClie
     dead = client.get(f"/api/failures/{over['id']}").get_json()["newest_events"][-1]["_id"]
     assert client.post(f"/api/events/{dead}/redrive").status_code == 202
     assert client.get("/api/v1/status").get_json()["verdict"] == "well"
+
+
+def test_all_that_may_be_wrong_comes_and_goes_in_the_verdict_by_itself(
+    store: Store, client: FlaskClient, now: datetime
+) -> None:
+    """Nobody has set a rule: all is well, a receiver fails and recovers, its dead letter of two days ago is
+    dismissed, and a queue has no worker and gets one."""
+    well(store, now)
+    with LookingBeat(store) as beat:
+        beat.look(now)
+        assert (verdict(client), kinds(client)) == ("well", [])
+        store.schedules.insert(schedule(now - timedelta(days=3), "s1"))
+        fail(store, "s1", now - timedelta(days=2))
+        beat.look(now + SECOND)
+        assert (verdict(client), kinds(client)) == ("attention", ["failing"])
+        fail(store, "s1", now, State.COMPLETED, status=200)
+        beat.look(now + 2 * SECOND)
+        assert (verdict(client), kinds(client)) == ("attention", ["dead_letters"])
+        [over] = client.get("/api/failures?state=over").get_json()["failures"]
+        assert client.post(f"/api/failures/{over['id']}/dismiss").status_code == 200
+        beat.look(now + 3 * SECOND)
+        assert (verdict(client), kinds(client)) == ("well", [])
+        store.schedules.insert(schedule(now, "s2", queue="eu", run_at=now + timedelta(days=1)))
+        store.events.insert([event(now + 60 * SECOND, "s2", queue="eu")], now, "made")
+        beat.look(now + 4 * SECOND)
+        assert (verdict(client), kinds(client)) == ("attention", ["unserved"])
+        [reason] = client.get("/api/v1/status").get_json()["reasons"]
+        assert (reason["subject"], reason["events"], reason["schedules"]) == ("eu", 1, 1)
+        other = Store(store._settings)
+        other.processes.report(
+            "worker", version="0", last_tick_at=now, queues=["callbacks", "eu"], consuming=True
+        )
+        beat.look(now + 5 * SECOND)
+        other.close()
+        assert (verdict(client), kinds(client)) == ("well", [])
 
 
 def test_dead_letters_of_a_receiver_that_fails_again_are_told_once(

@@ -11,7 +11,7 @@ from scheduler_app.store import Store
 from tests.acceptance.journal import Journal
 from tests.integration.actions.receiver import says
 
-DAILY = {"name": "n", "rrule": "DTSTART:20260101T090000Z\nRRULE:FREQ=DAILY"}
+DAILY: dict[str, Any] = {"name": "n", "rrule": "DTSTART:20260101T090000Z\nRRULE:FREQ=DAILY"}
 EACH_SECOND = {"name": "n", "rrule": "DTSTART:20260101T090000Z\nRRULE:FREQ=SECONDLY"}
 
 
@@ -53,7 +53,7 @@ def test_it_is_answered_where_it_is_asked_for_and_costs_nothing_elsewhere(
 
 
 def test_it_names_what_is_in_the_way(client: FlaskClient, journal: Journal) -> None:
-    journal.script("/away", says(503))
+    journal.script("/away", says("503 Service Unavailable"))
     limited = {"url": journal.url("/away"), "rate_per_second": 0.25, "paused": True}
     assert client.put("/api/destinations/erp", json=limited).status_code == 201
     assert client.put("/api/kill-switch", json={"tag": "billing"}).status_code < 300
