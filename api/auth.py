@@ -269,6 +269,8 @@ OPEN_PATHS = (
     *("/health", "/healthz", "/readyz", "/docs/", "/swagger-ui", "/swagger/", "/favicon.ico", "/echo"),
     # The token in its path is judged by the route, and opens one heartbeat.
     "/ping/",
+    # What it takes is a key, which the route judges.
+    f"{PREFIX}/keys/revoke-leaked",
 )
 
 

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import wraps
 from json import JSONDecodeError
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from flask import Flask, Request, current_app, g, request
 from flask_smorest import Blueprint
@@ -247,6 +247,10 @@ class Parser(FlaskParser):
         return read_json(raw, schema.max_values)
 
 
+#: Of a route that needs no key: its path is one of `auth.OPEN_PATHS`.
+NO_SCOPE: Final = "none"
+
+
 class ApiBlueprint(Blueprint):  # type: ignore[misc]
     """A blueprint whose operation ids are its functions' names: client generators name their methods so."""
 
@@ -268,12 +272,13 @@ class ApiBlueprint(Blueprint):  # type: ignore[misc]
         self,
         rule: str,
         *,
-        scope: KeyScope | None = None,
+        scope: KeyScope | Literal["none"] | None = None,
         query: type[Schema] | None = WriteQuery,
         **options: Any,
     ) -> Callable[[ViewFunction], ViewFunction]:
-        """`scope`: what a key needs for it, `read` for a GET that names none. `query`: the parameters of a
-        route that writes; None for a POST that changes nothing. Raises TypeError where a scope is missing."""
+        """`scope`: what a key needs for it, `read` for a GET that names none, `NO_SCOPE` where no key is
+        needed. `query`: the parameters of a route that writes; None for a POST that changes nothing. Raises
+        TypeError where a scope is missing."""
         if scope is None and options["methods"] != ["GET"]:
             raise TypeError(f"{self.url_prefix}{rule}: a route that is no GET names its scope")
         needed = scope or KeyScope.READ
@@ -282,7 +287,7 @@ class ApiBlueprint(Blueprint):  # type: ignore[misc]
             view = function
             if query is not None and options["methods"] != ["GET"]:
                 view = self.arguments(query, location="query")(_keep_write_query(function))
-            documented = self.doc(operationId=function.__name__, **{"x-scope": needed.value})(view)
+            documented = self.doc(operationId=function.__name__, **{"x-scope": str(needed)})(view)
             setattr(documented, SCOPE, needed)
             return super(ApiBlueprint, self).route(rule, **options)(documented)  # type: ignore[no-any-return]
 

@@ -1,7 +1,8 @@
 """/api/v1/keys and /api/v1/tenants: who may call the API, and whose what is."""
 
 from scheduler_app.api import idempotency
-from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.auth import refuse_beyond_limit
+from scheduler_app.api.blueprint import NO_SCOPE, ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.services import caller, require_installation, services, tenant
 from scheduler_app.api.wire import examples
@@ -9,6 +10,7 @@ from scheduler_app.api.wire.access import (
     KeyInput,
     KeyList,
     KeyOutput,
+    LeakedKey,
     RotationInput,
     TenantEdited,
     TenantInput,
@@ -21,6 +23,7 @@ from scheduler_app.api.wire.access import (
 )
 from scheduler_app.api.wire.output_schema import MessageSchema
 from scheduler_app.domain.api_key import KeyScope
+from scheduler_app.domain.errors import NotFound
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.tenant import Tenant, TenantState
 
@@ -60,6 +63,23 @@ def rotate_key(given: Loaded, key_id: WholeId) -> View:
     """Replace a key by another one of the same id, which is shown once; the old one ends with the overlap"""
     key, text = services().keys.rotate(key_id, overlap_of(given), caller(), services().now())
     return key_shown(key) | {"key": idempotency.shown_once(text)}
+
+
+@keys_blueprint.route("/revoke-leaked", methods=["POST"], scope=NO_SCOPE)
+@keys_blueprint.arguments(LeakedKey, example={"key": "rrs_4k2m9x0p7q1z_…"})
+@keys_blueprint.response(200, MessageSchema)
+def revoke_leaked_key(given: Loaded) -> View:
+    """Delete a key that others have seen: the key itself is all that is needed
+
+    Whoever has it may take it away, with a newer one of the same id. One of API_KEYS is taken out of the
+    settings.
+    """
+    try:
+        services().keys.revoke_leaked(given["key"])
+    except NotFound:
+        refuse_beyond_limit("api.key_refused")
+        raise
+    return {"message": "The key was deleted; within five seconds it opens nothing."}
 
 
 @keys_blueprint.route("/<id:key_id>", methods=["DELETE"], scope=KeyScope.ADMIN)

@@ -46,6 +46,12 @@ class RotationInput(InputSchema):
     )
 
 
+class LeakedKey(InputSchema):
+    """A key that others have seen."""
+
+    key = fields.String("The whole key", required=True, validate=validate.Length(1, 1_000))
+
+
 def overlap_of(given: Loaded) -> timedelta:
     return timedelta(seconds=given["overlap_seconds"])
 

@@ -37,6 +37,7 @@ _COMMANDS = {
     "import-celery-beat": "import_celery_beat:import_celery_beat",
     "import-crontab": "import_crontab:import_crontab",
     "blackout": "stops:blackout",
+    "keys": "keys:keys",
     "kill-switch": "stops:kill_switch",
     "ledger": "ledger:ledger",
     "list": "schedules:list_schedules",
@@ -62,7 +63,7 @@ _COMMANDS = {
     "witness": "ledger:witness",
 }
 #: Commands that need more than the client, and the extra that brings it.
-_EXTRAS = {"doctor": "server", "reseal": "server", "up": "embedded", "witness": "server"}
+_EXTRAS = {"doctor": "server", "keys": "server", "reseal": "server", "up": "embedded", "witness": "server"}
 
 
 class _ImportedOnDemand(CommandGroup):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import httpx
 
+from scheduler_app.client.access import AccessOperations
 from scheduler_app.client.calls import Call
 from scheduler_app.client.failures import FailureOperations
 from scheduler_app.client.methods import AsyncClient
@@ -95,7 +96,9 @@ def _reply(answer: httpx.Response) -> Reply:
     return Reply(answer.status_code, answer.reason_phrase, answer.headers, answer.content)
 
 
-class AsyncScheduler(SchedulerOperations, FailureOperations, QuestionOperations, AsyncClient):
+class AsyncScheduler(
+    SchedulerOperations, FailureOperations, QuestionOperations, AccessOperations, AsyncClient
+):
     """`Scheduler` for asyncio, over httpx: the same methods, to be awaited, and iterators for `async for`.
 
     The tasks of one event loop share it, and its connections; close it, or use it by `async with`.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import requests
 from requests.auth import AuthBase
 
+from scheduler_app.client.access import AccessOperations
 from scheduler_app.client.calls import Call
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.failures import FailureOperations
@@ -107,7 +108,7 @@ def _reply(answer: requests.Response) -> Reply:
     return Reply(answer.status_code, answer.reason, answer.headers, answer.content)
 
 
-class Scheduler(SchedulerOperations, FailureOperations, QuestionOperations, SyncClient):
+class Scheduler(SchedulerOperations, FailureOperations, QuestionOperations, AccessOperations, SyncClient):
     """Every method raises SchedulerError. What they return has attributes, and is also the API's JSON as a
     mapping: see `Record`.
 

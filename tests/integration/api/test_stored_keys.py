@@ -273,6 +273,20 @@ def test_a_session_of_a_stored_key_ends_with_it(processes: list[FlaskClient], mo
     assert browser.get("/you").headers["Location"].startswith("/sign-in")
 
 
+def test_whoever_has_a_key_can_take_it_away(processes: list[FlaskClient], monotonic: Monotonic) -> None:
+    client, path = processes[0], f"{KEYS}/revoke-leaked"
+    leaked, other = make(client), make(client)
+    client.post(f"{KEYS}/{leaked['id']}/rotate", json={"overlap_seconds": 600}, headers=by(ROOT))
+    wrong = client.post(path, json={"key": leaked["key"][:-40] + other["key"][-40:]})
+    assert (wrong.status_code, "none of the stored keys" in wrong.text) == (404, True)
+    assert client.post(path, json={"key": ROOT}).status_code == 404
+    assert client.post(path, json={"key": leaked["key"]}).status_code == 200
+    monotonic.at += known_keys.KNOWN_SECONDS
+    assert [status(client, each["key"]) for each in (leaked, other)] == [401, 200]
+    assert client.post(path, json={"key": leaked["key"]}).status_code == 404
+    assert {client.post(path, json={"key": "guessed"}).status_code for _ in range(10)} == {404, 429}
+
+
 def test_a_dry_run_makes_no_key(processes: list[FlaskClient], store: Store) -> None:
     body = {"name": "n", "scopes": ["read"]}
     answer = processes[0].post(f"{KEYS}?dry_run=true", json=body, headers=by(ROOT)).get_json()

@@ -1,0 +1,79 @@
+"""Keys of the API, and tenants: methods of `Scheduler` and `AsyncScheduler`."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from scheduler_app.client import calls
+from scheduler_app.client.calls import Call, instants, path_of, without_none
+from scheduler_app.client.methods import operation
+from scheduler_app.client.record import Json
+
+
+class AccessOperations:
+    """Every method raises SchedulerError; all but `revoke_leaked_key` need a key with the scope `admin`."""
+
+    @operation
+    def create_key(
+        self,
+        name: str,
+        scopes: Sequence[str],
+        *,
+        tenant: str | None = None,
+        expires_at: datetime | str | None = None,
+        installation: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Call[Json]:
+        """Makes a key of the API with some of the scopes `read`, `trigger`, `write` and `admin`; its `key` is
+        in this answer alone. With `installation` it acts in every tenant."""
+        body: dict[str, Any] = {"name": name, "scopes": list(scopes)} | instants({"expires_at": expires_at})
+        body |= without_none({"tenant": tenant, "installation": installation or None})
+        return calls.post("/api/v1/keys", dict, body, key=idempotency_key)
+
+    @operation
+    def keys(self) -> Call[tuple[Json, ...]]:
+        """All stored keys, the newest first: when each was used last and from where, never the key itself."""
+        return calls.get("/api/v1/keys", calls.each(dict, "keys"))
+
+    @operation
+    def get_key(self, key_id: str) -> Call[Json]:
+        """One stored key, without the key itself."""
+        return calls.get(path_of("keys", key_id), dict)
+
+    @operation
+    def rotate_key(self, key_id: str, *, overlap: timedelta | None = None) -> Call[Json]:
+        """Replaces a key by another one with the same id, which is in this answer alone; the old one opens
+        until `overlap` is over."""
+        body = without_none({"overlap_seconds": None if overlap is None else int(overlap.total_seconds())})
+        return calls.post(path_of("keys", key_id, "rotate"), dict, body)
+
+    @operation
+    def revoke_key(self, key_id: str) -> Call[None]:
+        """Deletes a key; within five seconds it opens nothing."""
+        return calls.delete(path_of("keys", key_id))
+
+    @operation
+    def revoke_leaked_key(self, key: str) -> Call[None]:
+        """Deletes the key with this text, which is all that is needed."""
+        return calls.post("/api/v1/keys/revoke-leaked", lambda _: None, {"key": key})
+
+    @operation
+    def put_tenant(self, name: str, fields: Mapping[str, Any], *, dry_run: bool = False) -> Call[Json]:
+        """Makes a tenant, or changes it; `fields` are those of the API. `result` is `created`, `changed` or
+        `unchanged`. `dry_run` changes nothing."""
+        return calls.put(path_of("tenants", name), dict, fields, dry_run=dry_run)
+
+    @operation
+    def get_tenant(self, name: str) -> Call[Json]:
+        """One as the API shows it."""
+        return calls.get(path_of("tenants", name), dict)
+
+    @operation
+    def tenants(self) -> Call[tuple[Json, ...]]:
+        """All tenants, by name."""
+        return calls.get("/api/v1/tenants", calls.each(dict, "tenants"))
+
+    @operation
+    def delete_tenant(self, name: str) -> Call[None]:
+        """Removes a suspended tenant of which nothing is left."""
+        return calls.delete(path_of("tenants", name))

@@ -1,0 +1,75 @@
+"""Keys and tenants, by the client and by the commands."""
+
+from datetime import timedelta
+
+import pytest
+
+from scheduler_app.client import Scheduler, SchedulerError
+from scheduler_app.embedded import Mongod
+from tests.integration.client.conftest import KEY
+from tests.integration.client.test_operating import Shell
+
+
+@pytest.fixture
+def shell(url: str) -> Shell:
+    return Shell(url)
+
+
+def test_a_key_is_made_listed_rotated_and_revoked(
+    url: str, shell: Shell, scheduler: Scheduler, tag: str
+) -> None:
+    made = shell.json("keys", "create", tag, "--scope", "read", "--scope", "trigger", "--expires-in", "2d")
+    assert made["scopes"] == ["read", "trigger"]
+    assert made["expires_at"]
+    with Scheduler(url, made["key"]) as reader:
+        assert list(reader.list(name="none-such")) == []
+        with pytest.raises(SchedulerError, match="scope admin"):
+            reader.keys()
+    line = next(each for each in shell.run("keys", "list").stdout.splitlines() if made["id"] in each)
+    assert tag in line
+    found = scheduler.get_key(made["id"])
+    assert "key" not in found
+    rotated = shell.json("keys", "rotate", made["id"], "--overlap", "1h")
+    assert rotated["key"] != made["key"]
+    assert scheduler.rotate_key(made["id"], overlap=timedelta(minutes=1))["id"] == made["id"]
+    shell.run("keys", "revoke", made["id"])
+    with pytest.raises(SchedulerError, match="no key"):
+        scheduler.revoke_key(made["id"])
+
+
+def test_a_leaked_key_is_read_from_standard_input_and_needs_nothing_else(
+    shell: Shell, scheduler: Scheduler, tag: str
+) -> None:
+    made = scheduler.create_key(tag, ["read"])
+    shell.environment["SCHEDULER_API_KEY"] = None
+    said = shell.run("keys", "revoke", "--leaked", input=f"{made['key']}\n")
+    assert "deleted" in said.stdout
+    with pytest.raises(SchedulerError, match="no key"):
+        scheduler.get_key(made["id"])
+
+
+def test_the_first_key_needs_the_settings_and_no_api(
+    url: str, tag: str, mongod_server: Mongod, database_name: str
+) -> None:
+    nowhere = Shell("http://127.0.0.1:9")
+    nowhere.environment |= {"MONGO_URI": mongod_server.uri, "MONGO_DATABASE": database_name}
+    made = nowhere.json("keys", "create", tag, "--admin")
+    with Scheduler(url, made["key"]) as root:
+        assert root.get_key(made["id"])["installation"] is True
+        assert root.put_tenant(tag, {"note": "n"})["result"] == "created"
+        assert tag in [each["name"] for each in root.tenants()]
+        assert root.get_tenant(tag)["note"] == "n"
+        root.put_tenant(tag, {"state": "suspended"})
+        root.delete_tenant(tag)
+        root.revoke_key(made["id"])
+
+
+def test_what_is_asked_wrongly_is_said(shell: Shell, tag: str) -> None:
+    for given, said in (
+        (("create", tag), "give --scope"),
+        (("create", tag, "--admin", "--scope", "read"), "leave --scope"),
+        (("revoke",), "give an id"),
+        (("revoke", "x", "--leaked"), "give an id"),
+    ):
+        assert said in shell.run("keys", *given, status=64).stderr
+    assert KEY not in shell.run("keys", "list").stdout
