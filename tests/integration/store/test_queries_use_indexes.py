@@ -81,10 +81,10 @@ class Called:
 
     def __init__(self, target: object) -> None:
         self._target = target
-        self.names: set[str] = set()
+        self.called_verbs: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
-        self.names.add(name)
+        self.called_verbs.add(name)
         return getattr(self._target, name)
 
 
@@ -187,7 +187,7 @@ def test_every_verb_s_query_has_an_index(
     assert store.processes.alive()
     store.processes.leave()
     for name, door in store.doors.items():
-        assert _public(type(getattr(full, name))) == door.names, f"verbs of store.{name}"
+        assert _public(type(getattr(full, name))) == door.called_verbs, f"verbs of store.{name}"
     assert len(listener.commands) > 30
     # The bounds of an index scan name dates that Python does not have.
     readable: CodecOptions[Document] = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_AUTO)
@@ -564,6 +564,7 @@ def _use_messages(messages: Any, now: datetime) -> None:
     assert messages.scheduled_for_later(TENANT, now, most=10) == 10
     assert messages.reschedule(made.id, now, now, now, "later")
     messages.remove_untouched(["msg_gone"])
+    messages.unsent({TENANT}, ["n1", "n2"], made_after=now - 60 * SECOND, due_by=now, limit=9)
     after = Position(now, made.id)
     for event_name in (None, "n1"):
         for states in (None, LIVING, {State.ERROR}):

@@ -486,6 +486,7 @@ BY_DOCUMENT_OR_TOKEN = {
 }
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
+    "messages.unsent",
     *(f"tenants.{verb}" for verb in ("put", "get", "all", "count", "delete", "held_by")),
     *("schedules.deleted_before", "schedules.remove", "schedules.for_delivery", "events.any_of_schedule"),
     *("destinations.for_delivery", "destinations.reseal", "destinations.queues", "destinations.versions"),
