@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from scheduler_app.domain.cause import Cause, CauseKind, Touched
+from scheduler_app.domain.cause import FACTS, Cause, CauseKind, Touched
 from scheduler_app.domain.http_action import destination_of_key
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.masking import one_line
-from scheduler_app.domain.notification_rule import END, MOST_NAMED, sentence
+from scheduler_app.domain.notification_rule import END, MOST_NAMED, failure_page, sentence
 
 MAX_LINE = 300
 
@@ -74,19 +74,21 @@ def _events(cause: Cause) -> str:
 
 def _deeds(cause: Cause, change: str, public_url: str) -> list[str]:
     own_id = name_of(cause.id)
-    kind = cause.key.kind
-    deeds = [(f"See what failed: {public_url}/", f"scheduler failures show {own_id}")]
+    kind, page = cause.key.kind, failure_page(cause, public_url)
+    if kind in FACTS:
+        return [f"See it: {page}"] if public_url else []
+    deeds = [(f"See what failed, and since when: {page}", f"scheduler failures show {own_id}")]
     if kind in (CauseKind.MACHINERY, CauseKind.UNSERVED):
         deeds.append((f"See which processes are there: {public_url}/processes", "scheduler doctor"))
     if cause.gave_up:
         again = f"scheduler failures resend {own_id} --rate 5"
-        deeds.append((f"Send its dead letters again: {public_url}/dead-letters", again))
+        deeds.append((f"Send again what gave up, all at a rate: {page}#again", again))
     if change != END:
         if kind is CauseKind.FAILING:
             deeds.append((f"Stop what calls it: {public_url}/stops", "scheduler kill-switch on --help"))
         if chosen := _chosen(cause):
             silence = f"scheduler silence set {own_id} --for 2h --reason known {chosen}"
-            deeds.append((f"Tell nobody of it for two hours: {public_url}/", silence))
+            deeds.append((f"Tell nobody of it for two hours: {page}", silence))
     pages = ["What you can do:", *(f"- {page}" for page, _ in deeds), ""] if public_url else []
     return [*pages, "In a terminal:", *(f"  {command}" for _, command in deeds)]
 

@@ -294,6 +294,15 @@ def event_type(change: str) -> str:
     return _TYPES[REMINDER if change.startswith(REMINDER) else change]
 
 
+def failure_page(cause: Cause, public_url: str) -> str:
+    """The page that shows a cause, and what can be done about it."""
+    if cause.key.kind is CauseKind.FINISHED:
+        return f"{public_url}/schedules/{name_of(cause.key.subject)}"
+    if cause.key.kind is CauseKind.KILL_SWITCH:
+        return f"{public_url}/stops"
+    return f"{public_url}/failures/{name_of(cause.id)}"
+
+
 def cause_told(cause: Cause, public_url: str) -> dict[str, Any]:
     """What a message says of a cause."""
     path = f"/api/v1/failures/{name_of(cause.id)}"
@@ -312,6 +321,7 @@ def cause_told(cause: Cause, public_url: str) -> dict[str, Any]:
         "tags": _named(cause.tags, str),
         "error": cause.error,
         "url": f"{public_url}{path}",
+        "page": failure_page(cause, public_url) if public_url else None,
     }
     return {name: value for name, value in told.items() if value not in (None, "")}
 

@@ -56,10 +56,14 @@ def test_a_failure_of_many_schedules_is_one_webhook_one_mail_and_one_call_of_a_s
         began = mails.mails[-1]
         assert f"{SCHEDULES} schedules" in began.message["Subject"]
         assert began.message["Subject"].startswith("Failing: http://127.0.0.1")
-        for part in ("Tags: team:a", "Last error: ", f"{PUBLIC}/", "scheduler failures show"):
+        for part in ("Tags: team:a", "Last error: ", f"{PUBLIC}/failures/", "scheduler failures show"):
             assert part in began.text
         reasons = requests.get(f"{stack.url}/api/status").json()["reasons"]
         assert [(each["kind"], each["schedules"]) for each in reasons] == [("failing", SCHEDULES)]
+        told_of = json.loads(journal.calls["/alerts"][-1].seen.body)["data"]["failure"]
+        page = told_of["page"].replace(PUBLIC, stack.url)
+        assert requests.get(page).status_code == 200
+        assert page.replace(stack.url, PUBLIC) in began.text
         journal.script("/hook", says())
         wait_until(lambda: told() == (3, 3, 3), "the end to be told", pause=0.2)
         types = [json.loads(call.seen.body)["type"] for call in journal.calls["/alerts"]]

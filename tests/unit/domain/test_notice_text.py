@@ -45,7 +45,8 @@ def test_it_says_what_failed_who_is_affected_since_when_and_what_to_do() -> None
     ):
         assert line in text.splitlines()
     assert "nightly19, and 5 more" in text
-    assert f"{URL}/dead-letters" in text
+    assert f"{URL}/failures/{own.id}#again" in text
+    assert f"Tell nobody of it for two hours: {URL}/failures/{own.id}" in text
     assert "notification ops" in text
 
 
@@ -57,6 +58,16 @@ def test_of_a_process_that_is_missing_it_says_where_to_look() -> None:
     assert "resend" not in text
     assert "kill-switch" not in text
     assert "Events" not in text
+
+
+def test_of_a_fact_it_shows_the_schedule_and_asks_for_nothing() -> None:
+    tally = found(
+        CauseKey("default", CauseKind.FINISHED, "nightly"), NOON, NOON, "has no occurrence any more"
+    )
+    text = notice_text("ops", BEGIN, [opened(tally)], 0, URL).text
+    assert f"See it: {URL}/schedules/nightly" in text
+    assert "scheduler failures" not in text
+    assert "See it" not in notice_text("ops", BEGIN, [opened(tally)], 0, "").text
 
 
 def test_without_a_public_url_there_are_commands_alone() -> None:
