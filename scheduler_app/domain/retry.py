@@ -37,7 +37,11 @@ class Codes:
         return self._ranges
 
     def __contains__(self, status: int) -> bool:
-        return any(low <= status <= high for low, high in self._ranges)
+        # A loop, because each attempt asks: a generator for `any` takes twice as long.
+        for low, high in self._ranges:  # noqa: SIM110
+            if low <= status <= high:
+                return True
+        return False
 
 
 #: Of each schedule that is read or made; few are not among a handful.

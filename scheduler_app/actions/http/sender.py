@@ -113,6 +113,9 @@ MAX_READY = 1_024
 #: With this many sockets ready at once, and this share of all transfers, one call looks at all of them.
 BUSY = 4
 BUSY_SHARE = 4
+#: While its caller does not wait, up to so many transfers go on being looked at together when none has ended:
+#: to watch a socket, and to leave it again, costs more than a few such looks.
+MAX_UNWATCHED = 100
 
 
 class EventLoop:
@@ -152,7 +155,11 @@ class EventLoop:
         """Serves sockets and timers for at most `timeout` seconds, until fewer than `transfers` are running
         or `wake` is called. Returns how many are running."""
         deadline = monotonic() + timeout
-        running = self._perform(transfers) if self._is_busy else transfers
+        running = transfers
+        if self._is_busy:
+            running = self._perform(transfers, waits=timeout > 0)
+            if self._is_busy:
+                return running
         while running >= transfers:
             now = monotonic()
             if self._timer is not None and self._timer <= now:
@@ -164,7 +171,7 @@ class EventLoop:
             woken = self._forget_wakes() if any(fd == self._waker for fd, _ in found) else False
             if len(found) >= BUSY and len(found) * BUSY_SHARE >= transfers:
                 self._is_busy = True
-                running = self._perform(transfers)
+                running = self._perform(transfers, waits=timeout > 0)
             else:
                 running = self._act(found, running)
             if woken or monotonic() >= deadline:
@@ -189,11 +196,12 @@ class EventLoop:
             _, running = self._multi.socket_action(fd, ready)
         return running
 
-    def _perform(self, transfers: int) -> int:
-        """Moves all transfers; returns how many are running."""
+    def _perform(self, transfers: int, *, waits: bool) -> int:
+        """Moves all transfers; returns how many are running. `waits`: whether sockets are waited for if none
+        has ended."""
         running: int
         _, running = self._multi.perform()
-        if running >= transfers:
+        if running >= transfers and (waits or transfers > MAX_UNWATCHED):
             self._is_busy = False
             # It does not tell `_watch` of sockets, and then they would not be waited for. (pycurl calls
             # `socket_all` deprecated, as it looks at all transfers: here that is what it is called for.)

@@ -136,12 +136,14 @@ class Transfer:
     """An easy handle, used for one request after another.
 
     The options that protect us are set once and no request touches them: `reset()` and setting all of them
-    again costs 5 to 10 µs a request. What a request does touch, `prepare` sets every time.
+    again costs 5 to 10 µs a request. What a request does touch, `prepare` sets where it differs from the
+    last one's.
     """
 
     __slots__ = (
         "_body",
         "_body_size",
+        "_form",
         "_guard",
         "_head",
         "_opened",
@@ -151,6 +153,7 @@ class Transfer:
         "_request",
         "_socket_error",
         "_timeout_seconds",
+        "_url",
         "curl",
         "is_apart",
     )
@@ -159,6 +162,8 @@ class Transfer:
         """`on_socket` is told each new descriptor and its purpose (CURLOPT_SOCKOPTFUNCTION)."""
         self._guard = guard
         self._timeout_seconds: float | None = None
+        self._form: tuple[str, bytes | None] | None = None
+        self._url = ""
         self._pool: ConnectionPool | None = None
         #: Whether its connection is shared with no other credentials.
         self.is_apart = False
@@ -200,18 +205,23 @@ class Transfer:
         self._port_refusal: str | None = None
         self._socket_error: OSError | None = None
         setopt = self.curl.setopt
-        # First, because it also undoes the last request's body and NOBODY (CURLOPT_HTTPGET).
-        setopt(pycurl.HTTPGET, 1)
-        if request.method == "HEAD":
-            setopt(pycurl.NOBODY, 1)
-        elif request.body is not None:
-            setopt(pycurl.POSTFIELDS, request.body)
-        elif request.method in ("POST", "PUT", "PATCH"):
-            setopt(pycurl.POSTFIELDS, b"")  # Content-Length: 0 (RFC 9110 §8.6)
-        setopt(pycurl.CUSTOMREQUEST, request.method)
-        setopt(pycurl.URL, url)
+        # Mostly it is what the last request had.
+        if (request.method, request.body) != self._form:
+            # First, because it also undoes the last request's body and NOBODY (CURLOPT_HTTPGET).
+            setopt(pycurl.HTTPGET, 1)
+            if request.method == "HEAD":
+                setopt(pycurl.NOBODY, 1)
+            elif request.body is not None:
+                setopt(pycurl.POSTFIELDS, request.body)
+            elif request.method in ("POST", "PUT", "PATCH"):
+                setopt(pycurl.POSTFIELDS, b"")  # Content-Length: 0 (RFC 9110 §8.6)
+            setopt(pycurl.CUSTOMREQUEST, request.method)
+            self._form = request.method, request.body
+        if url != self._url:
+            setopt(pycurl.URL, url)
+            self._url = url
         setopt(pycurl.HTTPHEADER, lines)
-        if request.timeout_seconds != self._timeout_seconds:  # mostly it is what the last request had
+        if request.timeout_seconds != self._timeout_seconds:
             timeout_ms = max(1, round(request.timeout_seconds * 1000))
             setopt(pycurl.TIMEOUT_MS, timeout_ms)
             setopt(pycurl.CONNECTTIMEOUT_MS, min(timeout_ms, round(CONNECT_SECONDS * 1000)))

@@ -21,7 +21,7 @@ from scheduler_app.actions.http import (
     parse_networks,
     parse_retry_after,
 )
-from scheduler_app.actions.http.sender import Sender
+from scheduler_app.actions.http.sender import MAX_UNWATCHED, Sender
 from tests.integration.actions.receiver import (
     Receiver,
     Seen,
@@ -61,6 +61,54 @@ def test_the_answer_to_head_has_no_body_and_is_not_waited_for(receive: Receive, 
     receiver = receive(says("200 OK", body=b"not sent"))
     answer = send_one(sender, receiver.url, method="HEAD", body=None)
     assert (answer.status, answer.snippet, answer.error) == (200, "", None)
+
+
+def test_what_the_next_request_has_in_common_with_the_last_is_sent_again(
+    receive: Receive, sender: Sender
+) -> None:
+    receiver = receive()
+    asked = [
+        *[("POST", "/a", b"one")] * 2,
+        ("POST", "/b", b"one"),
+        ("POST", "/b", b"two"),
+        ("PUT", "/b", b"two"),
+        *[("PUT", "/b", b"")] * 2,
+        *[("HEAD", "/b", b"")] * 2,
+        ("GET", "/a", b""),
+    ]
+    for method, path, body in asked:
+        assert send_one(sender, receiver.url + path, method=method, body=body or None).status == 200
+    assert [(seen.method, seen.path, seen.body) for seen in receiver.seen] == [
+        (method, "/hook" + path, body) for method, path, body in asked
+    ]
+
+
+@pytest.mark.parametrize("most", [MAX_UNWATCHED, 5])
+def test_sockets_are_watched_only_by_who_waits_or_has_many(
+    most: int, receive: Receive, sender: Sender, resources: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scheduler_app.actions.http.sender.MAX_UNWATCHED", most)
+    answers, released = 0, threading.Event()
+
+    def held(seen: Seen, connection: socket.socket) -> bool:
+        released.wait()
+        return says()(seen, connection)
+
+    receiver = receive(held)
+    resources.callback(released.set)
+    sender._loop._is_busy = True
+    for number in range(6):
+        sender.start(request(receiver.url, key=f"event {number}"))
+    while len(receiver.seen) < 6:
+        answers += len(sender.wait(0))
+    # One that libcurl wakes itself by may be among them.
+    assert (len(sender._loop._watched) >= 6) == (most < 6)
+    answers += len(sender.wait(0.01))
+    assert len(sender._loop._watched) >= 6
+    released.set()
+    while sender.in_flight:
+        answers += len(sender.wait(PATIENCE_SECONDS))
+    assert answers == 6
 
 
 def test_nothing_of_one_request_is_left_in_the_next(receive: Receive, sender: Sender) -> None:
