@@ -39,7 +39,7 @@ from scheduler_app.domain.stored_fields import (
     version,
     whole,
 )
-from scheduler_app.store.indexes import CAUSE_DEAD, CAUSE_LIVING
+from scheduler_app.store.indexes import CAUSE_DEAD, CAUSE_FAILING, CAUSE_LIVING
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 from scheduler_app.store.paging import Page, PagedQuery, PageRequest, RowFilter
 from scheduler_app.telemetry import get_logger
@@ -81,7 +81,7 @@ class Causes:
     def failing_after(self, key: str, *, limit: int) -> list[Cause]:
         """Living causes of failing receivers with keys after `key`, in the order of their keys."""
         which = {"living": True, "kind": CauseKind.FAILING.value, "key": {"$gt": key}}
-        return self._sound(self._causes.find(which, hint=CAUSE_LIVING).sort("key", ASCENDING).limit(limit))
+        return self._sound(self._causes.find(which, hint=CAUSE_FAILING).sort("key", ASCENDING).limit(limit))
 
     def unsettled(self, tenant: str, *, limit: int) -> list[Cause]:
         """What the verdict of a tenant may be about: living causes, and those whose dead letters may be left;

@@ -42,6 +42,7 @@ TELLINGS_OPEN = "open_v1"
 TELLINGS_OWED = "owed_v1"
 OF_TENANT = "tenant_v1"
 CAUSE_LIVING = "living_v1"
+CAUSE_FAILING = "failing_v1"
 CAUSE_DEAD = "dead_v1"
 EXPECTING = "expecting_v1"
 IN_ERROR = "in_error_v1"
@@ -284,6 +285,12 @@ CAUSES = [
         name=CAUSE_LIVING,
         unique=True,
         partialFilterExpression={"living": True},
+    ),
+    # Those of failing receivers, which beats look at every 2 s: there may be thousands of other kinds.
+    IndexModel(
+        [("key", ASCENDING)],
+        name=CAUSE_FAILING,
+        partialFilterExpression={"living": True, "kind": "failing"},
     ),
     IndexModel([("tenant", ASCENDING)], name=CAUSE_DEAD, partialFilterExpression={"dead": True}),
     IndexModel([("key", ASCENDING), ("since", DESCENDING)], name="key_v1"),

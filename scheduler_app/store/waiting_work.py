@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from bson import MinKey
 
+from scheduler_app.domain.cause import CauseKind
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.stored_fields import EARLIEST
 from scheduler_app.store.events.documents import source_states
@@ -46,7 +47,7 @@ class Work(StrEnum):
     UNCLAIMED = "unclaimed"
     """Events that were dispatched, and that no worker has claimed for long after they were due."""
     CAUSES = "causes"
-    """Causes of failures that are not over, or whose dead letters may be left."""
+    """Causes of failing receivers that are not over, or whose dead letters may be left."""
 
 
 #: What nobody notices when it is done a second or two later: it was due long ago, or follows a lease or a
@@ -125,8 +126,14 @@ _LOOKS: dict[Work, tuple[str, Callable[[datetime], Document]]] = {
     Work.HEARTBEATS: ("heartbeats", lambda now: {"look_at": {"$lte": now}}),
     Work.BACKFILL: ("backfills", lambda now: {"active": True}),
     Work.REDRIVE: ("redrives", lambda now: {"active": True}),
+    # Key and tenant are for the indexes.
     Work.CAUSES: (
         "causes",
-        lambda now: {"$or": [{"living": True, "key": {"$gt": ""}}, {"dead": True, "tenant": {"$gt": ""}}]},
+        lambda now: {
+            "$or": [
+                {"living": True, "kind": CauseKind.FAILING.value, "key": {"$gt": ""}},
+                {"dead": True, "tenant": {"$gt": ""}},
+            ]
+        },
     ),
 }

@@ -51,6 +51,19 @@ def test_active_schedules_that_have_a_next_date_cost_nothing(store: Store, now: 
     assert seen.keys < 100
 
 
+def test_causes_of_another_kind_cost_the_look_at_failing_receivers_nothing(
+    store: Store, now: datetime
+) -> None:
+    rows = [
+        {"_id": f"c{number}", "key": f"k{number}", "kind": "stalled", "living": True}
+        for number in range(SOUND)
+    ]
+    store.mongo.db["causes"].insert_many(rows)
+    found, seen = examined(store, lambda: store.causes.failing_after("", limit=1_000))
+    assert (found, seen.documents) == ([], 0)
+    assert not store.waiting_work.kinds(now)
+
+
 @pytest.mark.parametrize("kind", NO_DATES)
 def test_each_value_that_is_no_date_is_found(store: Store, now: datetime, kind: str) -> None:
     made = event(now + timedelta(hours=1))

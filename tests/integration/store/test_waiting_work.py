@@ -99,7 +99,7 @@ def unsent(store: Store, now: datetime) -> None:
 
 
 def failing(store: Store, now: datetime) -> None:
-    store.mongo.collection("causes").insert_one({"_id": "c1", "key": "k1", "living": True})
+    store.mongo.collection("causes").insert_one({"_id": "c1", "key": "k1", "kind": "failing", "living": True})
 
 
 PLANTS: dict[Work, Plant] = {
@@ -151,7 +151,10 @@ def test_what_was_due_a_moment_ago_is_not_read(store: Store, now: datetime, stat
     # Another beat's ordinary page of the outbox.
     soon = datetime.now(UTC) + MINUTE
     over = [{"_id": f"c{each}", "key": f"k{each}", "tenant": TENANT} for each in range(500)]
-    store.mongo.collection("causes").insert_many(over)
+    stalled = [
+        {"_id": f"s{each}", "key": f"s{each}", "kind": "stalled", "living": True} for each in range(500)
+    ]
+    store.mongo.collection("causes").insert_many([*over, *stalled])
     store.mongo.collection("outbox").insert_one({"_id": "token", "ids": [], "until": soon})
     db = store.mongo.db
     db.command("profile", 2)
