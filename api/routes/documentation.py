@@ -12,7 +12,7 @@ from typing import Any
 
 import flask_swagger_ui
 import yaml
-from flask import Flask, Response, redirect, send_from_directory
+from flask import Flask, Response, redirect, request, send_from_directory
 from flask_smorest import Api
 from werkzeug import Response as AnyResponse
 
@@ -184,6 +184,26 @@ MANUAL_POLICY = (
     " frame-ancestors 'none'"
 )
 
+#: What a person sees in a clone without it.
+NO_MANUAL = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>The manual is not built here · RRule Scheduler</title>
+<link rel="stylesheet" href="/assets/page.css">
+</head>
+<body>
+<main class="solo"><div class="card stack">
+<h1>The manual is not built here</h1>
+<p>Every release has it. In a clone <code>make docs</code> builds it, and it is here at once.
+Its texts are the files in <code>docs</code>.</p>
+<p><a href="/">Back to the overview</a></p>
+</div></main>
+</body>
+</html>
+"""
+
 
 def register_manual(app: Flask, folder: Path = MANUAL_FOLDER) -> None:
     """Serves the pages of `folder` under /docs/."""
@@ -194,6 +214,9 @@ def register_manual(app: Flask, folder: Path = MANUAL_FOLDER) -> None:
     def manual(name: str) -> Response:
         """A file of the manual. Its pages ask for others with `?v=`, and for what was found with `?q=`."""
         if not (folder / "index.html").is_file():
+            if "text/html" in request.headers.get("Accept", "") and name.endswith(".html"):
+                policy = {"Content-Security-Policy": MANUAL_POLICY}
+                return Response(NO_MANUAL, status=404, mimetype="text/html", headers=policy)
             raise NotFound("the manual is not built here; `make docs` builds it")
         page = send_from_directory(folder, name, max_age=3600)
         page.headers["Content-Security-Policy"] = MANUAL_POLICY

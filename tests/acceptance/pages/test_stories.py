@@ -82,6 +82,30 @@ def test_dead_letters_of_one_cause_are_sent_again_together(
     assert stack.events(single)[0]["state"] == "error"
 
 
+def test_what_a_receiver_refused_is_sent_again_at_a_rate_from_the_first_page(
+    page: Page, stack: SharedStack, journal: Journal
+) -> None:
+    stack.empty()
+    url = journal.script("/refused", *[says("403 Forbidden")] * 3, says())
+    alike = stack.create_many(3, url, every_seconds=86_400, tags=["customer:acme"])
+    for each in alike:
+        stack.post(f"/schedules/{each}/trigger", status=202)
+        assert stack.finished(each)[0]["state"] == "error"
+    page.goto("/")
+    issue = page.get_by_test_id("to-do").locator("li").filter(has_text="403")
+    expect(issue).to_contain_text("3 schedules")
+    issue.get_by_test_id("send-again").click()
+    page.get_by_test_id("rate").select_option(label="5 a second")
+    use(page, "preview")
+    expect(page.get_by_test_id("plan")).to_contain_text("3 runs would be sent")
+    use(page, "send-again")
+    expect(page.get_by_test_id("redrive")).to_contain_text("3 runs sent again")
+    wait_until(
+        lambda: [event["state"] for each in alike for event in stack.events(each)] == ["completed"] * 3,
+        "them to be sent again",
+    )
+
+
 def test_schedules_are_found_by_tag_and_paused_together(page: Page, stack: Stack, journal: Journal) -> None:
     url = journal.url("/tagged")
     tagged = stack.create_many(3, url, every_seconds=3_600, tags=["billing"])

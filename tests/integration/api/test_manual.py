@@ -41,3 +41,7 @@ def test_where_it_is_not_built_the_answer_says_how(tmp_path: Path) -> None:
     answer = application(tmp_path).test_client().get("/docs/")
     assert answer.status_code == 404
     assert "make docs" in answer.get_json()["detail"]
+    to_person = application(tmp_path).test_client().get("/docs/", headers={"Accept": "text/html,*/*;q=0.8"})
+    assert (to_person.status_code, to_person.mimetype) == (404, "text/html")
+    assert "make docs" in to_person.text
+    assert "default-src 'none'" in to_person.headers["Content-Security-Policy"]
