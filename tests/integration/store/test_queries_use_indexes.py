@@ -156,6 +156,7 @@ def test_every_verb_s_query_has_an_index(
     _use_cancel_requests(store.cancel_requests)
     assert len(store.events.last_ended("s50", after=None, until=now, limit=3)) == 3
     _use_lists(store.event_lists, now)
+    _use_expanded(store.event_lists, listener, now)
     _use_figures(store.event_figures, now)
     _use_newest(store.newest_events)
     _use_messages(store.messages, now)
@@ -481,8 +482,12 @@ def _use_newest(newest: Any) -> None:
     assert newest.states(["s1", "s2", "none-such"], frozenset(State)).keys() == {"s1", "s2"}
 
 
-def _use_lists(lists: Any, now: datetime) -> None:
+def _use_expanded(lists: Any, listener: Listener, now: datetime) -> None:
     assert lists.made_after(now - 60 * SECOND, ["s1", "s2"], limit=10).rows
+    assert listener.commands[-1]["limit"] == 11, "one more tells that there are more"
+
+
+def _use_lists(lists: Any, now: datetime) -> None:
     assert lists.dead_letter_causes(TENANT, most=1_000).rows
     lists.dead_letter_causes(TENANT, most=1_000, since=now - 60 * SECOND, until=now, tag="few")
     after = Position(now - 500 * SECOND, "old-500")

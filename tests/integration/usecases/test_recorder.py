@@ -376,13 +376,14 @@ def test_a_worker_that_stops_gathers_nothing_more(bench: Bench, writes: list[lis
     assert writes == [[first.event_id], [second.event_id]]
 
 
+@pytest.mark.parametrize("busy_first", [True, False])
 def test_origins_take_turns_where_more_waits_than_one_write_takes(
-    bench: Bench, writes: list[list[str]], monkeypatch: pytest.MonkeyPatch
+    bench: Bench, writes: list[list[str]], monkeypatch: pytest.MonkeyPatch, *, busy_first: bool
 ) -> None:
     monkeypatch.setattr(recording, "RECORDS_AT_ONCE", 4)
     busy, quiet = outcomes(bench.claimed(8)), outcomes(bench.claimed(1, first=8))
     (small,) = (AttemptResult(each.record._replace(origin="https://quiet"), each.lease) for each in quiet)
-    bench.recorder.put([*busy, small])
+    bench.recorder.put([*busy, small] if busy_first else [small, *busy])
     bench.wait_until_empty()
     assert [len(each) for each in writes] == [4, 4, 1]
     assert small.event_id in writes[0]
