@@ -140,6 +140,10 @@ class RunCalendarOutput(OutputSchema):
     start = Instant("Where the time begins", required=True, data_key="from")
     end = Instant("Where it ends", required=True, data_key="to")
     now = Instant("Up to when it is the past", required=True)
+    to_come_at = Instant(
+        "When what is to come was counted: where that takes long, it is shown for a minute at most",
+        required=True,
+    )
     buckets = fields.List(CalendarPartOutput, "Its parts in their order", required=True)
     rare = fields.List(
         RareScheduleOutput,
@@ -195,6 +199,7 @@ def run_calendar_shown(found: RunCalendar, period: CalendarPeriod, now: datetime
         "start": period.start,
         "end": period.end,
         "now": now,
+        "to_come_at": found.to_come_at,
         "buckets": list(map(part_shown, found.parts)),
         "rare": list(map(_rare_shown, found.rare)),
         "rare_omitted": found.rare_omitted,

@@ -86,3 +86,5 @@ class RunCalendar:
     blackouts: Sequence[BlackoutWindow]
     closed_days: Sequence[ClosedDay]
     notes: Sequence[str]
+    to_come_at: datetime
+    """When what is to come was counted."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from typing import Final
 
+from scheduler_app.clock import monotonic
 from scheduler_app.domain.calendars import NamedCalendar
 from scheduler_app.domain.calendars.calendar import DayKind
 from scheduler_app.domain.figures import HOUR, KEPT, FigureSubject, begin_of_part
@@ -38,6 +39,12 @@ MOST_OWNERS: Final = 2_000
 MOST_NAMED: Final = 200
 MOST_WINDOWS: Final = 500
 MOST_CALENDARS: Final = 20
+#: What is to come is kept where it took longer than this to count it: for so many times as long, a minute at
+#: most, and of so many questions.
+KEPT_FROM_SECONDS: Final = 0.2
+KEPT_TIMES: Final = 20
+KEPT_SECONDS: Final = 60.0
+MOST_KEPT: Final = 50
 #: Every zone of today is off UTC by a multiple of it.
 QUARTER: Final = timedelta(minutes=15)
 
@@ -91,26 +98,36 @@ class _Coming:
             self.rare[schedule.id] = (schedule.name, runs)
 
 
+@dataclass(frozen=True, slots=True)
+class _Future:
+    """What is to come, as it was counted at an instant."""
+
+    at: datetime
+    counts: Counter[int] = field(default_factory=Counter)
+    """By the number of the bucket."""
+    coming: _Coming = field(default_factory=_Coming)
+    notes: Sequence[str] = ()
+
+
 @dataclass(frozen=True)
 class RunCalendars:
+    """Threads share it."""
+
     store: Store
     most_runs: int = MOST_RUNS
     max_seconds: float = MAX_SECONDS
+    kept_from: float = KEPT_FROM_SECONDS
+    _kept: dict[object, tuple[float, _Future]] = field(default_factory=dict, repr=False)
+    """What is to come, by what was asked, and until when it is shown."""
 
     def read(self, tenant: str, period: CalendarPeriod, choice: ForecastChoice, now: datetime) -> RunCalendar:
         """What became of what was due within the period, and what is to come. Raises a STORE_FAULT."""
-        buckets, notes = period.buckets, list[str]()
+        buckets = period.buckets
         parts = list(_parts(period))
-        coming = _Coming()
-        if now < buckets.end:
-            later = Buckets(max(now, buckets.start), buckets.end, buckets.width, buckets.origin)
-            forecasts = ForecastService(
-                self.store, max_schedules=MOST_EVALUATED, max_seconds=self.max_seconds
-            )
-            found = forecasts.forecast(tenant, later, now, choice, coming.take)
-            notes += found.notes
-            for cell, count in found.cells.items():
-                parts[_place(parts, buckets, cell.bucket)].counts[RunOutcome.TO_COME] += count
+        future = self._future(tenant, period, choice, now) if now < buckets.end else _Future(now)
+        coming, notes = future.coming, list(future.notes)
+        for number, count in future.counts.items():
+            parts[_place(parts, buckets, number)].counts[RunOutcome.TO_COME] += count
         past = self._past(tenant, buckets, choice, now, coming, notes)
         for (bucket, outcome), count in past.counts.items():
             parts[_place(parts, buckets, bucket)].counts[outcome] += count
@@ -124,7 +141,31 @@ class RunCalendars:
             self._blackouts(tenant, buckets, choice, now, notes),
             _closed_days(period, coming.calendars),
             notes,
+            future.at,
         )
+
+    def _future(self, tenant: str, period: CalendarPeriod, choice: ForecastChoice, now: datetime) -> _Future:
+        """What is to come. It is counted anew each time where that is quickly done; else what was counted is
+        shown for some time, so that open calendars take a small part of a process's time."""
+        key = tenant, period, choice
+        until, known = self._kept.get(key, (0.0, None))
+        began = monotonic()
+        if known is not None and began < until:
+            return known
+        buckets, coming = period.buckets, _Coming()
+        later = Buckets(max(now, buckets.start), buckets.end, buckets.width, buckets.origin)
+        forecasts = ForecastService(self.store, max_schedules=MOST_EVALUATED, max_seconds=self.max_seconds)
+        found = forecasts.forecast(tenant, later, now, choice, coming.take)
+        counts: Counter[int] = Counter()
+        for cell, count in found.cells.items():
+            counts[cell.bucket] += count
+        future = _Future(now, counts, coming, found.notes)
+        took = monotonic() - began
+        if took > self.kept_from:
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = (monotonic() + min(KEPT_TIMES * took, KEPT_SECONDS), future)
+        return future
 
     def _past(
         self,

@@ -19,7 +19,7 @@ from scheduler_app.domain.run_calendar import MOST_RARE, RunCalendar, RunOutcome
 from scheduler_app.store import Store
 from scheduler_app.usecases.duties.expansion import Expansion
 from scheduler_app.usecases.questions.forecast import ForecastService
-from scheduler_app.usecases.questions.run_calendar import CalendarPeriod, RunCalendars
+from scheduler_app.usecases.questions.run_calendar import MOST_KEPT, CalendarPeriod, RunCalendars
 from tests.builders import draft, event, message, schedule
 from tests.integration.conftest import NOON
 
@@ -285,6 +285,27 @@ def test_of_more_runs_than_are_read_those_are_shown_that_workers_counted(store: 
         found = read(store, start, NOON, width, choice=choice, most_runs=5)
         assert total(found)[RunOutcome.DONE] == 5
         assert "left out" in found.notes[0]
+
+
+def test_what_took_long_to_count_is_shown_for_a_while_and_says_when_it_was_counted(store: Store) -> None:
+    store.schedules.insert(schedule(NOON, "s1", rrule="FREQ=HOURLY"))
+    slow, quick = RunCalendars(store, kept_from=-1.0), RunCalendars(store, kept_from=300.0)
+    day = CalendarPeriod(start=NOON, end=NOON + DAY, width=HOUR)
+    week = CalendarPeriod(start=NOON, end=NOON + 7 * DAY, width=HOUR)
+
+    def shown(of: RunCalendars, period: CalendarPeriod, now: datetime) -> tuple[int, datetime]:
+        found = of.read(TENANT, period, EVERY_CALLBACK, now)
+        return total(found)[RunOutcome.TO_COME], found.to_come_at
+
+    assert shown(slow, day, NOON) == shown(quick, day, NOON) == (24, NOON)
+    store.schedules.insert(schedule(NOON, "s2", rrule="FREQ=HOURLY"))
+    assert shown(slow, day, NOON + SECOND) == (24, NOON)
+    assert shown(quick, day, NOON + SECOND) == (48, NOON + SECOND)
+    assert shown(slow, week, NOON + SECOND) == (2 * 168, NOON + SECOND)
+    for number in range(2 * MOST_KEPT):
+        other = CalendarPeriod(start=NOON, end=NOON + DAY + number * SECOND, width=DAY)
+        slow.read(TENANT, other, EVERY_CALLBACK, NOON)
+    assert len(slow._kept) <= MOST_KEPT
 
 
 def test_the_route_answers_with_parts_and_names(client: FlaskClient, create: Create) -> None:
