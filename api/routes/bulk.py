@@ -155,7 +155,8 @@ export_blueprint = ApiBlueprint("export", "/api/v1/schedules", "All schedules, t
 @export_blueprint.response(200, LINES, content_type=NDJSON)
 def export_schedules(query: Loaded) -> Response:
     """Export schedules as NDJSON, however many there are"""
-    pages = _pages(services().schedules, query)
+    # Whose they are is asked here: what a client reads later is made outside of the request.
+    pages = _pages(services().schedules, tenant(), query)
     # The first page is read here: if MongoDB does not answer, the status can still say so.
     begun = chain([next(pages)], pages)
     now, secret_box = services().now(), services().secret_box
@@ -163,11 +164,13 @@ def export_schedules(query: Loaded) -> Response:
     return Response(_pieces(lines), mimetype=NDJSON)
 
 
-def _pages(schedules: ScheduleQuestions, query: Loaded) -> Iterator[list[Schedule | CorruptSchedule]]:
+def _pages(
+    schedules: ScheduleQuestions, owner: str, query: Loaded
+) -> Iterator[list[Schedule | CorruptSchedule]]:
     """Pages of schedules. A single cursor of MongoDB would not survive a slow client or a failover."""
     window: PageRequest | None = PageRequest(limit=A_PAGE)
     while window is not None:
-        found = schedules.page(tenant(), window, **query)
+        found = schedules.page(owner, window, **query)
         yield found.rows
         window = PageRequest(limit=A_PAGE, after=found.next) if found.next else None
 

@@ -142,10 +142,12 @@ class Product:
         return messages
 
     def documents(self) -> dict[str, list[dict[str, Any]]]:
-        """All documents of all collections that have some."""
+        """All documents of all collections that have some, but for figures, which tell real durations."""
         names = self.database.list_collection_names(filter={"type": "collection"})
         found = {
-            name: list(self.database[name].find()) for name in sorted(names) if not name.startswith("system.")
+            name: list(self.database[name].find())
+            for name in sorted(names)
+            if not name.startswith("system.") and name != "figures"
         }
         return {name: documents for name, documents in found.items() if documents}
 
