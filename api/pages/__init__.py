@@ -24,6 +24,7 @@ from scheduler_app.api.pages import (  # noqa: F401 - they add their routes to `
     schedules,
     signing_in,
     stops,
+    tag,
     you,
 )
 from scheduler_app.api.pages.access import declare_scopes, page_access

@@ -67,14 +67,13 @@ def test_a_list_that_looks_too_long_goes_on_by_its_link(
     assert re.search(pattern, last)
 
 
-def test_going_to_a_schedule_that_was_not_found_in_time_offers_the_list(
-    client: FlaskClient, many: None, patch: Patch
+def test_a_search_that_may_have_missed_schedules_offers_the_list(
+    client: FlaskClient, create: Callable[..., dict[str, Any]], patch: Patch
 ) -> None:
-    patch("scheduler_app.api.pages.go.MOST", 1)
-    patch("scheduler_app.api.pages.go.LOOK_SECONDS", 60.0)
     typed: dict[str, Any] = {"query_string": {"to": "sought"}, "headers": {"HX-Request": "true"}}
+    for number in range(2):
+        create(name=f"sought {number}")
     assert "All schedules with" not in client.get("/go", **typed).text
-    patch("scheduler_app.api.pages.go.LOOK_SECONDS", 0.0)
-    found = client.get("/go", **typed).text
-    assert 'href="/schedules?text=sought"' in found
-    assert "/schedules/s0" not in found
+    patch("scheduler_app.api.pages.go.MOST", 1)
+    assert 'href="/schedules?text=sought"' in client.get("/go", **typed).text
+    assert 'data-test="incomplete"' in client.get("/go?to=sought").text
