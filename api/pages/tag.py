@@ -107,7 +107,11 @@ def tag_page(query: Loaded) -> str:
         failures=[
             (failure_title(each.cause), failure_page(each.cause), each.cause.since) for each in failing.rows
         ],
-        wrong=[(each, last) for each in rows if (last := _last_failure(table[each.id])) is not None],
+        wrong=[
+            (each, last)
+            for each in rows
+            if _failed_last(each) and (last := _last_failure(table[each.id])) is not None
+        ],
         cut=len(runs) == MOST_RUNS,
         receivers=_receivers(schedules, now),
         next_day=timedelta(days=1),
