@@ -12,6 +12,7 @@ from flask.testing import FlaskClient
 
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
+from scheduler_app.domain.ids import whole_id
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.usecases.cause_counts import CauseCounts
 from scheduler_app.usecases.deeds.events import CompletionTimeouts
@@ -376,3 +377,23 @@ def test_the_manual_s_schedules_are_accepted(client: FlaskClient) -> None:
         assert answer.status_code == 201, answer.text
         assert answer.json is not None
         assert answer.json["run_overlap"] == "skip"
+
+
+def test_a_receiver_of_a_tenant_names_the_event_as_it_was_told_and_needs_no_key(
+    client: FlaskClient, bench: Bench, journal: Journal
+) -> None:
+    schedule_id = whole_id("acme", "s1")
+    bench.schedule(journal.script("/a", ACCEPTS), schedule_id=schedule_id, completion="callback")
+    event_id = bench.event(clock.now() - SECOND, schedule_id=schedule_id)
+    bench.deliver([event_id])
+    told = journal.calls["/a"][-1].seen.headers["webhook-id"]
+    assert told == event_id
+    assert event_id.startswith("acme:s1-")
+    token = token_of(journal)
+    other = event_id.replace("acme:", "globex:")
+    assert tell(client, other, "complete", token)[0] == tell(client, "acme:none-1-x", "complete", token)[0]
+    assert tell(client, event_id.removeprefix("acme:"), "complete", token)[0] == 403
+    assert bench.state(event_id) == "running"
+    status, view = tell(client, event_id, "complete", token)
+    assert status == 200, view
+    assert bench.state(event_id) == "completed"

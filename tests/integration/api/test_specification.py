@@ -161,17 +161,21 @@ def test_every_example_is_accepted_as_it_stands_and_answered_as_the_specificatio
     made = client.post("/api/schedules", json=examples.SCHEDULE).get_json()["id"]
     failing = Tally(failing_key("s1-1-20260302T120000Z", "http://x:80", 500, None), now, now, dead=1)
     [cause] = app.extensions["scheduler"].store.causes.touch([failing])
+    key_id = client.post("/api/v1/keys", json=examples.KEY).get_json()["id"]
     found = 0
     for path, item in specification["paths"].items():
         for method in ("post", "put"):
             for content in item.get(method, {}).get("requestBody", {}).get("content", {}).values():
                 url = path.replace("{schedule_id}", made).replace("{name}", "zurich")
-                url = url.replace("{failure_id}", name_of(cause.id))
+                url = url.replace("{failure_id}", name_of(cause.id)).replace("{key_id}", key_id)
                 url = url.replace("{message_id}", examples.MESSAGE["id"])
                 url = url.replace("{task_id}", examples.TASK["id"])
                 answer = client.open(url, method=method.upper(), json=content["example"])
                 if path.endswith("/fail"):  # it is for whoever has the token of a callback
                     assert answer.status_code == 403, answer.text
+                    continue
+                if path.endswith("/revoke-leaked"):  # and this for whoever has a key
+                    assert answer.status_code == 404, answer.text
                     continue
                 assert answer.status_code in (200, 201, 202), (path, answer.text)
                 assert answer.get_json().get("refused", 0) == 0
@@ -183,7 +187,7 @@ def test_every_example_is_accepted_as_it_stands_and_answered_as_the_specificatio
                 ]
                 assert not problems, (path, problems)
                 found += 1
-    assert found == 29
+    assert found == 32
 
 
 def test_a_generated_client_creates_lists_and_deletes_a_schedule(
