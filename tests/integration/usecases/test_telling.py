@@ -280,6 +280,25 @@ def test_outside_of_its_hours_it_waits(desk: Desk) -> None:
     assert desk.types == ["failure.began"]
 
 
+def test_silence_hours_and_reminders_each_have_an_end(desk: Desk) -> None:
+    hours = NotificationHours.of({"cron": "0 14 * * *"}, 2 * HOUR, NOON, "UTC")
+    desk.rule(hours=hours, remind_seconds=600.0)
+    everything: dict[str, Any] = {"match": CauseMatch(), "reason": "why", "created_at": NOON}
+    desk.store.silences.put(Silence(id=WholeId("all"), until=NOON + 150 * MINUTE, **everything))
+    desk.fails()
+    told: list[str] = ["failure.began", "failure.reminder"]
+    for minute, number in ((130, 0), (151, 1), (162, 2), (245, 2)):
+        desk.tell(NOON + minute * MINUTE)
+        assert desk.types == told[:number], minute
+    # It is over outside of the hours: that waits for them, too, and no reminder follows.
+    desk.over(NOON + 270 * MINUTE)
+    desk.tell(NOON + 300 * MINUTE)
+    assert desk.types == told
+    for minute in (121, 140):
+        desk.tell(NOON + timedelta(days=1, minutes=minute))
+        assert desk.types == [*told, "failure.over"]
+
+
 @pytest.mark.parametrize(
     ("given", "is_told"),
     [
