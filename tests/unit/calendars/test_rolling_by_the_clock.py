@@ -39,6 +39,12 @@ def recurrence(text: str, clock: Clock, closed: list[date], on_holiday: OnHolida
     return parsed.observing(Observance("test", days_of(calendar), on_holiday))
 
 
+def merged(*lists: list[Occurrence]) -> list[Occurrence]:
+    """In order; of those of one instant, the one of the last list."""
+    found = {each.instant: each for of in lists for each in of}
+    return [found[instant] for instant in sorted(found)]
+
+
 def own_occurrences(kind: str, clock: Clock, first: date, last: date) -> tuple[str, list[Occurrence]]:
     """The rule's text, and its occurrences before any is rolled."""
     if kind == "hourly":
@@ -47,10 +53,15 @@ def own_occurrences(kind: str, clock: Clock, first: date, last: date) -> tuple[s
         return text, elapsed(clock, start, HOUR, datetime.combine(last, time(), UTC))
     rule = "FREQ=DAILY;BYHOUR=0,2,23;BYMINUTE=0,30;BYSECOND=0"
     text = f"DTSTART;TZID={clock.zone.key}:{first:%Y%m%d}T000000\nRRULE:{rule}"
-    return text, by_the_clock(clock, first, last, lambda day: True, TIMES)
+    daily = by_the_clock(clock, first, last, lambda day: True, TIMES)
+    if kind == "daily":
+        return text, daily
+    start = datetime.combine(first, time(), clock.zone).astimezone(UTC)
+    hourly = elapsed(clock, start, 7 * HOUR, datetime.combine(last, time(), UTC))
+    return f"{text}\nRRULE:FREQ=HOURLY;INTERVAL=7", merged(hourly, daily)
 
 
-@pytest.mark.parametrize("kind", ["hourly", "daily"])
+@pytest.mark.parametrize("kind", ["hourly", "daily", "both"])
 @pytest.mark.parametrize(("zone", "change"), CHANGES, ids=[f"{zone} {day}" for zone, day in CHANGES])
 @pytest.mark.parametrize("on_holiday", ["next", "previous"])
 def test_all_small_cases_are_as_counted(kind: str, zone: str, change: date, on_holiday: OnHoliday) -> None:

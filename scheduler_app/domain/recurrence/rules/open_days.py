@@ -18,6 +18,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import chain
 from operator import or_
 from typing import Final, NamedTuple
 
@@ -229,15 +230,16 @@ class RolledSet:
                     met = instant, window, run
                     break
                 yield instant
-            while head is not None:
-                yield head
-                head = next(waiting, None)
+            waiting = iter(()) if head is None else chain((head,), waiting)
+            if met is None or met[2] != done:
+                yield from waiting
             if met is None:
                 return
             instant, window, run = met
             steps.spend()
             is_inside = run.first <= window.day <= run.last
-            waiting = iter(()) if run == done else self._moved(run, second, steps, shifted)
+            if run != done:  # else those that it has moved wait on, among the next day's own
+                waiting = self._moved(run, second, steps, shifted)
             at = instant
             if is_inside and self._day(window.end) < run.first:
                 at = window.end  # clocks go back over midnight: the end of the day before comes once more
