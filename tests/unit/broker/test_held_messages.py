@@ -8,7 +8,8 @@ from kombu.connection import Connection
 
 from scheduler_app.broker.consumer import TolerantConsumer
 from scheduler_app.broker.held_messages import KEEPS_UP, HeldMessages, held_messages
-from scheduler_app.broker.task import DELIVER
+from scheduler_app.broker.malformed import Malformed
+from scheduler_app.broker.task import DELIVER, QUEUE
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -69,3 +70,19 @@ def test_a_consumer_notes_what_it_has_taken_until_it_is_acknowledged(task: str, 
         assert held_messages.behind_since(NOW) == (NOW - 9 * SECOND if behind else None)
         message.ack()
         assert held_messages.behind_since(NOW) is None
+
+
+def test_a_task_of_a_user_s_own_that_comes_by_the_queue_of_callbacks_is_refused() -> None:
+    consumer = object.__new__(TolerantConsumer)
+    consumer.strategies = {"own.task": None}
+    connection = Connection("memory://")  # type: ignore[no-untyped-call]
+    with connection:
+        for name, refused in ((QUEUE, True), ("own", False)):
+            with connection.SimpleQueue(name) as queue:  # type: ignore[no-untyped-call]
+                queue.put([[], {}, {}], headers={"task": "own.task", "id": "x"})
+                message = queue.get(timeout=60)
+                if refused:
+                    with pytest.raises(Malformed, match="only callbacks come by this queue"):
+                        consumer._check(message)
+                else:
+                    consumer._check(message)
