@@ -13,6 +13,7 @@ from pymongo.collection import Collection
 from redis import Redis
 
 from scheduler_app.api.wire import examples
+from scheduler_app.domain.api_key import ALL_SCOPES, StoredKey, new_key
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.cause import Tally, failing_key
 from scheduler_app.domain.ids import WholeId
@@ -148,11 +149,21 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("PUT", "/api/v1/silences/night", examples.SILENCE),
         ("DELETE", "/api/v1/silences/night", None),
         ("DELETE", "/api/v1/silences/night", None),
+        ("POST", "/api/v1/keys", examples.KEY),
+        ("POST", "/api/v1/keys/4k2m9x0p7q1z/rotate", {"overlap_seconds": 60}),
+        ("DELETE", "/api/v1/keys/4k2m9x0p7q1z", None),
+        ("DELETE", "/api/v1/keys/4k2m9x0p7q1z", None),
+        ("POST", "/api/v1/keys/revoke-leaked", {"key": new_key(WholeId("4k2m9x0p7q1z"))}),
+        ("PUT", "/api/v1/tenants/acme", {"note": "n"}),
+        ("PUT", "/api/v1/tenants/acme", {"state": "suspended"}),
+        ("DELETE", "/api/v1/tenants/acme", None),
+        ("DELETE", "/api/v1/tenants/acme", None),
         ("POST", f"{SCHEDULES}/there/edits/{edit}/revert", None),
         ("DELETE", f"{SCHEDULES}/there", None),
         ("DELETE", f"{SCHEDULES}/nobody", None),
         ("POST", SCHEDULES, BODY | {"id": "there"}),
     ]
+    store.api_keys.insert(StoredKey(WholeId("4k2m9x0p7q1z"), "k", ALL_SCOPES, now, "0" * 64))
     store.calendar_feeds.insert(CalendarFeed("made", "x", "0" * 64, datetime.now(UTC)))
     operations = written_operations(client)
     for method, path, body in writes:
@@ -225,7 +236,8 @@ def written_operations(client: FlaskClient) -> set[tuple[str, str]]:
 def generic(path: str) -> str:
     parts = path.removeprefix("/api/v1/").split("/")
     if len(parts) > 1 and not (
-        parts[1] in ("bulk", "import", "pause", "resume", "delete", "redrive", "expire") and len(parts) == 2
+        parts[1] in ("bulk", "import", "pause", "resume", "delete", "redrive", "expire", "revoke-leaked")
+        and len(parts) == 2
     ):
         names = {
             "events": "{event_id}",
@@ -239,6 +251,8 @@ def generic(path: str) -> str:
             "heartbeats": "{name}",
             "notifications": "{name}",
             "silences": "{name}",
+            "keys": "{key_id}",
+            "tenants": "{name}",
         }
         parts[1] = names.get(parts[0], "{schedule_id}")
         if len(parts) > 3 and parts[2] == "edits":
