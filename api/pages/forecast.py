@@ -10,7 +10,7 @@ from marshmallow import validate
 from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages.formatting import stacked_bars
-from scheduler_app.api.pages.forms import NoFields, takes_query
+from scheduler_app.api.pages.forms import takes_query
 from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.pages.times import instant
 from scheduler_app.api.problems import RETRY_AFTER_SECONDS, HttpProblem
@@ -26,12 +26,10 @@ CHART = (600.0, 120.0)
 #: nearly live: a schedule that was just made is in it.
 KEPT_TIMES = 20
 KEPT_SECONDS = 60.0
-#: Parts of the day on the overview, 48 of half an hour.
-NEXT_DAY = "24"
 
 
 class ForecastPageQuery(InputSchema):
-    hours = fields.String(validate=validate.OneOf(list(HOURS)), load_default=NEXT_DAY)
+    hours = fields.String(validate=validate.OneOf(list(HOURS)), load_default="24")
 
 
 @dataclass
@@ -47,13 +45,6 @@ class _Kept:
 def forecast(query: Loaded) -> str:
     found = _forecast(query["hours"])
     return render_template("forecast.html", hours=query["hours"], choices=HOURS, **_drawn(found))
-
-
-@blueprint.get("/forecast/next-day")
-@takes_query(NoFields)
-def next_day(_: Loaded) -> str:
-    """The part of the overview that is loaded after the rest of it."""
-    return render_template("next_day.html", **_drawn(_forecast(NEXT_DAY)))
 
 
 def _forecast(hours: str) -> View:

@@ -25,7 +25,6 @@ QUESTION_MS = 300
 #: A forecast is kept for up to a minute; one that lacks is made while the page waits.
 PAGES = (
     "/",
-    "/forecast/next-day",
     "/schedules",
     "/schedules?order=oldest",
     "/schedules?state=active",

@@ -27,7 +27,6 @@ _PATHS: Final = (
     "/calendars",
     "/calendar",
     "/forecast",
-    "/forecast/next-day",
     "/go?to=full",
     "/stops",
     "/processes",

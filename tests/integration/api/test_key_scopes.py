@@ -141,7 +141,6 @@ def test_the_pages_show_a_reader_no_form_but_those_of_its_session(keyed: Flask, 
     others = {
         "/sign-in",
         "/dead-letters/export",
-        "/forecast/next-day",
         "/overview/now-and-next",
         "/ledger/export",
     }

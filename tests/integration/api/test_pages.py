@@ -419,10 +419,10 @@ def test_a_page_is_sent_compressed_only_where_no_other_site_has_asked_for_it(cli
 def test_the_forecast_says_how_much_falls_due_and_for_whom(
     client: FlaskClient, create: Create, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "Nothing falls due" in client.get("/forecast/next-day").text
+    assert "Nothing falls due" in client.get("/forecast").text
     create(run_at=(clock.now() + timedelta(hours=1)).isoformat())
     monkeypatch.setattr(forecast, "monotonic", lambda: monotonic() + forecast.KEPT_SECONDS + 1)
-    for path in ("/forecast", "/forecast/next-day", "/forecast?hours=168"):
+    for path in ("/forecast", "/forecast?hours=168"):
         page = client.get(path)
         assert page.status_code == 200, page.text
         assert "callbacks fall due" in page.text

@@ -410,7 +410,7 @@ def test_each_page_for_browsers_is_in_the_table() -> None:
         for name in CODE.findall(cell)
         if name.startswith("/")
     }
-    assert {re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", each) for each in served} - {"/go", "/sign-in"} == named
+    assert {re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", each) for each in served} - {"/sign-in"} == named
 
 
 def test_the_defaults_of_lateness_are_those_of_the_table() -> None:
