@@ -79,7 +79,7 @@ def failures(query: Loaded) -> str:
         tenant(), PageRequest(limit=ROWS, after=query.get("cursor")), chosen_causes(_chosen(query))
     )
     # What goes on comes before what is over and left.
-    rows = sorted(found.rows, key=lambda each: not each.cause.is_living)
+    rows = sorted(found.rows, key=lambda each: _place(each.cause))
     return render_template(
         "failures.html",
         issues=[issue_of_failure(each, now) for each in rows],
@@ -88,6 +88,11 @@ def failures(query: Loaded) -> str:
         tag=query.get("tag", ""),
         onward=forms.next_page_query(found.next),
     )
+
+
+def _place(cause: Cause) -> tuple[object, ...]:
+    """The newest first; those of one instant by what they are about."""
+    return (not cause.is_living, -cause.since.timestamp(), cause.key.kind, cause.key.failure)
 
 
 def _chosen(query: Loaded) -> Loaded:

@@ -130,6 +130,8 @@ def opened(bench: Bench) -> Iterator[Ran]:
 
 
 def _shown(recording: Recording, journal: Journal, steady: Steady) -> Ran:
+    for drawn, placeholder in recording.names.items():
+        steady.name(drawn, placeholder)
     answers = {f"{topic}.txt": steady(recording.text(topic)) for topic in recording.pages if topic}
     database = recording.product.database
     there = database.list_collection_names(filter={"type": "collection"})

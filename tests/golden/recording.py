@@ -34,12 +34,13 @@ SORTED_BY: Final = (
 
 class Recording:
     """What one product was asked, by topic, in order. `asked` holds each request's method and path with the
-    status of its answer."""
+    status of its answer; `names` what was drawn, with what stands for it."""
 
     def __init__(self, product: Product) -> None:
         self.product = product
         self.pages: defaultdict[str, list[str]] = defaultdict(list)
         self.asked: list[tuple[str, str, int]] = []
+        self.names: dict[str, str] = {}
         self.topic = ""
         self._messages: list[dict[str, Any]] = []
 

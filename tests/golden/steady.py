@@ -30,10 +30,11 @@ _DRAWN: Final = (
     ("uuid", re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")),
     ("signing secret", re.compile(r"\bwhsec_([A-Za-z0-9+/]{43}=)")),
     ("signature", re.compile(r"\bv1,([A-Za-z0-9+/]{43}=)")),
+    ("key's secret", re.compile(r"\brrs_<id of [a-z ]*>_([0-9A-Za-z]{38})")),
     ("form token", re.compile(r'(?:value="|form_token=)([0-9a-f]{64})\b')),
     ("page", re.compile(r'ETag: W/"([0-9a-f]{32})"')),
     ("session", re.compile(r'"_id": "([0-9a-f]{64})"')),
-    ("digest", re.compile(r'(?:"secret_sha256": |\n +)"([0-9a-f]{64})"')),
+    ("digest", re.compile(r'(?:"(?:secret|previous)_sha256": |\n +)"([0-9a-f]{64})"')),
     # Of a schedule it depends on the id of its last event.
     ("ETag", re.compile(r'"\d+-([0-9a-f]{8})"')),
     ("hex", re.compile(r"(?<![0-9a-zA-Z])(?<!ETag: \")(?<!If-None-Match: \")[0-9a-f]{24}(?![0-9a-zA-Z])")),

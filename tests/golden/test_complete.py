@@ -41,6 +41,9 @@ FORMS_NOT_SENT: Final = {
         *("reschedule", "revert_on_page", "save_blackout", "save_destination", "save_destination_edit"),
         *("save_edit", "save_schedule", "send_again", "send_cause_again", "send_message", "show_effect"),
         *("sign_out", "test_edited", "test_new", "turn_off", "turn_on"),
+        *("add_destination", "add_destination_to", "choose_zone", "delete_heartbeat", "delete_notification"),
+        *("dismiss_failure", "end_silence", "renew_heartbeat_url", "save_heartbeat", "save_notification"),
+        *("save_silence", "send_failure_again", "silence_failure", "try_notification"),
     )
 }
 #: Statuses that the specification names and no recorded answer has.
@@ -61,6 +64,7 @@ NOT_KEPT: Final = {
 #: The versions of each collection's documents that this release reads. A newer one is left to others:
 #: `newer-documents` has the answers.
 VERSIONS: Final = {
+    "api_keys": 1,
     "backfills": 1,
     "blackouts": 1,
     "calendar_feeds": 1,
@@ -80,6 +84,7 @@ VERSIONS: Final = {
     "sessions": 1,
     "silences": 1,
     "tellings": 1,
+    "tenants": 1,
 }
 
 
@@ -109,7 +114,8 @@ def answered(ran: Ran, opened: Ran) -> Answered:
 def _endpoint(app: Flask, method: str, path: str) -> str | None:
     """The endpoint that answers the path; None if there is none."""
     try:
-        found, _ = app.url_map.bind("localhost").match(re.sub("^/api/(?!v)", "/api/v1/", path), method)
+        with app.app_context():  # names in paths are read as those of the request's tenant
+            found, _ = app.url_map.bind("localhost").match(re.sub("^/api/(?!v)", "/api/v1/", path), method)
     except HTTPException:
         return None
     return str(found)

@@ -3,7 +3,17 @@ those before it have left."""
 
 from tests.acceptance.journal import Journal
 from tests.golden.recording import Recording
-from tests.golden.run import destinations, doors, events, notifications, pages, reading, schedules, tasks
+from tests.golden.run import (
+    access,
+    destinations,
+    doors,
+    events,
+    notifications,
+    pages,
+    reading,
+    schedules,
+    tasks,
+)
 
 
 def record(run: Recording, journal: Journal) -> None:
@@ -15,5 +25,6 @@ def record(run: Recording, journal: Journal) -> None:
     tasks.record(run)
     doors.record(run)
     notifications.record(run, receiver)
+    access.record(run)
     pages.record(run)
     reading.record(run)

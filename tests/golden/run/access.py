@@ -1,0 +1,48 @@
+"""Keys that are kept in MongoDB, and tenants."""
+
+from tests.golden.recording import Recording
+
+
+def record(run: Recording) -> None:
+    _tenants(run)
+    _keys(run)
+
+
+def _tenants(run: Recording) -> None:
+    run.topic = "tenants"
+    ask = run.ask
+    ask("PUT", "/api/v1/tenants/acme?dry_run=true", {"note": "A customer in Zurich"})
+    ask("PUT", "/api/v1/tenants/acme", {"note": "A customer in Zurich"})
+    ask("PUT", "/api/v1/tenants/acme", {"note": "A customer in Zurich"})
+    ask("PUT", "/api/v1/tenants/gone", {"state": "suspended"})
+    ask("PUT", "/api/v1/tenants/wrong", {"state": "asleep"})
+    ask("GET", "/api/v1/tenants/acme")
+    ask("GET", "/api/v1/tenants")
+    ask("DELETE", "/api/v1/tenants/acme")
+    ask("DELETE", "/api/v1/tenants/gone?dry_run=true")
+    ask("DELETE", "/api/v1/tenants/gone")
+    ask("GET", "/api/v1/tenants/gone")
+
+
+def _keys(run: Recording) -> None:
+    run.topic = "keys"
+    ask = run.ask
+    dashboard = {"name": "dashboard", "scopes": ["read"], "expires_at": "2041-01-01T00:00:00Z"}
+    not_made = ask("POST", "/api/v1/keys?dry_run=true", dashboard).get_json()
+    run.names[not_made["id"]] = "<id of no key>"
+    made = ask("POST", "/api/v1/keys", dashboard).get_json()
+    run.names[made["id"]] = "<id of a key>"
+    ask("POST", "/api/v1/keys", {"name": "wrong", "scopes": ["everything"]})
+    ask("GET", "/api/v1/calendars", key=made["key"])
+    ask("DELETE", "/api/v1/schedules/full", key=made["key"])
+    ask("GET", f"/api/v1/keys/{made['id']}")
+    ask("POST", f"/api/v1/keys/{made['id']}/rotate", {"overlap_seconds": 60})
+    ask("GET", "/api/v1/keys")
+    leaked = ask("POST", "/api/v1/keys", {"name": "leaked", "scopes": ["write"]}).get_json()
+    gone = ask("POST", "/api/v1/keys", {"name": "gone", "scopes": ["trigger"]}).get_json()
+    run.names |= {leaked["id"]: "<id of a leaked key>", gone["id"]: "<id of a key that is gone>"}
+    ask("POST", "/api/v1/keys/revoke-leaked", {"key": leaked["key"]}, key=None)
+    ask("DELETE", f"/api/v1/keys/{gone['id']}?dry_run=true")
+    ask("DELETE", f"/api/v1/keys/{gone['id']}")
+    ask("GET", f"/api/v1/keys/{gone['id']}")
+    ask("GET", "/api/v1/calendars", key=gone["key"])
