@@ -19,7 +19,6 @@ from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.schedule import schedule_shown
 from scheduler_app.domain.cause import CauseState
-from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.recurrence import Recurrence
@@ -176,8 +175,7 @@ def _receivers(schedules: Sequence[Schedule], now: datetime) -> list[View]:
     named = dict.fromkeys(
         each.action.destination for each in schedules if each.action.destination is not None
     )
-    found = [asked.store.destinations.get(each) for each in list(named)[:MOST_RECEIVERS]]
-    known = [each for each in found if isinstance(each, Destination)]
+    known = asked.destination_questions.sound(list(named)[:MOST_RECEIVERS])
     health = asked.destination_questions.health(tenant(), known, now)
     return [{"name": name_of(each.id), "health": health_words(health[each.id])} for each in known]
 

@@ -228,11 +228,26 @@ class Flow(Record):
     last_answers: tuple[Answer, ...] = ()
 
 
+class DestinationHealth(Record):
+    """How a destination is, where a list is asked for it: `state` is one of `paused`, `stopped`, `failing`,
+    `slowed` and `well`."""
+
+    state: str
+    waiting: int
+    schedules: int
+    last_runs: tuple[Mapping[str, Any], ...] = ()
+    failing_since: datetime | None = None
+    failure_id: str | None = None
+    error: str | None = None
+
+
 class Destination(DestinationValues):
     """A named receiver. Header values, the values of the URL's query and credentials are masked."""
 
     allowed_methods: tuple[str, ...] = ()
     flow: Flow | None = None
+    #: Only in a list that it is asked of.
+    health: DestinationHealth | None = None
     #: `created`, `changed` or `unchanged`, in answers to `put` and `update`.
     result: str | None = None
     #: Why the stored document cannot be read.

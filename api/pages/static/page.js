@@ -20,9 +20,13 @@ document.addEventListener("click", (event) => {
   field.focus();
 });
 
-// The server shows times in the zone that the browser tells it, from the next page on.
+// The server shows times in the zone that the browser tells it. A browser's first page was made before it told
+// one, and is loaded again: parts of it that come later would be in another zone than the rest.
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const told = () => document.cookie.includes("scheduler_zone=");
+const wasTold = told();
 if (zone) document.cookie = `scheduler_zone=${zone}; path=/; max-age=31536000; samesite=strict`;
+if (!wasTold && told() && document.documentElement.dataset.zone !== zone) location.reload();
 
 // The zone of whoever looks at the page is offered beside a field for a zone while that says another one.
 for (const button of document.querySelectorAll("[data-own-zone]")) {

@@ -233,7 +233,12 @@ def expectation_document(expect: Expectation | None) -> Document | None:
 
 def read_expectation(value: Any) -> Expectation | None:
     """Raises Corrupt."""
-    return None if value is None else Expectation(**_EXPECT.read(fields(value, "expect")))
+    if value is None:
+        return None
+    try:
+        return Expectation(**_EXPECT.read(fields(value, "expect")))
+    except Corrupt as error:
+        raise Corrupt(f"expect: {error}") from None
 
 
 def _queue(value: Any) -> str:

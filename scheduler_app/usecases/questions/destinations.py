@@ -10,6 +10,7 @@ from scheduler_app.domain.cause import Cause, CauseKind
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.flow_control import FlowState
 from scheduler_app.domain.http_action import destination_key
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.figures import EventSummary
@@ -58,6 +59,11 @@ class DestinationHealth:
 class DestinationQuestions:
     store: Store
     service: DestinationService
+
+    def sound(self, ids: Sequence[WholeId]) -> list[Destination]:
+        """Those of these that there are and that can be read. Raises a STORE_FAULT."""
+        found = (self.store.destinations.get(each) for each in ids)
+        return [each for each in found if isinstance(each, Destination)]
 
     def health(self, tenant: str, of: Sequence[Destination], now: datetime) -> dict[str, DestinationHealth]:
         """How each of the tenant's destinations is, by its id; `MOST_AT_ONCE` are asked for at most. Raises a

@@ -207,6 +207,12 @@ def test_the_zone_of_who_looks_is_offered_until_it_is_taken(browser: Browser, st
             expect(page.get_by_test_id("own-zone")).to_be_visible()
 
 
+def test_the_first_page_of_a_browser_is_in_its_zone(browser: Browser, stack: Stack) -> None:
+    with watched_page(browser, stack.url, timezone_id="Asia/Kolkata") as page:
+        page.goto("/")
+        expect(page.locator("html")).to_have_attribute("data-zone", "Asia/Kolkata")
+
+
 def test_an_edit_shows_what_it_adds_removes_and_cancels_before_it_is_saved(
     page: Page, stack: Stack, journal: Journal
 ) -> None:

@@ -94,7 +94,7 @@ def test_preview_and_why_say_what_becomes_of_an_occurrence_within(
     body = {"cron": "0 22 * * *", "duration_seconds": 28_800, "tag": "billing", "policy": "skip"}
     assert client.put(f"{PATH}/night", json=body).status_code == 201
     page = client.get(f"/schedules/{made['id']}").text
-    assert "skipped by the blackout night" in page
+    assert "Blackout “night”: skipped" in page
     preview = client.get(f"{path}/preview?after=2040-01-02T05:00:00Z&limit=2").get_json()
     assert [each["run_time"] for each in preview["occurrences"]] == [
         "2040-01-02T06:00:00Z",
