@@ -203,6 +203,10 @@ def field_faults(row: Mapping[str, Any]) -> dict[str, str]:
                 found[name] = str(error)
     if row.get("routed") is True and not is_queue(row.get("queue")):
         found["queue"] = "queue is no name that a queue may have"
+    if row.get("dispatches", 0) is None:
+        found["dispatches"] = str(
+            wrong("dispatches", None, "a whole number")
+        )  # $inc takes a missing one, not null
     due_at = row.get("due_at")
     if ("due_at" in row or row.get("state") in _LIVING) and not _is_instant(due_at):
         found["due_at"] = str(wrong("due_at", due_at, "a date"))

@@ -10,7 +10,6 @@ from scheduler_app.domain.cause import Cause, CauseKind
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.flow_control import FlowState
 from scheduler_app.domain.http_action import destination_key
-from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.figures import EventSummary
@@ -60,7 +59,7 @@ class DestinationQuestions:
     store: Store
     service: DestinationService
 
-    def sound(self, ids: Sequence[WholeId]) -> list[Destination]:
+    def sound(self, ids: Sequence[str]) -> list[Destination]:
         """Those of these that there are and that can be read. Raises a STORE_FAULT."""
         found = (self.store.destinations.get(each) for each in ids)
         return [each for each in found if isinstance(each, Destination)]

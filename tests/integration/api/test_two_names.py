@@ -54,7 +54,8 @@ ANSWERED = {
 _SHORT = re.compile(r"/api/(?!v1/)")
 #: What a dry run generates as an example differs from one to the next, and so does what encrypts.
 GENERATED = re.compile(
-    r"[0-9a-f]{24}|gAAAA[\w=-]+|whsec_[\w+/=]+|(?<=token=)[\w-]+|\"token\": \"[\w-]+\"|(?<=\"id\": \")[0-9a-z]{12}(?=\", \"name)"
+    r"[0-9a-f]{24}|gAAAA[\w=-]+|whsec_[\w+/=]+|(?<=token=)[\w-]+|\"token\": \"[\w-]+\""
+    r"|(?<=\"id\": \")[0-9a-z]{12}(?=\", \"name)"
 )
 
 
