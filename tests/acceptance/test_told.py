@@ -1,6 +1,8 @@
 """People are told of a receiver that fails by each channel, once, and once that it is over."""
 
 import json
+import random
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -17,6 +19,8 @@ from tests.processes import wait_until
 
 SCHEDULES = 100
 PUBLIC = "http://scheduler.example.com"
+KILLS = 100
+RECEIVERS = 3
 
 
 @pytest.mark.timeout(300)
@@ -79,3 +83,57 @@ def test_a_failure_of_many_schedules_is_one_webhook_one_mail_and_one_call_of_a_s
         wait_until(lambda: {each["state"] for each in messages()} == {"completed"}, "all records", pause=0.2)
         assert len(messages()) == 9
         assert "s3cret" not in json.dumps(messages()) + stack.logs()
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(1800)
+def test_no_telling_is_lost_or_doubled_while_beats_and_workers_are_killed_a_hundred_times(
+    make_stack: Callable[..., Stack], journal: Journal
+) -> None:
+    """Each receiver fails in the first third of the kills, works in the second one, and fails in the last."""
+    seed = random.SystemRandom().randrange(10**6)
+    print(f"seed {seed}")
+    drawn = random.Random(seed)
+    stack = make_stack()
+    _, beat, worker = stack.all()
+    rule = {"after_seconds": 1, "to": [{"type": "webhook", "url": journal.url("/alerts")}]}
+    assert requests.put(f"{stack.url}/api/notifications/ops", json=rule).status_code == 201
+    retries = {"max_retries": 50, "retry_backoff_seconds": 1, "retry_backoff_max_seconds": 2}
+    for number in range(RECEIVERS):
+        url = {"url": journal.script(f"/r{number}", says("500 Oh No"))}
+        assert requests.put(f"{stack.url}/api/destinations/r{number}", json=url | retries).status_code == 201
+        stack.post("/schedules", {"name": "s", "destination": f"r{number}", "every_seconds": 2})
+
+    def failures() -> Counter[str]:
+        found = requests.get(f"{stack.url}/api/failures?state=open,over&limit=100").json()["failures"]
+        return Counter(each["state"] for each in found if each["kind"] == "failing")
+
+    def answer_with(status: str) -> None:
+        for number in range(RECEIVERS):
+            journal.script(f"/r{number}", says(status))
+
+    def told() -> Counter[tuple[str, str]]:
+        bodies = {call.key: json.loads(call.seen.body) for call in journal.calls["/alerts"]}
+        return Counter((each["type"], each["data"]["failure"]["id"]) for each in bodies.values())
+
+    def told_of_all(kind: str, count: int) -> bool:
+        return sum(1 for each, _ in told() if each == kind) == count
+
+    for kill in range(KILLS):
+        if kill == KILLS // 3:
+            answer_with("200 OK")
+        elif kill == 2 * KILLS // 3:
+            wait_until(lambda: failures() == {"over": RECEIVERS}, "the first failures to be over", pause=0.2)
+            answer_with("500 Oh No")
+        if drawn.random() < 0.5:
+            stack.kill(worker)
+            worker = stack.worker()
+        else:
+            stack.kill(beat)
+            beat = stack.beat()
+    wait_until(lambda: told_of_all("failure.began", 2 * RECEIVERS), "each failure to be told", pause=0.2)
+    answer_with("200 OK")
+    wait_until(lambda: told_of_all("failure.over", 2 * RECEIVERS), "each end to be told", pause=0.2)
+    assert failures() == {"over": 2 * RECEIVERS}
+    assert set(told().values()) == {1}
+    assert len(told()) == 4 * RECEIVERS
