@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
+from threading import Lock
 from typing import Final
 
 from scheduler_app.clock import monotonic
@@ -40,11 +41,14 @@ MOST_NAMED: Final = 200
 MOST_WINDOWS: Final = 500
 MOST_CALENDARS: Final = 20
 #: What is to come is kept where it took longer than this to count it: for so many times as long, a minute at
-#: most, and of so many questions.
+#: most.
 KEPT_FROM_SECONDS: Final = 0.2
 KEPT_TIMES: Final = 20
 KEPT_SECONDS: Final = 60.0
-MOST_KEPT: Final = 50
+#: Schedules that all that is kept may name, 1.4 kB each with ten runs. Each question counts for some at
+#: least, so that there are 50 at most.
+MOST_KEPT: Final = 50_000
+LEAST_KEPT: Final = 1_000
 #: Every zone of today is off UTC by a multiple of it.
 QUARTER: Final = timedelta(minutes=15)
 
@@ -79,6 +83,10 @@ class CalendarPeriod:
             begin = end
 
 
+#: The tenant, and what it asks for.
+_Question = tuple[str, CalendarPeriod, ForecastChoice]
+
+
 @dataclass
 class _Coming:
     """What the rules of schedules say, as the forecast evaluates them."""
@@ -108,6 +116,11 @@ class _Future:
     coming: _Coming = field(default_factory=_Coming)
     notes: Sequence[str] = ()
 
+    @property
+    def weight(self) -> int:
+        """How many schedules it counts for where it is kept."""
+        return max(LEAST_KEPT, len(self.coming.rare) + len(self.coming.frequent))
+
 
 @dataclass(frozen=True)
 class RunCalendars:
@@ -117,8 +130,9 @@ class RunCalendars:
     most_runs: int = MOST_RUNS
     max_seconds: float = MAX_SECONDS
     kept_from: float = KEPT_FROM_SECONDS
-    _kept: dict[object, tuple[float, _Future]] = field(default_factory=dict, repr=False)
-    """What is to come, by what was asked, and until when it is shown."""
+    _kept: dict[_Question, tuple[float, _Future]] = field(default_factory=dict, repr=False)
+    """What is to come, by what was asked, the oldest first, and until when it is shown."""
+    _lock: Lock = field(default_factory=Lock, repr=False)
 
     def read(self, tenant: str, period: CalendarPeriod, choice: ForecastChoice, now: datetime) -> RunCalendar:
         """What became of what was due within the period, and what is to come. Raises a STORE_FAULT."""
@@ -162,10 +176,24 @@ class RunCalendars:
         future = _Future(now, counts, coming, found.notes)
         took = monotonic() - began
         if took > self.kept_from:
-            if len(self._kept) >= MOST_KEPT:
-                self._kept.clear()
-            self._kept[key] = (monotonic() + min(KEPT_TIMES * took, KEPT_SECONDS), future)
+            self._keep(key, monotonic() + min(KEPT_TIMES * took, KEPT_SECONDS), future)
         return future
+
+    def _keep(self, key: _Question, until: float, future: _Future) -> None:
+        """Where there is no room, the oldest one goes of the tenant that has most."""
+        now = monotonic()
+        with self._lock:
+            for each in [each for each, (end, _) in self._kept.items() if end <= now or each == key]:
+                del self._kept[each]
+            self._kept[key] = (until, future)
+            while True:
+                weights = Counter[str]()
+                for (tenant, *_), (_, each_future) in self._kept.items():
+                    weights[tenant] += each_future.weight
+                if weights.total() <= MOST_KEPT:
+                    return
+                ((heaviest, _),) = weights.most_common(1)
+                del self._kept[next(each for each in self._kept if each[0] == heaviest)]
 
     def _past(
         self,

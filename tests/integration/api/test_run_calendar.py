@@ -18,8 +18,9 @@ from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.run_calendar import MOST_RARE, RunCalendar, RunOutcome
 from scheduler_app.store import Store
 from scheduler_app.usecases.duties.expansion import Expansion
+from scheduler_app.usecases.questions import run_calendar
 from scheduler_app.usecases.questions.forecast import ForecastService
-from scheduler_app.usecases.questions.run_calendar import MOST_KEPT, CalendarPeriod, RunCalendars
+from scheduler_app.usecases.questions.run_calendar import CalendarPeriod, RunCalendars
 from tests.builders import draft, event, message, schedule
 from tests.integration.conftest import NOON
 
@@ -302,10 +303,26 @@ def test_what_took_long_to_count_is_shown_for_a_while_and_says_when_it_was_count
     assert shown(slow, day, NOON + SECOND) == (24, NOON)
     assert shown(quick, day, NOON + SECOND) == (48, NOON + SECOND)
     assert shown(slow, week, NOON + SECOND) == (2 * 168, NOON + SECOND)
-    for number in range(2 * MOST_KEPT):
+
+
+def test_what_is_kept_of_calendars_is_bounded_and_a_tenant_with_much_takes_none_of_the_others(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_calendar, "LEAST_KEPT", 2)
+    monkeypatch.setattr(run_calendar, "MOST_KEPT", 20)
+    monkeypatch.setattr(run_calendar, "KEPT_TIMES", 1e9)
+    for number in range(4):
+        store.schedules.insert(schedule(NOON, f"s{number}", rrule="FREQ=HOURLY"))
+    calendars = RunCalendars(store, kept_from=-1.0)
+    day = CalendarPeriod(start=NOON, end=NOON + DAY, width=HOUR)
+    calendars.read("acme", day, EVERY_CALLBACK, NOON)
+    # Each names four schedules: 20 are five of them, or four and what counts for two.
+    for number in range(30):
         other = CalendarPeriod(start=NOON, end=NOON + DAY + number * SECOND, width=DAY)
-        slow.read(TENANT, other, EVERY_CALLBACK, NOON)
-    assert len(slow._kept) <= MOST_KEPT
+        calendars.read(TENANT, other, EVERY_CALLBACK, NOON)
+    kept = [(tenant, round((period.end - NOON - DAY) / SECOND)) for tenant, period, _ in calendars._kept]
+    assert kept == [("acme", 0), *((TENANT, number) for number in range(26, 30))]
+    assert calendars.read("acme", day, EVERY_CALLBACK, NOON + SECOND).to_come_at == NOON
 
 
 def test_the_route_answers_with_parts_and_names(client: FlaskClient, create: Create) -> None:
