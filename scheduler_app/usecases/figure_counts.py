@@ -7,8 +7,9 @@ counted twice.
 """
 
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Final
 
@@ -33,8 +34,9 @@ MAX_ROWS: Final = 50_000
 MAX_KEYS: Final = 5_000
 #: Documents in one write.
 WRITTEN_AT_ONCE: Final = 500
-#: Tags of one schedule that are counted: it may have more.
-TAGS_COUNTED: Final = 20
+#: Tags of one tenant that are counted in an hour; attempts of others count for all else. People may give each
+#: order a tag of its own, and each would be a document that is kept for months.
+TAGS_AN_HOUR: Final = 2_000
 
 #: The tenant, the receiver and the tags of attempts, and their minute.
 _Key = tuple[str, str, tuple[str, ...], datetime]
@@ -55,6 +57,9 @@ class FigureCounts:
         self._rows: list[tuple[str, str, Sequence[str], str, datetime, float | None, float | None]] = []
         self._dropped = 0
         self._counted: dict[_Key, FigurePart] = {}
+        #: The tags that are counted in the newest hour that was seen, by tenant.
+        self._tags: defaultdict[str, set[str]] = defaultdict(set)
+        self._hour = datetime.min.replace(tzinfo=UTC)
         #: Taken to be written, and not written yet.
         self._owed: dict[tuple[FigureSubject, timedelta, datetime], FigurePart] = {}
         self._write_at = float("-inf")
@@ -111,13 +116,26 @@ class FigureCounts:
             )
         for event_id, receiver, tags, state, ended_at, lag_ms, duration_ms in rows:
             minute = ended_at.replace(second=0, microsecond=0)
-            key: _Key = (tenant_of(event_id), receiver, tuple(tags), minute)
+            tenant = tenant_of(event_id)
+            key: _Key = (tenant, receiver, self._counted_tags(tenant, tags, minute), minute)
             part = self._counted.get(key)
             if part is None:
                 if len(self._counted) >= MAX_KEYS:
                     key = (key[0], "", (), minute)
                 part = self._counted.setdefault(key, FigurePart(minute))
             part.add(state, lag_ms, duration_ms)
+
+    def _counted_tags(self, tenant: str, tags: Sequence[str], minute: datetime) -> tuple[str, ...]:
+        if minute >= self._hour + HOUR:
+            self._hour = begin_of_part(minute, HOUR)
+            self._tags.clear()
+        known = self._tags[tenant]
+        found = []
+        for tag in tags:
+            if tag in known or len(known) < TAGS_AN_HOUR:
+                known.add(tag)
+                found.append(tag)
+        return tuple(found)
 
     def _owe(self, what: _Key, part: FigurePart) -> None:
         tenant, receiver, tags, _ = what
@@ -132,4 +150,4 @@ def _subjects(tenant: str, receiver: str, tags: Sequence[str]) -> list[FigureSub
     destination = destination_of_key(receiver)
     if destination is not None:
         found.append(FigureSubject(tenant, "destination", name_of(destination)))
-    return found + [FigureSubject(tenant, "tag", tag) for tag in tags[:TAGS_COUNTED]]
+    return found + [FigureSubject(tenant, "tag", tag) for tag in tags]

@@ -120,14 +120,35 @@ def test_what_is_counted_apart_is_bounded(store: Store, monkeypatch: pytest.Monk
     monkeypatch.setattr(figure_counts, "MAX_KEYS", 5)
     counts = FigureCounts(store.figure_counters)
     counts.note([attempt(NOON, tags=(f"t{number}",)) for number in range(50)])
-    many = tuple(f"u{number}" for number in range(2 * figure_counts.TAGS_COUNTED))
-    counts.note([attempt(NOON, tags=many)])
     monkeypatch.setattr(figure_counts, "WRITTEN_AT_ONCE", 2)
     counts.write()
     # All are counted for the installation, however many tags there are.
-    assert read(store) == [(NOON, {"completed": 51})]
+    assert read(store) == [(NOON, {"completed": 50})]
     assert read(store, FigureSubject(TENANT, "tag", "t4"), HOUR) == [(NOON, {"completed": 1})]
     assert read(store, FigureSubject(TENANT, "tag", "t5"), HOUR) == []
+
+
+def test_a_tenant_has_so_many_tags_counted_in_an_hour_and_others_have_theirs(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figure_counts, "TAGS_AN_HOUR", 3)
+    counts = FigureCounts(store.figure_counters)
+
+    def tags(tenant: str, at: datetime) -> set[str]:
+        rows = store.mongo.collection("figures").find({"tenant": tenant, "at": at, "seconds": 3_600})
+        return {name for row in rows if (name := row["subject"]).startswith("tag/")}
+
+    orders = [attempt(NOON + number * SECOND, tags=(f"order:{number}", "t")) for number in range(20)]
+    counts.note([*orders, attempt(NOON, event_id="acme:s1-1-x", tags=("u",))])
+    counts.write(at_once=True)
+    # Also what is written later within the hour.
+    counts.note([attempt(NOON + MINUTE, tags=("v", "t")), attempt(NOON + HOUR, tags=("v",))])
+    counts.write(at_once=True)
+    assert tags(TENANT, NOON) == {"tag/order:0", "tag/t", "tag/order:1"}
+    assert tags("acme", NOON) == {"tag/u"}
+    assert tags(TENANT, NOON + HOUR) == {"tag/v"}
+    assert read(store, FigureSubject(TENANT, "tag", "t"), HOUR) == [(NOON, {"completed": 21})]
+    assert read(store) == [(NOON, {"completed": 20}), (NOON + MINUTE, {"completed": 1})]
 
 
 def test_attempts_that_wait_to_be_added_up_are_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
