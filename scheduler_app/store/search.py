@@ -9,7 +9,7 @@ from typing import Final
 from pymongo import DESCENDING
 
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.ids import message_event_id, name_of, whole_id
+from scheduler_app.domain.ids import SEPARATOR, message_event_id, name_of, tenant_of, whole_id
 from scheduler_app.domain.search import FoundDestination, FoundEvent, FoundSchedule, before_query
 from scheduler_app.domain.states import Kind
 from scheduler_app.domain.stored_fields import LATEST
@@ -20,6 +20,8 @@ from scheduler_app.store.tags import LAST
 #: Schedules that are looked through at a time; destinations that are at all.
 CHUNK: Final = 10_000
 MOST_DESTINATIONS: Final = 2_000
+#: Other tenants that are passed over where ids are looked for.
+MOST_LOOKS: Final = 100
 #: How long one question may take, in ms.
 MAX_MS: Final = 2_000
 #: What ids are made of.
@@ -108,22 +110,37 @@ class Search:
         return self._by_id(tenant, message_event_id(tenant, beginning), limit) if _is_id(beginning) else []
 
     def _by_id(self, tenant: str, beginning: str, limit: int) -> list[FoundEvent]:
-        rows = self._events.find(
-            {"_id": {"$gte": beginning, "$lt": beginning + LAST}, "tenant": tenant},
-            {"state": 1, "run_time": 1, "schedule_id": 1, "kind": 1},
-            sort=[("_id", DESCENDING)],
-            hint=BY_ID,
-            max_time_ms=MAX_MS,
-        )
-        return [
-            FoundEvent(
-                str(row["_id"]),
-                str(row.get("state", "")),
-                row["run_time"] if isinstance(row.get("run_time"), datetime) else None,
-                "" if row.get("kind") == Kind.MESSAGE else str(row.get("schedule_id", "")),
+        """The ids of a whole other tenant may begin so, where they are those of the default one: each such
+        tenant costs a look, however many events it has."""
+        found: list[FoundEvent] = []
+        until = beginning + LAST
+        for _ in range(MOST_LOOKS):
+            rows = self._events.find(
+                {"_id": {"$gte": beginning, "$lt": until}},
+                {"state": 1, "run_time": 1, "schedule_id": 1, "kind": 1},
+                sort=[("_id", DESCENDING)],
+                hint=BY_ID,
+                max_time_ms=MAX_MS,
             )
-            for row in rows.limit(limit)
-        ]
+            other = None
+            for row in rows.limit(limit - len(found)):
+                other = owner if (owner := tenant_of(str(row["_id"]))) != tenant else None
+                if other is not None:
+                    break
+                found.append(_event(row))
+            if other is None or len(found) == limit:
+                break
+            until = f"{other}{SEPARATOR}"
+        return found
+
+
+def _event(row: Document) -> FoundEvent:
+    return FoundEvent(
+        str(row["_id"]),
+        str(row.get("state", "")),
+        row["run_time"] if isinstance(row.get("run_time"), datetime) else None,
+        "" if row.get("kind") == Kind.MESSAGE else str(row.get("schedule_id", "")),
+    )
 
 
 def _is_id(text: str) -> bool:

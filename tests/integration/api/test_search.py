@@ -16,6 +16,7 @@ from scheduler_app.store import search as search_store
 from scheduler_app.usecases.questions import search as questions
 from scheduler_app.usecases.questions.search import SearchQuestions
 from tests.builders import event, schedule
+from tests.examined import examined
 from tests.integration.api.conftest import ToldTime
 from tests.integration.conftest import NOON
 
@@ -76,6 +77,23 @@ def test_destinations_events_and_messages_are_found(client: FlaskClient, create:
     assert [each["id"] for each in found(client, "order-4")["messages"]] == ["order-4711"]
     # The beginning alone: the rest of an id is looked for by nobody.
     assert found(client, "4711")["messages"] == []
+
+
+def test_ids_that_begin_as_those_of_other_tenants_are_found_without_reading_their_events(
+    store: Store,
+) -> None:
+    now = NOON
+    others = ("a", "acme", "acme-2", "beta")
+    mine = ["acme-nightly", "acme"]
+    every = [*mine, *(f"{tenant}:s{number}" for tenant in others for number in range(300))]
+    store.events.insert([event(now, each) for each in every], now, "made")
+    found, read = examined(store, lambda: store.search.events(TENANT, "ac", limit=5))
+    assert {each.schedule_id for each in found} == set(mine)
+    assert read.documents <= 5 * len(others)
+    assert [each.schedule_id for each in store.search.events("acme", "s29", limit=2)] == [
+        "acme:s299",
+        "acme:s298",
+    ]
 
 
 def test_what_is_old_is_found_within_the_time_or_the_answer_says_that_it_is_incomplete(
