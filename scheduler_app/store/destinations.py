@@ -50,7 +50,7 @@ from scheduler_app.store.encryption import (
 )
 from scheduler_app.store.indexes import HAS_BREAKER, NOTIFIES, OF_DESTINATION
 from scheduler_app.store.mongo import BY_ID, DecodedCache, Document, Mongo
-from scheduler_app.store.paging import Page, PagedQuery, PageRequest, later_than
+from scheduler_app.store.paging import Page, PagedQuery, PageRequest, last_of, later_than
 from scheduler_app.store.resource_fields import RowCodec, read_signing, signing_document
 
 DOCUMENT_VERSION = 1
@@ -269,13 +269,14 @@ class Destinations:
         ]
         return [each for each in found if isinstance(each, Destination)]
 
-    def with_breaker(self, last: tuple[str, str], *, limit: int) -> list[Destination]:
-        """Those with a breaker after the last one that was looked at, in the order of tenants and ids; what
-        cannot be read is left out."""
+    def with_breaker(self, last: tuple[str, str], *, limit: int) -> tuple[list[Destination], tuple[str, str]]:
+        """Those with a breaker after the last one that was looked at, in the order of tenants and ids, and
+        what the next look goes on after; what cannot be read is left out."""
         which = {"breaker": {"$exists": True}} | later_than(last)
-        rows = self._destinations.find(which, hint=HAS_BREAKER).sort([("tenant", 1), ("_id", 1)]).limit(limit)
+        asked = self._destinations.find(which, hint=HAS_BREAKER).sort([("tenant", 1), ("_id", 1)])
+        rows = list(asked.limit(limit))
         found = [read_destination(row, self._secret_box) for row in rows]
-        return [each for each in found if isinstance(each, Destination)]
+        return [each for each in found if isinstance(each, Destination)], last_of(rows, limit=limit)
 
     def unreadable(self, *, limit: int) -> dict[str, str]:
         """Of `limit` of all tenants, those that cannot be read, with the reasons."""

@@ -13,7 +13,7 @@ from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import Corrupt, instant, one_of, text
 from scheduler_app.store.indexes import EXPECTING
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
-from scheduler_app.store.paging import MAX_SECONDS, later_than
+from scheduler_app.store.paging import MAX_SECONDS, last_of, later_than
 from scheduler_app.store.schedules.documents import read_expectation
 
 #: Unfinished events of one schedule that are looked at.
@@ -36,13 +36,14 @@ class Expectations:
         self._schedules = mongo.collection("schedules")
         self._events = mongo.collection("events")
 
-    def after(self, last: tuple[str, str], *, limit: int) -> list[ObservedRuns]:
+    def after(self, last: tuple[str, str], *, limit: int) -> tuple[list[ObservedRuns], tuple[str, str]]:
         """The schedules that expect something, in the order of tenants and ids, after the last one that was
-        looked at; nothing is known of their runs yet. What cannot be read is left out, for another
-        inspection."""
+        looked at, and what the next look goes on after; nothing is known of their runs yet. What is deleted
+        or cannot be read is left out."""
         which = {"expect": {"$exists": True}} | later_than(last)
-        rows = self._schedules.find(which, _READ, hint=EXPECTING)
-        return _sound(rows.sort([("tenant", 1), ("_id", 1)]).limit(limit))
+        asked = self._schedules.find(which, _READ, hint=EXPECTING).sort([("tenant", 1), ("_id", 1)])
+        rows = list(asked.limit(limit))
+        return _sound(rows), last_of(rows, limit=limit)
 
     def expecting(self, ids: Collection[str]) -> set[str]:
         """Those of the schedules that expect something."""

@@ -240,3 +240,9 @@ def later_than(last: tuple[str, str]) -> Document:
     """The condition of what is after a tenant's document in the order of tenants and ids."""
     tenant, own_id = last
     return {"$or": [{"tenant": tenant, "_id": {"$gt": own_id}}, {"tenant": {"$gt": tenant}}]}
+
+
+def last_of(rows: Sequence[Document], *, limit: int) -> tuple[str, str]:
+    """The document after which the next look goes on, whether it could be read or not; before all others
+    where these were the last ones."""
+    return ("", "") if len(rows) < limit else (str(rows[-1]["tenant"]), str(rows[-1]["_id"]))

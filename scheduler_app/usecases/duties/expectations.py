@@ -33,10 +33,10 @@ class ExpectationInspection:
     def inspect(self, living: Iterable[Cause], now: datetime) -> None:
         """Looks at the next schedules that expect something. `living` are the causes that expectations have
         opened. Raises a STORE_FAULT."""
-        page = self._store.expectations.after(self._after, limit=SCHEDULES_A_LOOK)
+        page, last = self._store.expectations.after(self._after, limit=SCHEDULES_A_LOOK)
         looked_at = self._observed(page, now)
-        is_end = len(looked_at) == len(page) < SCHEDULES_A_LOOK
-        self._after = ("", "") if is_end else (looked_at[-1].tenant, looked_at[-1].schedule_id)
+        is_cut = len(looked_at) < len(page)
+        self._after = (looked_at[-1].tenant, looked_at[-1].schedule_id) if is_cut else last
         seen = [tally for each in looked_at for tally in each.tallies(now)]
         self._store.causes.touch(seen, observed=True)
         self._end(list(living)[:CAUSES_A_LOOK], {each.key.id for each in seen}, looked_at, now)

@@ -71,15 +71,14 @@ class StopInspection:
         """What of the next destinations is open, and the causes that are over."""
         if self._limiter is None:
             return [], list(living)
-        page = self._store.destinations.with_breaker(self._after, limit=BREAKERS_A_LOOK)
+        page, last = self._store.destinations.with_breaker(self._after, limit=BREAKERS_A_LOOK)
         is_open: dict[str, bool] = {}
         try:
             for each in page:
                 is_open[each.id] = self._limiter.look(each).breaker != "closed"
         except self._limiter.unavailable:
             return [], []  # what is not known is neither open nor closed
-        is_end = len(page) < BREAKERS_A_LOOK
-        self._after = ("", "") if is_end else (tenant_of(page[-1].id), page[-1].id)
+        self._after = last
         others = [own_id for each in living if (own_id := _destination(each)) not in is_open]
         left = self._store.destinations.for_delivery(others) if others else {}
         closed = [

@@ -607,7 +607,7 @@ def _use_destinations(destinations: Any, now: datetime) -> None:
     destinations.waiting("d1", in_flight=0)
     destinations.versions(["d1"])
     assert destinations.stoppable(limit=9) == []
-    assert destinations.with_breaker(("", ""), limit=9) == []
+    assert destinations.with_breaker(("", ""), limit=9) == ([], ("", ""))
     assert destinations.unreadable(limit=9) == {}
     assert destinations.begin_deletion("d1", version=2)
     assert destinations.give_up_deletion("d1")
@@ -779,7 +779,7 @@ def _use_causes(store: Any, now: datetime) -> None:
     looks.in_error(limit=10)
     looks.ending(now, limit=10)
     expectations = store.expectations
-    assert expectations.after(("", ""), limit=10) == []
+    assert expectations.after(("", ""), limit=10) == ([], ("", ""))
     expectations.expecting(["s1"])
     expectations.unfinished("s3", now)
     expectations.last_success("s3", now)

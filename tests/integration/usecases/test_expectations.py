@@ -207,6 +207,19 @@ def test_many_schedules_take_turns(
     assert left == [3, 1, 0]
 
 
+def test_what_is_deleted_or_cannot_be_read_keeps_none_from_its_turn(
+    store: Store, look: Look, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expectations, "SCHEDULES_A_LOOK", 2)
+    for number in range(5):
+        make(store, now, f"s{number}", success_within_seconds=3_600)
+    store.schedules.delete("s0", now)
+    bent = {"$set": {"expect": {"max_runtime_seconds": "long"}}}
+    store.mongo.collection("schedules").update_many({"_id": {"$in": ["s2", "s3"]}}, bent)
+    looks = [[*look.at(now + HOUR + number * SECOND)] for number in range(3)]
+    assert looks[-1] == ["no_success s1", "no_success s4"]
+
+
 def test_a_look_searches_for_few_last_successes_and_the_next_one_goes_on(
     store: Store, look: Look, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:

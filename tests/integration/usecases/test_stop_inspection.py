@@ -150,6 +150,17 @@ def test_many_breakers_take_turns_and_one_that_cannot_be_asked_stays_as_it_is(
         assert len(blind.at(now + 5 * SECOND, CauseKind.BREAKER)) == 5
 
 
+def test_a_destination_that_cannot_be_read_keeps_no_breaker_from_its_turn(
+    store: Store, look: Look, limiter: RedisLimiter, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stop_inspection, "BREAKERS_A_LOOK", 2)
+    for number in range(4):
+        answer(limiter, destination(store, now, f"d{number}"), ReceiverAnswer.FAILED)
+    store.mongo.collection("destinations").update_one({"_id": "d0"}, {"$set": {"breaker": 7}})
+    found = [look.at(now + number * SECOND, CauseKind.BREAKER) for number in range(2)][-1]
+    assert [each.key.subject for each in found] == ["destination d1", "destination d2", "destination d3"]
+
+
 def finishing(store: Store, now: datetime, schedule_id: str, **fields: Any) -> None:
     made = schedule(now, schedule_id, run_at=now + SECOND, **fields)
     store.schedules.insert(replace(made, next_run_at=None, finishes_at=now + SECOND))
