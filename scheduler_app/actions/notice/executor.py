@@ -14,10 +14,12 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from scheduler_app.actions.kind import Outcome
+from scheduler_app.actions.notice.line import NoticeLine, NoticeOwner
 from scheduler_app.actions.threaded import ThreadedExecutor, ToldOutcome
 from scheduler_app.clock import monotonic
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.mail_server import MailServer
 from scheduler_app.domain.masking import MASK, one_line
 from scheduler_app.domain.notice_action import ChannelKind, NoticeAction
@@ -26,11 +28,11 @@ from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
-#: Processes at once: one takes 20 MiB for mail, 60 for Apprise.
-MAX_PROCESSES = 32
-#: Notices that wait for a process or have one; others are tried again later.
+#: Processes at once that call services: one takes 60 MiB, 45 of them its own.
+MAX_PROCESSES = 8
+#: Notices for services that wait for a process or have one; others are tried again later.
 MAX_HELD = 1_000
-#: Of one receiver, in one worker.
+#: Notices of one receiver in one worker. All mail has one: as many processes send it, of 20 MiB each.
 CONCURRENCY = 4
 MAX_SNIPPET = 1_024
 #: Shorter texts are parts of ordinary words, and no secrets.
@@ -61,7 +63,10 @@ class NoticeExecutor(ThreadedExecutor[NoticeRequest]):
             "denied_ports": settings.callback_denied_ports,
         }
         self._smtp_url = settings.smtp_url
-        self._threads = ThreadPoolExecutor(MAX_PROCESSES, "notice")
+        self._threads = ThreadPoolExecutor(CONCURRENCY + MAX_PROCESSES, "notice")
+        self._line = NoticeLine[NoticeRequest](running=MAX_PROCESSES, held=MAX_HELD)
+        self._line_lock = threading.Lock()
+        self._closed = False
         self._lock = threading.Lock()
         self._running: dict[int, subprocess.Popen[bytes]] = {}
         self._first = 0
@@ -79,10 +84,10 @@ class NoticeExecutor(ThreadedExecutor[NoticeRequest]):
         if action.channel is ChannelKind.EMAIL and self._server is None:
             # And therefore not permanent: a worker with other settings may send it.
             self._tell(_failed(asked, "this worker has no mail server: set its SMTP_URL"))
-        elif len(self._pending) > MAX_HELD:
-            self._tell(_failed(asked, f"this worker has {MAX_HELD} notices to send already"))
-        else:
+        elif action.channel is ChannelKind.EMAIL:
             self._threads.submit(self._send, asked)
+        else:
+            self._call(asked, NoticeOwner(tenant_of(event.id), action.receiver))
 
     def interrupt(self) -> None:
         with self._lock:
@@ -91,8 +96,27 @@ class NoticeExecutor(ThreadedExecutor[NoticeRequest]):
                 process.kill()
 
     def close(self) -> None:
+        with self._line_lock:
+            self._closed = True
         self.interrupt()
         self._threads.shutdown(cancel_futures=True)
+
+    def _call(self, asked: NoticeRequest, owner: NoticeOwner) -> None:
+        with self._line_lock:
+            is_held = self._line.add(owner, asked)
+            self._call_next()
+        if not is_held:
+            self._tell(_failed(asked, "this worker has as many notices of this tenant as it holds"))
+
+    def _call_next(self) -> None:
+        while not self._closed and (found := self._line.next()) is not None:
+            self._threads.submit(self._send_in_turn, *found)
+
+    def _send_in_turn(self, owner: NoticeOwner, asked: NoticeRequest) -> None:
+        self._send(asked)
+        with self._line_lock:
+            self._line.ended(owner)
+            self._call_next()
 
     def _why_overdue(self, asked: NoticeRequest, seconds: float) -> str:
         return f"the notice was not sent within {seconds:g} s"

@@ -1,5 +1,6 @@
 """Notices reach people by a real mail server, and services by Apprise; what may go wrong with either."""
 
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -152,14 +153,44 @@ def test_a_worker_without_a_mail_server_leaves_it_to_another_one(stack: ExitStac
 
 def test_there_is_a_bound_to_what_a_worker_holds(stack: ExitStack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notice_executor, "MAX_HELD", 2)
-    server = stack.enter_context(closing(MailReceiver()))
-    executor = executor_of(stack, smtp_url=url_of(server))
-    for number in range(3):
+    hangs = stack.enter_context(closing(socket.create_server(("127.0.0.1", 0))))
+    executor = executor_of(stack, callback_allowed_networks=LOOPBACK)
+    for number in range(2):
         made = event(NOON, f"s{number}")
-        executor.start(made, replace(schedule(NOON), action=mail("hangs@example.com")), NOON)
+        executor.start(made, replace(schedule(NOON), action=service(f"jsons://{place(hangs)}/")), NOON)
     (verdict,) = executor.wait(30.0)
-    assert verdict.event_id.startswith("s2")
-    assert (verdict.outcome, "2 notices" in verdict.reason) == (Outcome.RETRY, True)
+    assert verdict.event_id.startswith("s1")
+    assert (verdict.outcome, "this tenant" in verdict.reason) == (Outcome.RETRY, True)
+
+
+def test_receivers_that_hang_keep_no_process_from_another_tenant_or_mail(
+    stack: ExitStack, receive: Receive, authority: Authority
+) -> None:
+    hangs = stack.enter_context(closing(socket.create_server(("127.0.0.1", 0), backlog=50)))
+    server = stack.enter_context(closing(MailReceiver()))
+    works = receive(tls=authority.server("localhost"))
+    executor = executor_of(
+        stack,
+        smtp_url=url_of(server),
+        callback_allowed_networks=LOOPBACK,
+        callback_ca_bundle=str(authority.bundle),
+    )
+    for number in range(40):
+        url = f"jsons://user{number}@{place(hangs)}/"
+        executor.start(event(NOON, f"s{number}"), replace(schedule(NOON), action=service(url)), NOON)
+    assert len(_senders()) <= notice_executor.MAX_PROCESSES
+    others = [mail(), service(f"jsons://localhost:{works.port}/")]
+    for number, action in enumerate(others):
+        executor.start(event(NOON, f"acme:s{number}"), replace(schedule(NOON), action=action), NOON)
+    found: list[Verdict] = []
+    while len(found) < len(others):
+        found += executor.wait(1.0)
+    assert {each.event_id.partition(":")[0] for each in found} == {"acme"}
+    assert {each.outcome for each in found} == {Outcome.SUCCESS}
+
+
+def place(hangs: socket.socket) -> str:
+    return f"127.0.0.1:{hangs.getsockname()[1]}"
 
 
 def test_a_process_ends_with_its_worker(stack: ExitStack) -> None:
