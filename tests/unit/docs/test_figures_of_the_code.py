@@ -2,6 +2,7 @@
 deploy."""
 
 import re
+import subprocess
 from configparser import RawConfigParser
 from inspect import signature
 from pathlib import Path
@@ -118,3 +119,13 @@ def test_the_folder_that_is_copied_is_that_of_up() -> None:
     (option,) = (each for each in up.params if each.name == "data_dir")
     assert str(option.default) == "data"
     assert "secrets-key" in _OWN_NAMES
+
+
+def test_the_commits_of_the_figures_are_in_this_history() -> None:
+    """A rebase leaves the former name of a commit behind, which no clone has."""
+    rows = (DOCS / "figures.md").read_text()
+    cited = set(re.findall(r"^\| \d{4}-\d\d-\d\d, `([0-9a-f]{8})` \|", rows, re.MULTILINE))
+    asked = ["git", "-C", str(ROOT), "rev-list", "HEAD"]
+    commits = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()
+    assert len(cited) > 10
+    assert cited - {each[:8] for each in commits} == set()
