@@ -61,14 +61,14 @@ def block_of_dockerfile(text: str) -> str:
 
 
 def readme(lane: Lane) -> list[str]:
-    """The README's Docker block and its first schedule, and `doctor`, word for word."""
+    """The README's Docker block, the manual's first schedule under Compose, and `doctor`, word for word."""
     deployment = lane.fresh_copy()
     lane.install()
     services = deployment.compose("ps", "--format", "{{.Service}} {{.Health}}").split("\n")
     unhealthy = [line for line in services if line and not line.endswith(" healthy")]
     if unhealthy:
         raise StepFailed(f"not healthy: {unhealthy}")
-    commands, follow, _ = block("README.md", "docker compose --profile receiver up").rpartition(
+    commands, follow, _ = block("docs/operations.md", "docker compose --profile receiver up").rpartition(
         "docker compose --profile receiver logs --follow receiver"
     )
     created = deployment.shell(commands).stdout

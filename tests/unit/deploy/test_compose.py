@@ -27,6 +27,7 @@ SECRETS = {
     "REDIS_PASSWORD": "of-the-broker",
 }
 README = (ROOT / "README.md").read_text()
+MANUAL = (ROOT / "docs" / "operations.md").read_text()
 HEALTH = ROOT / "deploy" / "mongo-health.sh"
 OURS = ("api", "beat", "worker", "witness", "flower")
 ALL = ("mongo", "redis", *OURS)
@@ -95,11 +96,11 @@ def test_every_part_is_there(services: dict[str, Any]) -> None:
     }
 
 
-def test_the_readme_s_receiver_is_where_its_first_schedule_calls_it() -> None:
+def test_the_manual_s_receiver_is_where_its_first_schedule_calls_it() -> None:
     done = render("--format", "json", **SECRETS, COMPOSE_PROFILES="receiver")
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)["services"]
-    (block,) = re.findall(r"```bash\n(docker compose --profile receiver .*?)```", README, re.DOTALL)
+    (block,) = re.findall(r"```bash\n(docker compose --profile receiver .*?)```", MANUAL, re.DOTALL)
     host, port = re.findall(r'"callback_url": "http://([a-z]+):(\d+)/"', block)[0]
     receiver = found[host]
     assert receiver["command"] == ["python", "-u", "-m", "http.server", port, "--directory", "/tmp"]

@@ -30,7 +30,7 @@ def test_the_page_tells_of_steps_that_exist() -> None:
     ("page", "beginning"),
     [
         ("README.md", "docker compose up --build --wait"),
-        ("README.md", "docker compose --profile receiver up"),
+        ("docs/operations.md", "docker compose --profile receiver up"),
     ],
 )
 def test_the_commands_that_a_step_runs_are_in_the_manual(page: str, beginning: str) -> None:
