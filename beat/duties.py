@@ -32,6 +32,8 @@ PATIENT_LOOK_SECONDS: Final = 1.5
 CAUSES_LOOK_SECONDS: Final = 5.0
 #: After a look that failed, every duty looks for itself for so long, and says what is wrong.
 WITHOUT_LOOKS_SECONDS: Final = 5.0
+#: How often what is late, unserved, missing or not as expected is looked at.
+INSPECTION_SECONDS: Final = 10.0
 
 
 class WaitingWorkView:
@@ -198,7 +200,7 @@ def duties(assembly: Assembly) -> list[Duty]:
             name="inspect_causes",
             page=_single(assembly.cause_inspection.inspect),
             while_failing="what is late, stalled or unserved is not shown as a failure",
-            period=10.0,
+            period=INSPECTION_SECONDS,
         ),
         Duty(
             name="heartbeats",

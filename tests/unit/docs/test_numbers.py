@@ -14,7 +14,10 @@ from typing import Any
 import pytest
 
 from scheduler_app.actions.celery_task.broker_thread import POLL_SECONDS
+from scheduler_app.api.pages.failures import SILENCE
 from scheduler_app.api.pages.forecast import HOURS
+from scheduler_app.api.pages.overview import COMING
+from scheduler_app.api.pages.tag import DAYS_BEFORE
 from scheduler_app.cli.field_options import _TASK_DEFAULTS
 from scheduler_app.client import Scheduler, celery, tries
 from scheduler_app.config import Settings
@@ -73,6 +76,8 @@ PYTEST = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"][
 DERIVED: dict[str, Any] = {
     "BYTES_OF_A_SIGN_IN": max_body_bytes("/sign-in"),
     "CLASSES_OF_TIMEOUTS": ", ".join(f"{each:g}" for each in TIMEOUT_CLASSES),
+    # Those before, and today.
+    "DAYS_OF_A_TAG": DAYS_BEFORE + 1,
     "DAYS_OF_KEYS": DEFAULT_TTL_SECONDS / 86_400,
     "DOCUMENTS_OF_AN_OUTAGE": MAX_SINGLES + 1,
     "HORIZON": max(5.0, Settings().prequeuer_ticker_interval_seconds + 4),
@@ -83,7 +88,9 @@ DERIVED: dict[str, Any] = {
     "SECONDS_OF_AN_OPEN_PAGE": ASK_SECONDS,
     # A question, and the time that it waits for its answer.
     "SECONDS_UNTIL_IT_SAYS_SO": 2 * ASK_SECONDS,
+    "HOURS_OF_A_SILENCE": SILENCE / timedelta(hours=1),
     "HOURS_OF_THE_FORECAST": min(map(int, HOURS)),
+    "HOURS_OF_THE_STRIP": COMING / timedelta(hours=1),
     "SECONDS_OF_A_STORED_TASK": _TASK_DEFAULTS["timeout_seconds"],
     "SECONDS_OF_A_TASK": ceil(longest_telling()),
     "SECONDS_OF_A_TEST": PYTEST["timeout"],
