@@ -1,7 +1,7 @@
 """Which key a request shows: one of API_KEYS, or a stored one.
 
-What a process has read of a key or a tenant holds for `KNOWN_SECONDS`: so long a deleted, rotated or
-suspended one still works, and for so long no request of the same key asks MongoDB.
+A process caches what it has read of a key or a tenant for `KNOWN_SECONDS`: no request of the same key asks
+MongoDB meanwhile, and a deleted, rotated or suspended one still works.
 """
 
 from collections import OrderedDict
@@ -72,7 +72,7 @@ class KnownKeys:
         self._used: OrderedDict[str, float] = OrderedDict()
 
     def caller(self, text: str, now: datetime) -> "ShownKey | None":
-        """Whose key a request shows; None for a wrong one. A wrong checksum is refused without a look-up.
+        """The caller whose key a request shows; None for a wrong key. A wrong checksum costs no look-up.
         Raises a STORE_FAULT."""
         if key := matching(text.encode(), self._keys):
             return ShownKey(Caller(key.digest, key.name, key.scopes), None)
@@ -82,8 +82,8 @@ class KnownKeys:
         return ShownKey(found.caller, digest, found) if found and found.opens(digest, now) else None
 
     def of_session(self, key: str, digest: str | None, now: datetime) -> Caller | None:
-        """Who signed in with a key: one of API_KEYS by its own digest, a stored one by its id and its digest.
-        None where that key opens nothing any more. Raises a STORE_FAULT."""
+        """The caller of a browser session. `key` is the digest of one of API_KEYS, or the id of a stored key,
+        whose own `digest` is given, too. None if the key is no longer accepted. Raises a STORE_FAULT."""
         if digest is None:
             return next(
                 (Caller(it.digest, it.name, it.scopes) for it in self._keys if it.digest == key), None

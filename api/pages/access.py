@@ -31,7 +31,7 @@ _FORM = "application/x-www-form-urlencoded"
 #: The fields of a form: each costs time, however short it is.
 MAX_FIELDS = 1_000
 OPEN_ENDPOINTS = (f"{PAGES}.static", f"{PAGES}.sign_in", f"{PAGES}.begin_session")
-#: What a key needs for each form, and for each page that is nothing but a form; for all others `read`.
+#: The scope of each form, and of each page that is only a form; all other pages need `read`.
 _SCOPES = {
     # `change_selected` asks for more where what it is to do needs more.
     KeyScope.TRIGGER: (
@@ -60,7 +60,7 @@ _SCOPES = {
     KeyScope.READ: ("preview_when", "pick", "choose_zone"),
 }
 SCOPES = {name: scope for scope, names in _SCOPES.items() for name in names}
-#: What nobody needs a scope for.
+#: The forms that need no scope: they begin and end a session.
 _OF_SESSIONS = ("begin_session", "sign_out")
 
 

@@ -48,7 +48,7 @@ LATEST_START = timedelta(days=1)
 
 
 class DeadLetterFilter(InputSchema):
-    """Which dead letters; a time without an offset is in the zone of whoever looks."""
+    """Which dead letters; a time without an offset is in the viewer's time zone."""
 
     tag = fields.String(validate=validate.Length(max=64))
     since = LocalOrInstant(dates=True, data_key="from")
