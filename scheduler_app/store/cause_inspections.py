@@ -105,9 +105,10 @@ class CauseInspections:
         fields = {"at": "$updated_at", "said": "$reason", "tags": 1}
         return _inspected(self._schedules.find({"state": "error"}, fields, hint=IN_ERROR).limit(limit))
 
-    def ending(self, now: datetime, *, limit: int) -> list[InspectedSchedule]:
-        """The active schedules whose last occurrence has passed, and when that was."""
+    def ending(self, now: datetime, tenants: Collection[str], *, limit: int) -> list[InspectedSchedule]:
+        """The active schedules of these tenants whose last occurrence has passed, and when that was."""
         which = {"state": ScheduleState.ACTIVE.value, "finishes_at": {"$lte": now}}
+        which["tenant"] = {"$in": sorted(tenants)}
         fields = {"at": "$finishes_at", "tags": 1}
         return _inspected(self._schedules.find(which, fields, hint="finish_v1").limit(limit))
 

@@ -4,6 +4,7 @@ A living cause is found by its key, of which there is one at most: a unique inde
 the write before it, so that of two processes that change a cause at once one reads it again.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -25,7 +26,7 @@ from scheduler_app.domain.cause import (
     Touched,
     opened,
 )
-from scheduler_app.domain.ids import WholeId
+from scheduler_app.domain.ids import WholeId, tenant_of
 from scheduler_app.domain.stored_fields import (
     Corrupt,
     fields,
@@ -47,7 +48,7 @@ from scheduler_app.telemetry import get_logger
 log = get_logger(__name__)
 
 DOCUMENT_VERSION = 1
-#: Living causes of the installation; beyond them no further one is opened.
+#: Living causes of the installation. A tenant that has as many of them as are left opens no further one.
 MAX_LIVING: Final = 10_000
 #: How often a change is tried where others change the same cause.
 TRIES: Final = 5
@@ -248,18 +249,25 @@ class Causes:
         return set()
 
     def _within_bound(self, fresh: list[Cause]) -> list[Cause]:
+        """Of each tenant as many as leave the same room for all others."""
         if not fresh:
             return fresh
-        room = MAX_LIVING - self._causes.count_documents(
-            {"living": True}, hint=CAUSE_LIVING, limit=MAX_LIVING
-        )
-        if len(fresh) > room:
+        rows = self._causes.find({"living": True}, {"_id": 0, "key": 1}, hint=CAUSE_LIVING).limit(MAX_LIVING)
+        living = Counter(tenant_of(row["key"]) for row in rows)
+        room = MAX_LIVING - living.total()
+        kept = []
+        for cause in fresh:
+            if living[cause.tenant] < room:
+                living[cause.tenant] += 1
+                room -= 1
+                kept.append(cause)
+        if len(kept) < len(fresh):
             log.error(
                 "causes.full",
-                message=f"{MAX_LIVING} causes are open: no further one is kept until some are over",
-                left_out=len(fresh) - max(0, room),
+                message="Too many causes of a tenant are open: no further one is kept until some are over",
+                left_out=len(fresh) - len(kept),
             )
-        return fresh[: max(0, room)]
+        return kept
 
     def _sound(self, rows: Iterable[Document]) -> list[Cause]:
         found = []

@@ -2,12 +2,14 @@
 finished, breakers that are open, kill switches that are on. Each is a cause while it lasts.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from scheduler_app.domain.cause import Cause, CauseKey, CauseKind, Tally, found, opened
+from scheduler_app.domain.cause_match import CauseMatch
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.flow_control import Limiter
 from scheduler_app.domain.http_action import destination_key, destination_of_key
@@ -25,7 +27,8 @@ SCHEDULES_A_LOOK: Final = 1_000
 BREAKERS_A_LOOK: Final = 100
 #: What has finished waits for so long for the hours of the notifications that tell of it.
 FINISHED_KEPT: Final = timedelta(days=1)
-#: Of a tenant; further ones that finish meanwhile are not told.
+#: Of a tenant, and of all together twice as many: each leaves room for the others. Further ones that finish
+#: meanwhile are not told.
 MAX_FINISHED: Final = 1_000
 
 
@@ -95,17 +98,21 @@ def note_finishing(store: Store, now: datetime) -> None:
     rules = store.notification_rules.telling(Told.FINISHED)
     if not rules:
         return
-    room: dict[str, int] = {rule.tenant: MAX_FINISHED for rule in rules}
+    matches: dict[str, list[CauseMatch]] = {}
+    for rule in rules:
+        matches.setdefault(rule.tenant, []).append(rule.match)
     known = {cause.key.subject: cause.tenant for cause in store.causes.living(kinds=[CauseKind.FINISHED])}
-    for tenant in known.values():
-        room[tenant] = room.get(tenant, 0) - 1
+    held = Counter(known.values())
+    room = 2 * MAX_FINISHED - len(known)
     finished: list[Tally] = []
-    for each in store.cause_inspections.ending(now, limit=SCHEDULES_A_LOOK):
+    for each in store.cause_inspections.ending(now, matches, limit=SCHEDULES_A_LOOK):
         tally = _of_schedule(CauseKind.FINISHED, each, now)
         tenant = tally.key.tenant
-        told = any(rule.tenant == tenant and rule.match.covers(opened(tally)) for rule in rules)
-        if told and each.schedule_id not in known and room[tenant] > 0:
-            room[tenant] -= 1
+        told = any(match.covers(opened(tally)) for match in matches.get(tenant, ()))
+        # Of all tenants together they are few of the causes that may be open, and leave room for failures.
+        if told and each.schedule_id not in known and held[tenant] < room:
+            held[tenant] += 1
+            room -= 1
             finished.append(tally)
     store.causes.touch(finished, observed=True)
 

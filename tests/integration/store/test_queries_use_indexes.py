@@ -777,7 +777,7 @@ def _use_causes(store: Any, now: datetime) -> None:
     looks.late_after(["s1"])
     looks.paused_by_failures(limit=10)
     looks.in_error(limit=10)
-    looks.ending(now, limit=10)
+    looks.ending(now, {"default"}, limit=10)
     expectations = store.expectations
     assert expectations.after(("", ""), limit=10) == ([], ("", ""))
     expectations.expecting(["s1"])

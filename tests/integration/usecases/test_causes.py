@@ -9,7 +9,17 @@ import pytest
 from pymongo.errors import AutoReconnect
 
 from scheduler_app.clock import clock
-from scheduler_app.domain.cause import ANSWERING, MAX_NAMED, Cause, CauseState, Tally, failing_key
+from scheduler_app.domain.cause import (
+    ANSWERING,
+    MAX_NAMED,
+    Cause,
+    CauseKey,
+    CauseKind,
+    CauseState,
+    Tally,
+    failing_key,
+    found,
+)
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store import causes as cause_store
@@ -324,6 +334,21 @@ def test_no_more_causes_wait_or_are_open_than_their_bounds(
     monkeypatch.setattr(cause_store, "MAX_LIVING", 1)
     world.worker.write()
     assert len(world.causes) == 1
+
+
+def test_a_tenant_leaves_room_for_the_causes_of_the_next_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cause_store, "MAX_LIVING", 8)
+
+    def opened(tenant: str, count: int) -> int:
+        keys = [CauseKey(tenant, CauseKind.FINISHED, f"s{number}") for number in range(count)]
+        return len(store.causes.touch([found(key, NOON, NOON, "said") for key in keys]))
+
+    assert opened("default", 9) == 4
+    assert opened("acme", 9) == 2
+    assert opened("other", 9) == 1
+    assert opened("default", 9) == 0
 
 
 def test_nothing_is_written_or_read_for_events_while_all_is_well(

@@ -188,6 +188,24 @@ def test_a_schedule_that_finishes_is_told_where_a_notification_asks_for_it(
     assert look.at(later + stop_inspection.FINISHED_KEPT, CauseKind.FINISHED) == []
 
 
+def test_what_finishes_elsewhere_keeps_none_from_being_told(
+    store: Store, look: Look, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stop_inspection, "SCHEDULES_A_LOOK", 3)
+    monkeypatch.setattr(stop_inspection, "MAX_FINISHED", 2)
+    for number in range(4):  # nobody asks to be told of these
+        finishing(store, now, f"acme:s{number}")
+    for tenant in ("", "other:"):
+        name = WholeId(f"{tenant}ops")
+        store.notification_rules.put(replace(notification_rule(now, "ops", on=(Told.FINISHED,)), id=name))
+        for number in range(3):
+            finishing(store, now, f"{tenant}s{number}")
+        stop_inspection.note_finishing(store, now + 2 * SECOND)
+        Expansion(store, timeframe_seconds=60).finish_ended(now + 2 * SECOND)
+    found = [each.tenant for each in look.at(now + 3 * SECOND, CauseKind.FINISHED)]
+    assert sorted(found) == [TENANT, TENANT, "other"]
+
+
 def test_so_many_that_finish_are_told_and_no_more(
     store: Store, look: Look, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
