@@ -46,6 +46,7 @@ class NoticeRequest(NamedTuple):
     serial: int
     event: Event
     action: NoticeAction
+    now: datetime
     until: float
 
 
@@ -79,7 +80,7 @@ class NoticeExecutor(ThreadedExecutor[NoticeRequest]):
         asked = self._begin(
             event.id,
             deliverable.timeout_seconds,
-            lambda serial, until: NoticeRequest(serial, event, action, until),
+            lambda serial, until: NoticeRequest(serial, event, action, now, until),
         )
         if action.channel is ChannelKind.EMAIL and self._server is None:
             # And therefore not permanent: a worker with other settings may send it.
@@ -168,6 +169,7 @@ class NoticeExecutor(ThreadedExecutor[NoticeRequest]):
             "subject": action.subject,
             "text": action.text,
             "event_id": asked.event.id,
+            "now": asked.now.isoformat(),
             "seconds": max(0.1, asked.until - monotonic()),
         }
         if action.channel is ChannelKind.EMAIL:

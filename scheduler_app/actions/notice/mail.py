@@ -4,7 +4,7 @@ import re
 import smtplib
 import ssl
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
 from typing import Any
@@ -35,7 +35,7 @@ def mail_of(wanted: Mapping[str, Any]) -> EmailMessage:
     mail["From"] = f"RRule Scheduler <{sender}>"
     mail["To"] = wanted["address"]
     mail["Subject"] = one_line(wanted["subject"])[:MAX_SUBJECT]
-    mail["Date"] = format_datetime(datetime.now(UTC))
+    mail["Date"] = format_datetime(datetime.fromisoformat(wanted["now"]))
     mail["Message-ID"] = message_id(wanted["event_id"], sender)
     mail["Auto-Submitted"] = "auto-generated"  # RFC 3834: nobody's absence is answered to it
     mail.set_content(wanted["text"], charset="utf-8", cte="quoted-printable")

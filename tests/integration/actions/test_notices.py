@@ -82,6 +82,7 @@ def test_a_mail_arrives_whole_and_one_that_is_sent_again_has_the_same_id(stack: 
     assert first.message["Subject"] == "Failing: it"
     assert first.message["From"] == "RRule Scheduler <scheduler@example.com>"
     assert first.message["Auto-Submitted"] == "auto-generated"
+    assert first.message["Date"] == "Mon, 02 Mar 2026 12:00:00 +0000"
     assert first.text.strip().replace("\r\n", "\n") == text
     assert first.message["Message-ID"] == "<acme.msg_ops-1-begin-on-notice-0@example.com>"
     assert first.message["Message-ID"] == second.message["Message-ID"]
@@ -134,6 +135,7 @@ def test_without_starttls_nothing_is_sent_in_the_clear(stack: ExitStack, authori
         "subject": "s",
         "text": "t",
         "event_id": "e",
+        "now": "2026-03-02T12:00:00+00:00",
     }
     for server, outcome in ((plain, "RETRY"), (tls, "SUCCESS")):
         asked = MailServer("localhost", server.port, MailSecurity.STARTTLS, "a@example.com")
