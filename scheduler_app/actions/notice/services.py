@@ -25,8 +25,14 @@ _READABLE = (
     ),
     *("/usr/share/zoneinfo", "/etc/mime.types", os.devnull, "/dev/urandom"),
 )
-_NEVER = ("subprocess.Popen", "os.system", "os.exec", "os.fork", "os.posix_spawn", "ctypes.dlopen")
-
+_NEVER = frozenset(
+    (
+        *("subprocess.Popen", "os.system", "os.exec", "os.spawn", "os.posix_spawn", "os.fork", "os.forkpty"),
+        *("ctypes.dlopen", "os.kill", "os.killpg", "sqlite3.connect"),
+        *("os.remove", "os.rename", "os.link", "os.symlink", "os.truncate", "os.mkdir", "os.rmdir"),
+        *("os.chmod", "os.chown"),
+    )
+)
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
 #: Which of the two, and what a name leads to, is not for whoever wrote the URL.
@@ -73,10 +79,13 @@ class PluginWatch:
     def __call__(self, event: str, arguments: Any) -> None:
         if event in ("socket.connect", "socket.sendto"):
             self._judge_address(arguments[1])
+        elif event == "socket.sendmsg":
+            if arguments[1] is not None:  # else it is connected, which was judged
+                self._judge_address(arguments[1])
         elif event == "open":
             self._judge_file(*arguments)
         elif event in _NEVER:
-            raise PermissionError("a service may not start programs")
+            raise PermissionError("a service may not start programs, or change what is on this machine")
 
     def _judge_address(self, address: Any) -> None:
         is_network = isinstance(address, tuple) and len(address) >= 2

@@ -284,10 +284,10 @@ def test_a_url_that_apprise_does_not_understand_is_not_tried_again(stack: ExitSt
 
 #: What a plugin may try, each with whether it may.
 TRIES = """
-import http.client, socket, subprocess, sys, zoneinfo
+import http.client, os, socket, sqlite3, subprocess, sys, zoneinfo
 from scheduler_app.actions.http.guard import Guard, parse_networks
 from scheduler_app.actions.notice.services import PluginWatch
-port, scratch = int(sys.argv[1]), sys.argv[2]
+port, scratch, kept = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 sys.addaudithook(PluginWatch(Guard(parse_networks("127.0.0.1/32")), ()))
 def tried(name, attempt):
     try:
@@ -301,6 +301,14 @@ tried("own code", lambda: open(http.client.__file__).close())
 tried("other address", lambda: socket.create_connection(("127.0.0.2", port)))
 tried("unix socket", lambda: socket.socket(socket.AF_UNIX).connect("/run/docker.sock"))
 tried("datagram", lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.2", port)))
+tried("message", lambda: socket.socket(type=socket.SOCK_DGRAM).sendmsg([b"x"], [], 0, ("127.0.0.2", port)))
+tried("removing", lambda: os.remove(kept))
+tried("renaming", lambda: os.rename(kept, scratch))
+tried("linking", lambda: os.symlink(kept, scratch))
+tried("cutting", lambda: os.truncate(kept, 0))
+tried("folder", lambda: os.mkdir(scratch))
+tried("database", lambda: sqlite3.connect(scratch))
+tried("signal", lambda: os.kill(os.getppid(), 0))
 tried("reading", lambda: open("/etc/hostname"))
 tried("climbing", lambda: open(http.client.__file__ + "/../../../../../../etc/hostname"))
 tried("writing", lambda: open(scratch, "w"))
@@ -311,14 +319,16 @@ tried("program", lambda: subprocess.run(["true"]))
 def test_a_plugin_can_open_and_start_nothing_and_connects_where_callbacks_may(
     receive: Receive, tmp_path: Path
 ) -> None:
-    scratch = tmp_path / "written"
-    command = [sys.executable, "-I", "-c", TRIES, str(receive().port), str(scratch)]
+    scratch, kept = tmp_path / "written", tmp_path / "kept"
+    kept.write_text("kept")
+    command = [sys.executable, "-I", "-c", TRIES, str(receive().port), str(scratch), str(kept)]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     found = dict(line.rsplit(" ", 1) for line in ran.stdout.splitlines())
-    assert len(found) == 9, ran
+    assert len(found) == 17, ran
     allowed = {name for name, answer in found.items() if answer == "allowed"}
     assert allowed == {"allowed network", "own code"}
     assert not scratch.exists()
+    assert kept.read_text() == "kept"
 
 
 def test_what_a_channel_may_name_is_judged_when_it_is_set() -> None:
