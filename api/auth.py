@@ -269,7 +269,7 @@ OPEN_PATHS = (
     *("/health", "/healthz", "/readyz", "/docs/", "/swagger-ui", "/swagger/", "/favicon.ico", "/echo"),
     # The token in its path is judged by the route, and opens one heartbeat.
     "/ping/",
-    # What it takes is a key, which the route judges.
+    # Its body holds the key that it deletes, and the route checks that one.
     f"{PREFIX}/keys/revoke-leaked",
 )
 

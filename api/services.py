@@ -24,7 +24,7 @@ from scheduler_app.domain.tenant import TenantState
 from scheduler_app.telemetry import bind_log_fields, unbind_log_fields
 
 HEADER: Final = "Scheduler-Tenant"
-#: Who calls where there are no keys at all.
+#: The caller where no keys are configured.
 EVERYBODY: Final = Caller("open", None)
 NOBODY: Final = Caller("", None, frozenset())
 

@@ -61,13 +61,13 @@ class SendAgainForm(InputSchema):
     rate = fields.Float(validate=validate.OneOf(RATES))
     once = fields.String(validate=validate.Length(max=64))
     confirmed = fields.String(validate=validate.Equal("yes"))
-    """The number was seen that is to be sent."""
+    """The person has seen how many runs will be sent."""
 
 
 class DismissForm(InputSchema):
     note = fields.String(validate=validate.Length(max=MAX_NOTE), load_default="")
     events = fields.String(validate=validate.Equal("yes"))
-    """What gave up is not to be sent any more, either."""
+    """Whether the runs that gave up are given up for good, too."""
 
 
 @blueprint.get("/failures")
@@ -78,7 +78,7 @@ def failures(query: Loaded) -> str:
     found = asked.failures.page(
         tenant(), PageRequest(limit=ROWS, after=query.get("cursor")), chosen_causes(_chosen(query))
     )
-    # What goes on comes before what is over and left.
+    # Failures that last come before those that are over and left dead letters.
     rows = sorted(found.rows, key=lambda each: _place(each.cause))
     return render_template(
         "failures.html",
@@ -140,7 +140,7 @@ def dismiss_failure(form: Loaded, failure_id: WholeId) -> Response:
 @blueprint.post("/failures/<id:failure_id>/silence")
 @forms.takes_form(forms.NoFields)
 def silence_failure(_: Loaded, failure_id: WholeId) -> Response:
-    """Nobody is told of what its receiver, or its schedules, fail at for two hours."""
+    """Silences the failure's destination, or else its schedules, for `SILENCE`."""
     assembly, now = services(), services().now()
     cause = assembly.failures.get(failure_id).cause
     silence = Silence(

@@ -160,7 +160,7 @@ def _given(form: Loaded) -> View:
 
 
 def _channel(line: str) -> View:
-    """A web address is called, another address with `://` is a service's, and what is left is a mailbox."""
+    """A web address is a webhook, another address with `://` an Apprise service, anything else a mailbox."""
     text = line.strip()
     if text.startswith(("http://", "https://")):
         return {"type": "webhook", "url": text}

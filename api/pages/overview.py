@@ -40,7 +40,7 @@ def overview(_: Loaded) -> str:
     whole = look_over(tenant(), assembly.store, assembly.publisher, now, coming=ROWS)
     issues = [issue_of(each, now) for each in whole.status.reasons]
     issues += [issue_of_switch(each) for each in kill_switches_on()]
-    # What goes on comes before what is over and left.
+    # Failures that last come before those that are over and left dead letters.
     issues.sort(key=lambda each: ("failed", "held", "retry").index(each.look))
     return render_template(
         "overview.html",
@@ -78,7 +78,7 @@ class _Charts:
     """The greatest lateness, as the path of a line."""
     many: list[Bar]
     done: float | None
-    """The share of what ended that is done."""
+    """The share of ended runs that succeeded."""
 
 
 def _charts(figures: Figures) -> _Charts:

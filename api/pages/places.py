@@ -9,14 +9,14 @@ from scheduler_app.api.auth import PAGES
 
 @dataclass(frozen=True, slots=True)
 class ListedPage:
-    """A page that is reached by its name; what lies below its address belongs to it."""
+    """A page in the navigation; pages below its address belong to it."""
 
     name: str
     endpoint: str
     also: str = ""
     """Other words by which it is found."""
     is_form: bool = False
-    """Nothing but a form, which the navigation leaves to the pages, and of no use to who may only read."""
+    """Only a form: the navigation does not list it, and readers have no use for it."""
 
     def is_called(self, wanted: str) -> bool:
         return wanted.lower() in f"{self.name} {self.also}".lower()

@@ -59,7 +59,7 @@ _OF_SETTINGS = "`WORKER_MAX_RETRIES`"
 class _ReadForm(InputSchema):
     @post_load
     def choose(self, data: Loaded, **_: object) -> Loaded:
-        """A reading that was chosen is what is meant by "When"."""
+        """A chosen reading replaces the text in "When"."""
         return {**data, "when": data.pop("reading")} if "reading" in data else data
 
 
@@ -97,7 +97,7 @@ def changes_of(form: Loaded, shown: View) -> View:
     changed = forms.changed_names(form, before, set(_LENGTHS) | set(POLICIES))
     gone: View = {}
     if changed & _EXPECTED.keys():
-        # What is given of it is all of it.
+        # An edit of `expect` replaces all of it.
         changed |= {name for name in _EXPECTED if form.get(name)}
         gone["expect"] = None
     for name in (each for each in changed - _EXPECTED.keys() if not form.get(each)):

@@ -37,7 +37,7 @@ def is_zone(name: str) -> bool:
 
 
 def from_viewer(moment: datetime) -> datetime:
-    """What a person wrote: without an offset it is a local time of his."""
+    """A time that a person wrote; without an offset it is in the viewer's zone."""
     return moment if moment.tzinfo else instant_at(moment, viewer_zone())
 
 

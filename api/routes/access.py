@@ -1,4 +1,4 @@
-"""/api/v1/keys and /api/v1/tenants: who may call the API, and whose what is."""
+"""/api/v1/keys and /api/v1/tenants: who may call the API, and the tenants that own everything."""
 
 from scheduler_app.api import idempotency
 from scheduler_app.api.auth import refuse_beyond_limit

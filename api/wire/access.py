@@ -34,7 +34,7 @@ def key_draft(given: Loaded, tenant: str) -> KeyDraft:
 
 
 class RotationInput(InputSchema):
-    """How long the key goes on that is replaced."""
+    """How long the replaced key is still accepted."""
 
     body_optional = True
 

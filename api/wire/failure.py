@@ -31,7 +31,7 @@ from scheduler_app.usecases.deeds.failures import MOST_COUNTED, CauseReport
 
 _STATES: Final = ", ".join(CauseState)
 _KINDS: Final = [kind.value for kind in CauseKind]
-#: Those of which the status makes reasons: facts are none, and what is set aside is counted.
+#: The kinds that the status lists as reasons: facts are none, and schedules in `error` are only counted.
 _REASONS: Final = [kind.value for kind in CauseKind if kind not in FACTS | {CauseKind.SET_ASIDE}]
 
 

@@ -134,7 +134,7 @@ EXPECTATION_FIELDS = new_fields(EXPECT)
 
 
 class ExpectationInput(InputSchema):
-    """What is told where the runs of a schedule are otherwise; it ends nothing."""
+    """What a schedule expects of its runs. A violation is reported, and ends no run."""
 
     class Meta(InputSchema.Meta):
         include = EXPECTATION_FIELDS
@@ -151,7 +151,7 @@ class ExpectationInput(InputSchema):
 
 
 class ExpectationOutput(OmitNone):
-    """What is told where the runs of the schedule are otherwise."""
+    """What is expected of the runs of the schedule."""
 
     class Meta(OmitNone.Meta):
         include = output_fields(EXPECT)

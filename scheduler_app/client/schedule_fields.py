@@ -181,8 +181,8 @@ class NewScheduleFields(TriggerFields, total=False):
     ]
     expect: Annotated[
         Mapping[str, float] | None,
-        "What is told where its runs are otherwise, in seconds: `max_runtime_seconds`, "
-        "`completes_within_seconds` of a run's time, `success_within_seconds`. It ends nothing",
+        "What is expected of its runs, in seconds: `max_runtime_seconds`, `completes_within_seconds` of a "
+        "run's time, `success_within_seconds`. A violation is reported, and ends no run",
     ]
     tags: Annotated[Sequence[str], "Words to find schedules by, up to 20"]
     state: Annotated[
@@ -346,8 +346,8 @@ class ScheduleValues(Record):
     jitter_seconds: float | None = None
     #: When the callback of `next_run_at` falls due; only of a schedule with jitter
     next_due_at: datetime | None = None
-    #: What is told where its runs are otherwise, in seconds: `max_runtime_seconds`,
-    #: `completes_within_seconds` of a run's time, `success_within_seconds`. It ends nothing
+    #: What is expected of its runs, in seconds: `max_runtime_seconds`, `completes_within_seconds` of a
+    #: run's time, `success_within_seconds`. A violation is reported, and ends no run
     expect: Mapping[str, float] | None = None
     #: Words to find schedules by, up to 20
     tags: tuple[str, ...] | None = None

@@ -37,7 +37,7 @@ ALL_SCOPES = frozenset(KeyScope)
 #: For each tenant.
 MAX_KEYS: Final = 200
 MAX_KEY_NAME: Final = 64
-#: How long the key before a rotation may go on.
+#: How long the previous key may be accepted after a rotation.
 MAX_OVERLAP_SECONDS: Final = 30 * 86_400
 _BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _ID, _SECRET, _CHECKSUM = 12, 32, 6
@@ -79,7 +79,7 @@ class Caller:
     """Who makes a request, and what he, she or it may do."""
 
     owner: str
-    """What belongs to one key is kept under this; it says nothing about the key."""
+    """The name under which things of one key are kept; it does not reveal the key."""
     name: str | None
     """The key's; empty for one without, None without a key."""
     scopes: frozenset[KeyScope] = ALL_SCOPES
@@ -87,7 +87,7 @@ class Caller:
     """The one tenant in which it acts; None for the installation's, which acts in each."""
 
     def check_grants(self, scopes: frozenset[KeyScope]) -> None:
-        """Raises NotAuthorized for scopes that it has not itself."""
+        """Raises NotAuthorized for scopes that this caller lacks."""
         if more := sorted(scopes - self.scopes):
             raise NotAuthorized(
                 f"your own key has no scope {', '.join(more)}, and can give no more than it has"
@@ -107,7 +107,7 @@ class StoredKey:
     is_installations: bool = False
     """It belongs to the installation, and not to the tenant of its id."""
     previous_sha256: str | None = field(default=None, repr=False)
-    """Of the key before a rotation, which opens until `previous_until`."""
+    """Of the key before a rotation, which is accepted until `previous_until`."""
     previous_until: datetime | None = None
     created_by: str = ""
     last_used_at: datetime | None = None

@@ -66,7 +66,7 @@ class CauseKind(StrEnum):
     """A part of the installation does not work."""
 
 
-#: What is told and no failure: it is told once, no reason of the status, and in no list of failures.
+#: Facts: told once, no failures, no reasons of the status, and in no list of failures.
 FACTS: Final = frozenset({CauseKind.FINISHED, CauseKind.KILL_SWITCH})
 
 

@@ -157,7 +157,7 @@ class NotificationHours:
         return bool(self._recurrence().between(at - self.duration + _TICK, at + _TICK, limit=1))
 
     def _recurrence(self) -> AnyRecurrence:
-        """Where the calendar is not known, no day is closed: it rather rings too often than never."""
+        """If the calendar is unknown, no day is closed: a message too many is better than none."""
         found = self.trigger.recurrence(self.since)
         return (
             found

@@ -278,7 +278,7 @@ class Schedule:
     jitter_seconds: float = 0.0
     """How long after its occurrence an event falls due at the latest; `domain/event.py` says when."""
     expect: Expectation | None = None
-    """What is told where its runs are otherwise; None: nothing is."""
+    """What is expected of its runs; None if nothing is."""
 
     @property
     def tenant(self) -> str:

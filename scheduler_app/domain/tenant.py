@@ -1,4 +1,4 @@
-"""Tenants: whose resources and events are whose. `default` is always there."""
+"""Tenants: the owners of resources, events and keys. `default` always exists."""
 
 import re
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Tenant:
 
     name: str
     created_at: datetime | None
-    """None for `default` as long as nobody has said anything of it."""
+    """None for `default` until somebody has set it."""
     state: TenantState = TenantState.ACTIVE
     note: str | None = None
 

@@ -25,7 +25,7 @@ class StoredKeys:
         )
 
     def insert(self, key: StoredKey) -> bool:
-        """False where there is one of that id, whosever it is."""
+        """False where a key of any tenant has that id."""
         return not insert_new(self._keys, [_document(key)])
 
     def of(self, tenant: str) -> list[StoredKey]:
@@ -42,7 +42,7 @@ class StoredKeys:
         return None if row is None else self._sound(row)
 
     def shown(self, key_id: str) -> StoredKey | None:
-        """The one with this id, whosever it is: for whoever shows the key itself."""
+        """The key with this id, of any tenant: for a caller who shows the key itself."""
         row = self._keys.find_one({"_id": key_id}, hint=BY_ID)
         return None if row is None else self._sound(row)
 

@@ -301,12 +301,13 @@ EXPECT = (
         sparse=True,
     ),
 )
-#: What is told where runs are otherwise.
+#: What is expected of runs.
 EXPECTATION = ResourceField(
     "expect",
     Object("expect", values="float"),
-    "What is told where its runs are otherwise, in seconds: `max_runtime_seconds`,"
-    " `completes_within_seconds` of a run's time, `success_within_seconds`. It ends nothing",
+    "What is expected of its runs, in seconds: `max_runtime_seconds`,"
+    " `completes_within_seconds` of a run's time, `success_within_seconds`. A violation is reported, and ends"
+    " no run",
     default="nothing",
     example={"success_within_seconds": 93_600},
     null=Null.ALWAYS,
