@@ -13,6 +13,7 @@ from scheduler_app.domain.states import UNCLAIMED
 from scheduler_app.domain.stored_fields import EARLIEST
 from scheduler_app.store.indexes import BY_DUE, BY_NEXT_RUN, IN_ERROR, PAUSED_FOR_FAILURES, ROUTED
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
+from scheduler_app.store.paging import last_of, later_than
 
 _SCHEDULE: Document = {"$cond": [{"$eq": [{"$type": "$schedule_id"}, "string"]}, "$schedule_id", ""]}
 _ORIGIN: Document = {"$cond": [{"$eq": [{"$type": "$origin"}, "string"]}, "$origin", UNKNOWN_ORIGIN]}
@@ -94,16 +95,28 @@ class CauseInspections:
                 found[row["_id"]] = float(seconds)
         return found
 
-    def paused_by_failures(self, *, limit: int) -> list[InspectedSchedule]:
-        """The schedules that their failures have paused, since when and what led to it."""
+    def paused_by_failures(
+        self, last: tuple[str, str], *, limit: int
+    ) -> tuple[list[InspectedSchedule], tuple[str, str]]:
+        """The schedules that their failures have paused, since when and what led to it: in the order of
+        tenants and ids those after the last one that was looked at, and what the next look goes on after."""
         which = {"pause.reason": PAUSED_BY_FAILURES, "state": ScheduleState.PAUSED.value}
         fields = {"at": "$revised_at", "said": "$pause.note", "tags": 1}
-        return _inspected(self._schedules.find(which, fields, hint=PAUSED_FOR_FAILURES).limit(limit))
+        return self._after(last, which, fields, PAUSED_FOR_FAILURES, limit)
 
-    def in_error(self, *, limit: int) -> list[InspectedSchedule]:
-        """The schedules that were set aside, since when and why."""
+    def in_error(
+        self, last: tuple[str, str], *, limit: int
+    ) -> tuple[list[InspectedSchedule], tuple[str, str]]:
+        """The schedules that were set aside, since when and why, in the same order."""
         fields = {"at": "$updated_at", "said": "$reason", "tags": 1}
-        return _inspected(self._schedules.find({"state": "error"}, fields, hint=IN_ERROR).limit(limit))
+        return self._after(last, {"state": "error"}, fields, IN_ERROR, limit)
+
+    def _after(
+        self, last: tuple[str, str], which: Document, fields: Document, index: str, limit: int
+    ) -> tuple[list[InspectedSchedule], tuple[str, str]]:
+        asked = self._schedules.find(which | later_than(last), fields | {"tenant": 1}, hint=index)
+        rows = list(asked.sort([("tenant", 1), ("_id", 1)]).limit(limit))
+        return _inspected(rows), last_of(rows, limit=limit)
 
     def ending(self, now: datetime, tenants: Collection[str], *, limit: int) -> list[InspectedSchedule]:
         """The active schedules of these tenants whose last occurrence has passed, and when that was."""

@@ -45,8 +45,8 @@ CAUSE_LIVING = "living_v1"
 CAUSE_FAILING = "failing_v1"
 CAUSE_DEAD = "dead_v1"
 EXPECTING = "expecting_v1"
-IN_ERROR = "in_error_v1"
-PAUSED_FOR_FAILURES = "paused_for_failures_v1"
+IN_ERROR = "set_aside_v1"
+PAUSED_FOR_FAILURES = "paused_by_failures_v1"
 HAS_BREAKER = "breaker_v1"
 
 EVENTS = [
@@ -244,9 +244,13 @@ SCHEDULES = [
         partialFilterExpression={"expect": {"$exists": True}},
     ),
     # Those that are set aside, and those that their failures have paused.
-    IndexModel([("tenant", ASCENDING)], name=IN_ERROR, partialFilterExpression={"state": "error"}),
     IndexModel(
-        [("tenant", ASCENDING)],
+        [("tenant", ASCENDING), ("_id", ASCENDING)],
+        name=IN_ERROR,
+        partialFilterExpression={"state": "error"},
+    ),
+    IndexModel(
+        [("tenant", ASCENDING), ("_id", ASCENDING)],
         name=PAUSED_FOR_FAILURES,
         partialFilterExpression={"pause.reason": PAUSED_BY_FAILURES},
     ),

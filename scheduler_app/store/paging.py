@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from pymongo import ASCENDING, DESCENDING
 from pymongo.collection import Collection as MongoCollection
@@ -236,6 +236,10 @@ def ascii_lower(words: str) -> str:
     return "".join(letter.lower() if letter.isascii() else letter for letter in words)
 
 
+#: What the first look goes on after.
+FIRST: Final = ("", "")
+
+
 def later_than(last: tuple[str, str]) -> Document:
     """The condition of what is after a tenant's document in the order of tenants and ids."""
     tenant, own_id = last
@@ -245,4 +249,4 @@ def later_than(last: tuple[str, str]) -> Document:
 def last_of(rows: Sequence[Document], *, limit: int) -> tuple[str, str]:
     """The document after which the next look goes on, whether it could be read or not; before all others
     where these were the last ones."""
-    return ("", "") if len(rows) < limit else (str(rows[-1]["tenant"]), str(rows[-1]["_id"]))
+    return FIRST if len(rows) < limit else (str(rows[-1]["tenant"]), str(rows[-1]["_id"]))

@@ -12,6 +12,7 @@ from scheduler_app.domain.expectation import ObservedRuns
 from scheduler_app.domain.schedule import LastRun
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
+from scheduler_app.store.paging import FIRST
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -28,7 +29,7 @@ class ExpectationInspection:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._after = ("", "")
+        self._after = FIRST
 
     def inspect(self, living: Iterable[Cause], now: datetime) -> None:
         """Looks at the next schedules that expect something. `living` are the causes that expectations have

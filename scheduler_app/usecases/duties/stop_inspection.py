@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Protocol
 
 from scheduler_app.domain.cause import Cause, CauseKey, CauseKind, Tally, found, opened
 from scheduler_app.domain.cause_match import CauseMatch
@@ -19,6 +19,7 @@ from scheduler_app.domain.notification_rule import Told
 from scheduler_app.domain.stored_fields import EARLIEST
 from scheduler_app.store import Store
 from scheduler_app.store.cause_inspections import InspectedSchedule
+from scheduler_app.store.paging import FIRST
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -32,34 +33,55 @@ FINISHED_KEPT: Final = timedelta(days=1)
 MAX_FINISHED: Final = 1_000
 
 
+class _Look(Protocol):
+    def __call__(
+        self, last: tuple[str, str], *, limit: int
+    ) -> tuple[list[InspectedSchedule], tuple[str, str]]: ...
+
+
 class StopInspection:
     """Of one beat; any number of them may look at once. `limiter` knows breakers; None: there are none."""
 
     def __init__(self, store: Store, limiter: Limiter | None) -> None:
         self._store = store
         self._limiter = limiter
-        self._after = ("", "")
+        self._after = FIRST
+        self._schedules_after: dict[CauseKind, tuple[str, str]] = {}
 
     def inspect(self, living: Mapping[CauseKind, Sequence[Cause]], now: datetime) -> None:
         """Looks once. `living` are the causes of each kind. Raises a STORE_FAULT."""
         inspections = self._store.cause_inspections
-        paused = inspections.paused_by_failures(limit=SCHEDULES_A_LOOK)
-        aside = inspections.in_error(limit=SCHEDULES_A_LOOK)
-        seen = [_of_schedule(CauseKind.PAUSED_BY_FAILURES, each, now) for each in paused]
-        seen += [_of_schedule(CauseKind.SET_ASIDE, each, now) for each in aside]
-        seen += [_of_switch(each, now) for each in self._switches()]
-        opened_breakers, closed = self._breakers(living[CauseKind.BREAKER], now)
-        self._store.causes.touch([*seen, *opened_breakers], observed=True)
+        seen = [_of_switch(each, now) for each in self._switches()]
         keys = {tally.key.id for tally in seen}
-        over = [
-            cause
-            for kind in (CauseKind.PAUSED_BY_FAILURES, CauseKind.SET_ASIDE, CauseKind.KILL_SWITCH)
-            for cause in living[kind]
-            if cause.key.id not in keys
-        ]
+        over = [each for each in living[CauseKind.KILL_SWITCH] if each.key.id not in keys]
         over += [each for each in living[CauseKind.FINISHED] if now - each.since >= FINISHED_KEPT]
-        for cause in self._store.causes.write([each.over(now) for each in (*over, *closed)]):
+        for found_more, gone in (
+            self._schedules(CauseKind.PAUSED_BY_FAILURES, inspections.paused_by_failures, living, now),
+            self._schedules(CauseKind.SET_ASIDE, inspections.in_error, living, now),
+            self._breakers(living[CauseKind.BREAKER], now),
+        ):
+            seen += found_more
+            over += gone
+        self._store.causes.touch(seen, observed=True)
+        for cause in self._store.causes.write([each.over(now) for each in over]):
             log.info("cause.over", message="A cause is over", cause_id=cause.id, kind=cause.key.kind.value)
+
+    def _schedules(
+        self, kind: CauseKind, look: _Look, living: Mapping[CauseKind, Sequence[Cause]], now: datetime
+    ) -> tuple[list[Tally], list[Cause]]:
+        """What the next schedules say, and the causes of this part of them that are over."""
+        begin = self._schedules_after.get(kind, FIRST)
+        page, end = look(begin, limit=SCHEDULES_A_LOOK)
+        self._schedules_after[kind] = end
+        ids = {each.schedule_id for each in page}
+        gone = [
+            cause
+            for cause in living[kind]
+            if cause.key.subject not in ids
+            and begin < (place := (cause.tenant, cause.key.subject))
+            and (end == FIRST or place <= end)
+        ]
+        return [_of_schedule(kind, each, now) for each in page], gone
 
     def _switches(self) -> list[KillSwitch]:
         switches = self._store.kill_switches

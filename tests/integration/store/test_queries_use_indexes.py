@@ -775,8 +775,8 @@ def _use_causes(store: Any, now: datetime) -> None:
     looks.far_ahead(now, limit=10)
     looks.finished_with_calendar(limit=10)
     looks.late_after(["s1"])
-    looks.paused_by_failures(limit=10)
-    looks.in_error(limit=10)
+    looks.paused_by_failures(("", ""), limit=10)
+    looks.in_error(("", ""), limit=10)
     looks.ending(now, {"default"}, limit=10)
     expectations = store.expectations
     assert expectations.after(("", ""), limit=10) == ([], ("", ""))

@@ -90,6 +90,32 @@ def test_a_schedule_that_is_set_aside_is_told_until_it_is_mended_and_the_status_
     assert look.at(now + 2 * SECOND, CauseKind.SET_ASIDE) == []
 
 
+def test_many_that_are_paused_or_set_aside_take_turns(
+    store: Store, look: Look, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stop_inspection, "SCHEDULES_A_LOOK", 2)
+    ids = ["acme:s1", "acme:s2", "s1", "s2", "s3"]
+    for each in ids:
+        paused(store, each, now, Pause(PAUSED_BY_FAILURES, "3 events in a row ended in error"))
+        aside = replace(schedule(now, f"{each}-x"), state=ScheduleState.ERROR, reason="no such zone")
+        store.schedules.insert(replace(aside, next_run_at=None))
+    for kind in (CauseKind.PAUSED_BY_FAILURES, CauseKind.SET_ASIDE):
+        found = [len(look.at(now + number * SECOND, kind)) for number in range(5)]
+        assert found[-3:] == [5, 5, 5]
+    gone = {"_id": {"$in": ["acme:s2", "s3", "s1-x"]}}
+    store.mongo.collection("schedules").delete_many(gone)
+    for _ in range(4):
+        look.at(now + 9 * SECOND, CauseKind.SET_ASIDE)
+    subjects = {
+        kind: [each.key.subject for each in look.at(now + 9 * SECOND, kind)]
+        for kind in (CauseKind.PAUSED_BY_FAILURES, CauseKind.SET_ASIDE)
+    }
+    assert subjects == {
+        CauseKind.PAUSED_BY_FAILURES: ["acme:s1", "s1", "s2"],
+        CauseKind.SET_ASIDE: ["acme:s1-x", "acme:s2-x", "s2-x", "s3-x"],
+    }
+
+
 def test_a_kill_switch_is_a_fact_and_no_failure(store: Store, look: Look, now: datetime) -> None:
     whole, tag = Target(TENANT, Scope.ALL), Target(TENANT, Scope.TAG, "billing")
     receiver = Target("acme", Scope.DESTINATION, "erp")
