@@ -1,7 +1,7 @@
 """Forecast: what falls due when, before it comes."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -93,36 +93,29 @@ class ForecastService:
         on_schedule: OnSchedule,
     ) -> dict[str, datetime]:
         """Returns the first occurrence of each schedule that was counted by its rule."""
-        began, forecasts = monotonic(), self.store.forecasts
-        total, ids = forecasts.sample(tenant, self.max_schedules, choice)
+        total, ids = self.store.forecasts.sample(tenant, self.max_schedules, choice)
         counts: Counter[Cell] = Counter()
         withheld: Counter[Withheld] = Counter()
         cursors: dict[str, datetime] = {}
         done = unreadable = dense = 0
-        for first in range(0, len(ids), SCHEDULES_A_READ):
-            if first and monotonic() - began > self.max_seconds:
-                break
-            page = ids[first : first + SCHEDULES_A_READ]
-            found = forecasts.read(page)
-            done += len(page)
-            unreadable += len(page) - len(found)
-            for each in found:
-                try:
-                    if not isinstance(each, Schedule):
-                        raise InvalidRecurrence("RRULE", each.reason)
-                    found_of_it = occurrences_by_bucket(
-                        each, forecast.buckets, _outlook(outlooks, each), outlooks.begins
-                    )
-                except InvalidRecurrence:  # one schedule's fault is its own: the others are counted
-                    unreadable += 1
-                    continue
-                if each.next_run_at is not None:
-                    cursors[each.id] = each.next_run_at
-                on_schedule(each, found_of_it)
-                dense += not found_of_it.exact
-                withheld += found_of_it.withheld
-                for bucket, count in found_of_it.sent.items():
-                    counts[Cell(bucket, each.action.isolation_key, ForecastSource.RULES)] += count
+        for each in self._read_in_time(ids):
+            done += 1
+            try:
+                if each is None:
+                    raise InvalidRecurrence("RRULE", "cannot be read")
+                found_of_it = occurrences_by_bucket(
+                    each, forecast.buckets, _outlook(outlooks, each), outlooks.begins
+                )
+            except InvalidRecurrence:  # one schedule's fault is its own: the others are counted
+                unreadable += 1
+                continue
+            if each.next_run_at is not None:
+                cursors[each.id] = each.next_run_at
+            on_schedule(each, found_of_it)
+            dense += not found_of_it.exact
+            withheld += found_of_it.withheld
+            for bucket, count in found_of_it.sent.items():
+                counts[Cell(bucket, each.action.isolation_key, ForecastSource.RULES)] += count
         if done < total:
             forecast.notes.append(
                 f"{done} of {total} active schedules, chosen by chance, stand for all of them."
@@ -136,6 +129,19 @@ class ForecastService:
         for became, count in withheld.items():
             forecast.withheld[became] += round(count * times)
         return cursors
+
+    def _read_in_time(self, ids: Sequence[str]) -> Iterator[Schedule | None]:
+        """The schedules of these ids, None for one that is gone or cannot be read, until the time is over;
+        one at least. A single one may take most of a second to count."""
+        until = monotonic() + self.max_seconds
+        for first in range(0, len(ids), SCHEDULES_A_READ):
+            page = ids[first : first + SCHEDULES_A_READ]
+            rows = self.store.forecasts.read(page)
+            found = {each.id: each for each in rows if isinstance(each, Schedule)}
+            for number, schedule_id in enumerate(page, first):
+                if number and monotonic() > until:
+                    return
+                yield found.get(schedule_id)
 
     def _count_waiting(self, chosen: WaitingChoice, forecast: Forecast, since: datetime) -> None:
         forecasts, buckets = self.store.forecasts, forecast.buckets
