@@ -149,6 +149,7 @@ COMPUTING_ENDPOINTS = frozenset(
         "calendars_of_schedules.get_schedule_calendar_file",
         "tzdata.check_tzdata",
         "pages.calendar_view",
+        "pages.now_and_next",
         "pages.pick",
         "pages.preview_edited",
         "pages.preview_when",

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from threading import Lock
 
 from flask import current_app, render_template
 
@@ -116,9 +115,8 @@ _STRIP_KINDS = {
 
 @dataclass
 class _KeptCalendar:
-    """The newest strip of each tenant, with the moment up to which it is shown; one is made at a time."""
+    """The newest strip of each tenant, with the moment up to which it is shown."""
 
-    lock: Lock = field(default_factory=Lock)
     found: dict[str, tuple[float, RunCalendar, datetime]] = field(default_factory=dict)
 
 
@@ -161,19 +159,18 @@ def now_and_next(_: Loaded) -> str:
 
 def _calendar() -> tuple[RunCalendar, datetime]:
     kept: _KeptCalendar = current_app.extensions.setdefault("now_and_next", _KeptCalendar())
-    with kept.lock:
-        until, found, made_at = kept.found.get(tenant(), (0.0, None, None))
-        began = monotonic()
-        if found is None or made_at is None or began >= until:
-            now = services().now()
-            begin = datetime.fromtimestamp(
-                (now - PAST).timestamp() // PART.total_seconds() * PART.total_seconds(), tz=now.tzinfo
-            )
-            period = CalendarPeriod(start=begin, end=begin + PAST + COMING, width=PART)
-            found, made_at = services().run_calendars.read(tenant(), period, EVERY_CALLBACK, now), now
-            took = monotonic() - began
-            kept.found[tenant()] = (began + min(took * KEPT_TIMES, KEPT_SECONDS), found, made_at)
-        return found, made_at
+    until, found, made_at = kept.found.get(tenant(), (0.0, None, None))
+    began = monotonic()
+    if found is None or made_at is None or began >= until:
+        now = services().now()
+        begin = datetime.fromtimestamp(
+            (now - PAST).timestamp() // PART.total_seconds() * PART.total_seconds(), tz=now.tzinfo
+        )
+        period = CalendarPeriod(start=begin, end=begin + PAST + COMING, width=PART)
+        found, made_at = services().run_calendars.read(tenant(), period, EVERY_CALLBACK, now), now
+        took = monotonic() - began
+        kept.found[tenant()] = (began + min(took * KEPT_TIMES, KEPT_SECONDS), found, made_at)
+    return found, made_at
 
 
 CALENDAR_ROWS = 50

@@ -1,11 +1,14 @@
 """Previews and explanations have a share of the process for each key; others are served beside them."""
 
 from collections.abc import Callable
+from threading import Thread
+from typing import Any
 
 import pytest
 from flask import Flask
 
 from scheduler_app.api import request_limits
+from scheduler_app.usecases.questions.run_calendar import RunCalendars
 from tests.integration.api.test_behind_a_proxy import STRANGER, Outside
 from tests.integration.api.test_pages_access import KEY, OTHER_KEY
 
@@ -54,6 +57,30 @@ def test_pages_share_with_the_key_that_signed_in(busy: Flask) -> None:
     outside.sign_in(KEY)
     assert outside.client.get("/calendar").status_code == 429
     assert outside.client.get("/schedules").status_code == 200
+
+
+def test_the_overview_s_strip_takes_a_turn_and_nobody_waits_for_another_s(
+    busy: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signed_in = {key: Outside(busy, STRANGER) for key in (KEY, OTHER_KEY)}
+    for key, outside in signed_in.items():
+        outside.sign_in(key)
+    path, turns = "/overview/now-and-next", busy.extensions["turns"]
+    assert signed_in[KEY].client.get(path).status_code == 429
+    turns.give_back(next(iter(turns.known)))
+    read, answers = RunCalendars.read, list[int]()
+
+    def read_beside(self: RunCalendars, *asked: Any) -> Any:
+        monkeypatch.setattr(RunCalendars, "read", read)
+        client = signed_in[KEY].client
+        other = Thread(target=lambda: answers.append(client.get(path).status_code), daemon=True)
+        other.start()
+        other.join(20)
+        return read(self, *asked)
+
+    monkeypatch.setattr(RunCalendars, "read", read_beside)
+    assert signed_in[OTHER_KEY].client.get(path).status_code == 200
+    assert answers == [200]
 
 
 def test_a_turn_ends_with_its_request_also_when_that_fails(busy: Flask) -> None:
