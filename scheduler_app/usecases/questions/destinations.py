@@ -15,10 +15,11 @@ from scheduler_app.store import Store
 from scheduler_app.store.events.figures import EventSummary
 from scheduler_app.usecases.deeds.destinations import DestinationService
 
-#: Destinations that are looked at together, causes that are read, schedules that are counted of each.
+#: Destinations that are looked at together, causes that are read, schedules that are counted of each. All of
+#: these are read: no index says which are deleted.
 MOST_AT_ONCE: Final = 50
 MOST_CAUSES: Final = 1_000
-MOST_SCHEDULES: Final = 10_000
+MOST_SCHEDULES: Final = 1_000
 #: Runs that are shown of each destination: the last ones of so many of its schedules.
 MOST_RUNS: Final = 20
 SCHEDULES_LOOKED_AT: Final = 5
