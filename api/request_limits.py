@@ -10,7 +10,8 @@ good reasons.
 
 Computing threads (previews, explanations, calendars) hold Python's lock in turns, so that each of them slows
 all other requests down. One key, or one client address where there are no keys, has one such request computed
-at a time in each process; a few more wait for their turn, the others are refused.
+at a time in each process; a few more wait for their turn, the others are refused. A tenant that is not the
+default one may have hundreds of keys: they count as one, so that it leaves others their turns.
 """
 
 import re
@@ -24,6 +25,7 @@ from scheduler_app.api.auth import PAGES
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.scopes import SAFE_METHODS
 from scheduler_app.api.services import caller, real_services
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.store.mongo import answers_within
 from scheduler_app.webserver.limits import MAX_BODY_BYTES, PREFIX, max_body_bytes
 
@@ -144,17 +146,20 @@ COMPUTING_ENDPOINTS = frozenset(
         "ledger.ledger",
         "ledger.verify_ledger",
         "run_calendar.get_run_calendar",
+        "search.search",
         "tags.get_tag_summary",
         "calendars_of_schedules.get_calendar_file",
         "calendars_of_schedules.get_schedule_calendar_file",
         "tzdata.check_tzdata",
         "pages.calendar_view",
+        "pages.go",
         "pages.now_and_next",
         "pages.pick",
         "pages.preview_edited",
         "pages.preview_when",
         "pages.schedule",
         "pages.show_effect",
+        "pages.tag_page",
     )
 )
 #: Requests in one process: of one key, and of all together.
@@ -224,7 +229,10 @@ def register_turns(app: Flask) -> None:
 def _take_turn() -> None:
     if request.endpoint not in COMPUTING_ENDPOINTS or request.routing_exception is not None:
         return
-    owner = caller().owner if caller().name is not None else request.remote_addr or ""
+    who = caller()
+    owner = who.owner if who.name is not None else request.remote_addr or ""
+    if who.tenant not in (None, TENANT):
+        owner = f"tenant {who.tenant}"
     turns: Turns = current_app.extensions["turns"]
     if not turns.take(owner):
         raise HttpProblem(

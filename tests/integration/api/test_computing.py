@@ -47,15 +47,35 @@ def test_every_path_that_computes_for_a_key_that_only_reads_has_its_share(busy: 
     for path in (
         "/api/calendar.ics",
         "/api/tzdata/check",
+        "/api/v1/search?q=x",
         "/api/calendars/x/days?from=2026-01-01&to=2026-01-02",
     ):
         assert client.get(path, headers={"X-API-Key": KEY}).status_code == 429, path
 
 
+def test_all_keys_of_a_tenant_share_one_turn(busy: Flask) -> None:
+    client, turns = busy.test_client(), busy.extensions["turns"]
+    operators = {"X-API-Key": OTHER_KEY, "Scheduler-Tenant": "default"}
+    turns.give_back(next(iter(turns.known)))
+
+    def status(tenant: str, name: str) -> int:
+        assert client.put(f"/api/v1/tenants/{tenant}", json={}, headers=operators).status_code < 300
+        wanted = {"name": name, "scopes": ["read"], "tenant": tenant}
+        key = client.post("/api/v1/keys", json=wanted, headers=operators).get_json()["key"]
+        return client.post("/api/v1/schedules/preview", json=WHEN, headers={"X-API-Key": key}).status_code
+
+    assert status("acme", "one") == 200
+    assert turns.take("tenant acme")
+    assert status("acme", "two") == 429
+    turns.give_back("tenant acme")
+    assert [status("acme", "three"), status("beta", "one"), status("default", "one")] == [200] * 3
+
+
 def test_pages_share_with_the_key_that_signed_in(busy: Flask) -> None:
     outside = Outside(busy, STRANGER)
     outside.sign_in(KEY)
-    assert outside.client.get("/calendar").status_code == 429
+    for path in ("/calendar", "/go?to=x", "/tags?tag=x"):
+        assert outside.client.get(path).status_code == 429, path
     assert outside.client.get("/schedules").status_code == 200
 
 
