@@ -34,6 +34,8 @@ MAX_PROCESSES = 8
 MAX_HELD = 1_000
 #: Notices of one receiver in one worker. All mail has one: as many processes send it, of 20 MiB each.
 CONCURRENCY = 4
+#: More than delivery starts at once, so that an attempt never waits for a thread behind some that hang.
+MAX_THREADS = 32
 MAX_SNIPPET = 1_024
 #: Shorter texts are parts of ordinary words, and no secrets.
 MIN_SECRET = 6
@@ -64,7 +66,7 @@ class NoticeExecutor(ThreadedExecutor[NoticeRequest]):
             "denied_ports": settings.callback_denied_ports,
         }
         self._smtp_url = settings.smtp_url
-        self._threads = ThreadPoolExecutor(CONCURRENCY + MAX_PROCESSES, "notice")
+        self._threads = ThreadPoolExecutor(MAX_THREADS, "notice")
         self._line = NoticeLine[NoticeRequest](running=MAX_PROCESSES, held=MAX_HELD)
         self._line_lock = threading.Lock()
         self._closed = False
