@@ -16,6 +16,7 @@ import ipaddress
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import islice, zip_longest
 from threading import Lock
 from typing import NamedTuple
@@ -28,11 +29,11 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from scheduler_app.api.known_keys import known_keys
 from scheduler_app.api.problems import HttpProblem
-from scheduler_app.api.scopes import SAFE_METHODS, require_scope_of_route
-from scheduler_app.api.services import EVERYBODY, admit, services
+from scheduler_app.api.scopes import NO_SCOPE, SAFE_METHODS, require_scope_of_route, scope_of_route
+from scheduler_app.api.services import EVERYBODY, NOBODY, admit, services
 from scheduler_app.clock import monotonic
 from scheduler_app.config import Settings, is_loopback
-from scheduler_app.domain.api_key import Caller, key_id_of
+from scheduler_app.domain.api_key import key_id_of
 from scheduler_app.domain.ids import SEPARATOR, name_of, tenant_of
 from scheduler_app.telemetry import get_logger
 from scheduler_app.webserver.limits import PREFIX
@@ -269,8 +270,6 @@ OPEN_PATHS = (
     *("/health", "/healthz", "/readyz", "/docs/", "/swagger-ui", "/swagger/", "/favicon.ico", "/echo"),
     # The token in its path is judged by the route, and opens one heartbeat.
     "/ping/",
-    # Its body holds the key that it deletes, and the route checks that one.
-    f"{PREFIX}/keys/revoke-leaked",
 )
 
 
@@ -292,6 +291,9 @@ def _check_key(has_keys: bool) -> None:
     if not has_keys:
         _require_local_name()
     elif request.path == FEED_PATH and request.method in ("GET", "HEAD") and "token" in request.args:
+        return
+    elif scope_of_route() == NO_SCOPE:
+        # Its body holds the key that it deletes, and the route checks that one.
         return
     if (token := _given_completion_token()) is not None:
         _admit_receiver(token)
@@ -319,7 +321,7 @@ def _check_key(has_keys: bool) -> None:
 def _admit_receiver(token: str) -> None:
     """A receiver has no key: the token of its callback, which the route judges, opens one event. It knows the
     event by its whole id, which says whose it is."""
-    g.caller = Caller(hashlib.sha256(token.encode()).hexdigest(), None, frozenset())
+    g.caller = replace(NOBODY, owner=hashlib.sha256(token.encode()).hexdigest())
     event_id = (request.view_args or {}).get("event_id", "")
     if SEPARATOR in name_of(event_id) and request.view_args is not None:
         request.view_args["event_id"] = name_of(event_id)

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import wraps
 from json import JSONDecodeError
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from flask import Flask, Request, current_app, g, request
 from flask_smorest import Blueprint
@@ -245,10 +245,6 @@ class Parser(FlaskParser):
                 return missing
             raise HttpProblem(400, "the body is missing: send a JSON object")
         return read_json(raw, schema.max_values)
-
-
-#: Of a route that needs no key: its path is one of `auth.OPEN_PATHS`.
-NO_SCOPE: Final = "none"
 
 
 class ApiBlueprint(Blueprint):  # type: ignore[misc]

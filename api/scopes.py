@@ -4,6 +4,8 @@ A route of the API declares its scope where it is declared itself (`ApiBlueprint
 need is a table in `pages/access.py`. Both are refused at the start where one is missing.
 """
 
+from typing import Final, Literal
+
 from flask import current_app, request
 
 from scheduler_app.api.problems import HttpProblem
@@ -14,6 +16,8 @@ from scheduler_app.domain.api_key import KeyScope
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 #: An attribute of the function of a route.
 SCOPE = "needed_scope"
+#: Of a route of the API that needs no key.
+NO_SCOPE: Final = "none"
 
 
 def may(scope: KeyScope) -> bool:
@@ -32,7 +36,16 @@ def require(scope: KeyScope) -> None:
 
 def require_scope_of_route() -> None:
     """Raises Problem unless the key of this request has the scope that its route needs."""
+    needed = scope_of_route()
+    if isinstance(needed, KeyScope):
+        require(needed)
+
+
+def scope_of_route() -> KeyScope | Literal["none"] | None:
+    """What the route of this request needs; None where no route has this path and method."""
     if request.endpoint is None:
-        return  # no route has this path and method
+        return None
     view = current_app.view_functions[request.endpoint]
-    require(getattr(view, SCOPE, KeyScope.READ if request.method in SAFE_METHODS else KeyScope.ADMIN))
+    default = KeyScope.READ if request.method in SAFE_METHODS else KeyScope.ADMIN
+    found: KeyScope | Literal["none"] = getattr(view, SCOPE, default)
+    return found

@@ -26,7 +26,8 @@ from scheduler_app.telemetry import bind_log_fields, unbind_log_fields
 HEADER: Final = "Scheduler-Tenant"
 #: The caller where no keys are configured.
 EVERYBODY: Final = Caller("open", None)
-NOBODY: Final = Caller("", None, frozenset())
+#: Of a request whose route judges itself what it is shown: it is no key of the installation.
+NOBODY: Final = Caller("", None, frozenset(), TENANT)
 
 
 def tenant() -> str:

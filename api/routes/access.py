@@ -2,8 +2,9 @@
 
 from scheduler_app.api import idempotency
 from scheduler_app.api.auth import refuse_beyond_limit
-from scheduler_app.api.blueprint import NO_SCOPE, ApiBlueprint
+from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.scopes import NO_SCOPE
 from scheduler_app.api.services import caller, require_installation, services, tenant
 from scheduler_app.api.wire import examples
 from scheduler_app.api.wire.access import (

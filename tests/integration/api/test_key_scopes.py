@@ -13,8 +13,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from docs.reference.house import missing_scope
-from scheduler_app.api.blueprint import NO_SCOPE, ApiBlueprint
+from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.pages.access import SCOPES
+from scheduler_app.api.scopes import NO_SCOPE
 from scheduler_app.config import api_keys
 from scheduler_app.domain.api_key import KeyScope
 from tests.integration.api.page_forms import form_token

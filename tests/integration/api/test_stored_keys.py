@@ -312,3 +312,14 @@ def test_without_api_keys_a_stored_key_does_what_it_may_and_no_more(client: Flas
     assert client.put("/api/v1/schedules/x", json={}, headers=by(made["key"])).status_code == 403
     assert status(client, made["key"][:-1] + "!") == 200  # no key at all: everybody on this machine may
     assert status(client, api_key.new_key(whole_id("default", api_key.new_key_id()))) == 401
+
+
+def test_no_path_is_open_because_it_begins_like_an_open_one(processes: list[FlaskClient]) -> None:
+    client = processes[0]
+    for method, path in (
+        ("GET", "revoke-leaked"),
+        ("DELETE", "revoke-leaked"),
+        ("POST", "revoke-leaked/rotate"),
+        ("DELETE", "revoke-leaked-2"),
+    ):
+        assert client.open(f"{KEYS}/{path}", method=method).status_code == 401, (method, path)
