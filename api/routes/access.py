@@ -72,11 +72,11 @@ def rotate_key(given: Loaded, key_id: WholeId) -> View:
 def revoke_leaked_key(given: Loaded) -> View:
     """Delete a key that others have seen: the key itself is all that is needed
 
-    Whoever has it may take it away, with a newer one of the same id. One of API_KEYS is taken out of the
-    settings.
+    Whoever has it may take it away. One that was replaced and still opens takes itself away, and not the
+    newer one. One of API_KEYS is taken out of the settings.
     """
     try:
-        services().keys.revoke_leaked(given["key"])
+        services().keys.revoke_leaked(given["key"], services().now())
     except NotFound:
         refuse_beyond_limit("api.key_refused")
         raise

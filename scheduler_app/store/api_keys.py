@@ -56,6 +56,12 @@ class StoredKeys:
         }
         return self._keys.update_one(which, {"$set": change}, hint=BY_ID).matched_count == 1
 
+    def end_overlap(self, key: StoredKey) -> bool:
+        """The key before the last rotation opens nothing any more; False where there was another one."""
+        which = _named(key.id) | {"previous_sha256": key.previous_sha256}
+        change = {"$unset": {"previous_sha256": "", "previous_until": ""}}
+        return self._keys.update_one(which, change, hint=BY_ID).matched_count == 1
+
     def delete(self, key_id: WholeId) -> bool:
         """False where there is none."""
         return self._keys.delete_one(_named(key_id)).deleted_count == 1

@@ -96,15 +96,17 @@ class KeyService:
         self._delete(key)
         return key
 
-    def revoke_leaked(self, text: str) -> StoredKey:
-        """Deletes the key with this text, and with it a newer secret of the same key. Whoever has the text
-        may do that. Raises NotFound."""
-        key_id = key_id_of(text)
+    def revoke_leaked(self, text: str, now: datetime) -> None:
+        """Deletes the key with this text; of one that a rotation has replaced, only the overlap ends: who has
+        kept it must not take the newer one away. Whoever has the text may do that. Raises NotFound."""
+        key_id, digest = key_id_of(text), key_digest(text)
         key = None if key_id is None else self.store.api_keys.shown(key_id)
-        if key is None or key_digest(text) not in (key.secret_sha256, key.previous_sha256):
+        if key is not None and digest == key.secret_sha256:
+            self._delete(key)
+        elif key is None or not key.opens(digest, now) or not self.store.api_keys.end_overlap(key):
             raise NotFound("this is none of the stored keys, or it was deleted already")
-        self._delete(key)
-        return key
+        else:
+            log.warning("key.overlap_ended", message="A replaced key was deleted", key=key.id, name=key.name)
 
     def _delete(self, key: StoredKey) -> None:
         if not self.store.api_keys.delete(key.id):

@@ -323,3 +323,21 @@ def test_no_path_is_open_because_it_begins_like_an_open_one(processes: list[Flas
         ("DELETE", "revoke-leaked-2"),
     ):
         assert client.open(f"{KEYS}/{path}", method=method).status_code == 401, (method, path)
+
+
+def test_a_key_that_was_replaced_takes_nothing_away_but_itself(
+    processes: list[FlaskClient], monotonic: Monotonic, time: ToldTime
+) -> None:
+    client, path = processes[0], f"{KEYS}/revoke-leaked"
+    leaked = make(client)
+    rotate = f"{KEYS}/{leaked['id']}/rotate"
+    newer = client.post(rotate, json={"overlap_seconds": 600}, headers=by(ROOT)).get_json()
+    assert client.post(path, json={"key": leaked["key"]}).status_code == 200
+    monotonic.at += known_keys.KNOWN_SECONDS
+    assert [status(client, each["key"]) for each in (leaked, newer)] == [401, 200]
+    assert client.post(path, json={"key": leaked["key"]}).status_code == 404
+    newest = client.post(rotate, json={"overlap_seconds": 60}, headers=by(ROOT)).get_json()
+    time.at += timedelta(seconds=61)
+    monotonic.at += known_keys.KNOWN_SECONDS
+    assert client.post(path, json={"key": newer["key"]}).status_code == 404
+    assert status(client, newest["key"]) == 200

@@ -526,6 +526,7 @@ def _use_api_keys(keys: Any, now: datetime) -> None:
     assert keys.count(TENANT) == 1
     keys.used(made.id, now, "127.0.0.1", every_seconds=60)
     assert keys.rotate(made, "1" * 64, now)
+    assert keys.end_overlap(keys.get(made.id))
     assert keys.delete(made.id)
     keys.delete_all(TENANT)
 
