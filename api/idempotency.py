@@ -11,7 +11,7 @@ import re
 from flask import Flask, Response, g, request
 
 from scheduler_app.api.problems import HttpProblem
-from scheduler_app.api.services import caller, is_dry_run, real_services, tenant
+from scheduler_app.api.services import NOBODY, caller, is_dry_run, real_services, tenant
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store.faults import STORE_FAULTS
@@ -55,7 +55,8 @@ def _begin() -> Response | None:
         return None
     if not _KEY.match(key):
         raise InvalidField(HEADER, "must be 1 to 255 printable ASCII characters, no spaces")
-    if request.endpoint in CHANGE_NOTHING or is_dry_run():
+    if request.endpoint in CHANGE_NOTHING or is_dry_run() or caller() == NOBODY:
+        # What needs no key is not kept: whoever reaches the API could have it write, as often as it is asked.
         return None
     found = real_services().idempotency.begin(tenant(), caller().owner, key, _digest())
     if isinstance(found, Begun):

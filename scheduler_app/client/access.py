@@ -1,6 +1,7 @@
 """Keys of the API, and tenants: methods of `Scheduler` and `AsyncScheduler`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -55,7 +56,8 @@ class AccessOperations:
     @operation
     def revoke_leaked_key(self, key: str) -> Call[None]:
         """Deletes the key with this text, which is all that is needed."""
-        return calls.post("/api/v1/keys/revoke-leaked", lambda _: None, {"key": key})
+        call: Call[None] = calls.post("/api/v1/keys/revoke-leaked", lambda _: None, {"key": key})
+        return replace(call, accept_404_after_retry=True)
 
     @operation
     def put_tenant(self, name: str, fields: Mapping[str, Any], *, dry_run: bool = False) -> Call[Json]:

@@ -341,3 +341,14 @@ def test_a_key_that_was_replaced_takes_nothing_away_but_itself(
     monotonic.at += known_keys.KNOWN_SECONDS
     assert client.post(path, json={"key": newer["key"]}).status_code == 404
     assert status(client, newest["key"]) == 200
+
+
+def test_what_needs_no_key_has_nothing_written_for_its_idempotency_key(
+    processes: list[FlaskClient], store: Store
+) -> None:
+    client, headers = processes[0], {"Idempotency-Key": "once"}
+    unknown = api_key.new_key(whole_id("default", api_key.new_key_id()))
+    assert client.post(f"{KEYS}/revoke-leaked", json={"key": unknown}, headers=headers).status_code == 404
+    assert client.post("/ping/none-such", headers=headers).status_code == 404
+    assert client.post("/sign-in", headers=headers).status_code == 403
+    assert store.mongo.collection("idempotency").count_documents({}) == 0
