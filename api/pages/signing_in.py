@@ -41,12 +41,14 @@ def sign_in(query: Loaded) -> Response | str:
 @blueprint.post("/sign-in")
 @takes_form(SignInForm)
 def begin_session(form: Loaded) -> Response | tuple[str, int]:
-    assembly = real_services()
-    shown = known_keys().caller(form["key"].strip(), assembly.now())
+    assembly, keys = real_services(), known_keys()
+    shown = keys.caller(form["key"].strip(), assembly.now())
     if shown is None:
         refuse_beyond_limit("sign_in.refused")
         page = render_template("sign_in.html", next=form.get("next", ""), refused=True)
         return page, 401
+    if shown.stored is not None:
+        keys.note_use(shown.stored, assembly.now())
     # The token is new, whatever cookie the browser sent: a session fixed by an attacker is never used.
     token = assembly.sessions.open(shown.session_key, shown.digest)
     log.info("sign_in.done", message="A person signed in", address=request.remote_addr or "")

@@ -352,3 +352,11 @@ def test_what_needs_no_key_has_nothing_written_for_its_idempotency_key(
     assert client.post("/ping/none-such", headers=headers).status_code == 404
     assert client.post("/sign-in", headers=headers).status_code == 403
     assert store.mongo.collection("idempotency").count_documents({}) == 0
+
+
+def test_a_sign_in_is_a_use_of_the_key(processes: list[FlaskClient]) -> None:
+    client = processes[0]
+    made = make(client)
+    assert sign_in(client, made["key"]).status_code == 303
+    shown = client.get(f"{KEYS}/{made['id']}", headers=by(ROOT)).get_json()
+    assert shown["last_used_from"] == "127.0.0.1"
