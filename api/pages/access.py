@@ -18,7 +18,7 @@ from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.scopes import SAFE_METHODS, SCOPE, require_scope_of_route
 from scheduler_app.api.services import EVERYBODY, admit, real_services, services
 from scheduler_app.config import Settings
-from scheduler_app.domain.api_key import KeyScope
+from scheduler_app.domain.api_key import Caller, KeyScope
 from scheduler_app.store.access_tokens import SESSION_SECONDS
 
 _SESSION = "scheduler_session"
@@ -96,9 +96,8 @@ def page_access(settings: Settings) -> Callable[[], AnyResponse | None]:
             found = known_keys().of_session(*signed_in, services().now()) if signed_in else None
             if found is None and request.endpoint not in OPEN_ENDPOINTS:
                 return _to_sign_in()
-            if found is not None:
+            if found is not None and _is_admitted(found):
                 g.session_token, g.session_key = token, signed_in and signed_in[0]
-                admit(found)
         g.is_admitted = not has_keys or g.session_token is not None
         _check_form(g.session_token or cookie(_VISITOR))
         if request.endpoint not in (*OPEN_ENDPOINTS, f"{PAGES}.sign_out"):
@@ -106,6 +105,18 @@ def page_access(settings: Settings) -> Callable[[], AnyResponse | None]:
         return None
 
     return check
+
+
+def _is_admitted(found: Caller) -> bool:
+    """False where its tenant is suspended, and the browser may sign in by the key of another one. Raises
+    Problem elsewhere."""
+    try:
+        admit(found)
+    except HttpProblem:
+        if request.endpoint not in OPEN_ENDPOINTS:
+            raise
+        return False
+    return True
 
 
 def keep_session(response: AnyResponse, token: str) -> AnyResponse:

@@ -15,6 +15,7 @@ from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.store import Store
 from scheduler_app.usecases.stops import KillSwitchGate
 from tests.builders import event, schedule
+from tests.integration.api.test_pages_access import sign_in
 from tests.integration.api.test_stored_keys import ROOT, Monotonic, by, make
 
 TENANTS = "/api/v1/tenants"
@@ -161,3 +162,17 @@ def test_a_corrupt_tenant_is_suspended_and_can_be_set_again(client: FlaskClient,
     assert store.kill_switches.everybodys().targets == {Target("acme", Scope.ALL)}
     assert put(client, "acme")[1]["result"] == "changed"
     assert not store.kill_switches.everybodys()
+
+
+def test_a_browser_of_a_suspended_tenant_signs_in_by_another_key(
+    client: FlaskClient, monotonic: Monotonic
+) -> None:
+    put(client, "acme")
+    key, other = make(client, tenant="acme")["key"], make(client)["key"]
+    browser = client.application.test_client()
+    assert sign_in(browser, key).status_code == 303
+    put(client, "acme", state="suspended")
+    monotonic.at += known_keys.KNOWN_SECONDS
+    assert browser.get("/schedules").status_code == 403
+    assert sign_in(browser, other).status_code == 303
+    assert browser.get("/schedules").status_code == 200
