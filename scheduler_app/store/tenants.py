@@ -13,7 +13,7 @@ DOCUMENT_VERSION: Final = 1
 #: What keeps a tenant from being deleted: what it has, and what it has had.
 _HOLDING: Final = (
     *("schedules", "events", "destinations", "calendars", "blackouts", "kill_switches", "heartbeats"),
-    *("notifications", "silences", "calendar_feeds", "backfills", "redrives", "causes", "ledger"),
+    *("notifications", "silences", "calendar_feeds", "backfills", "redrives", "causes", "ledger", "edits"),
 )
 
 

@@ -176,3 +176,18 @@ def test_a_browser_of_a_suspended_tenant_signs_in_by_another_key(
     assert browser.get("/schedules").status_code == 403
     assert sign_in(browser, other).status_code == 303
     assert browser.get("/schedules").status_code == 200
+
+
+def test_a_tenant_made_anew_sees_no_edits_of_the_one_before(client: FlaskClient, store: Store) -> None:
+    put(client, "acme")
+    in_acme = {"Scheduler-Tenant": "acme"}
+    for name, status in (("x", 201), ("y", 200)):
+        body = SCHEDULE | {"name": name}
+        assert client.put("/api/v1/schedules/mine", json=body, headers=in_acme).status_code == status
+    put(client, "acme", state="suspended")
+    for each in ("schedules", "events"):
+        store.mongo.collection(each).delete_many({"tenant": "acme"})
+    answer = client.delete(f"{TENANTS}/acme")
+    assert (answer.status_code, "still has edits" in answer.text) == (409, True), answer.text
+    store.mongo.collection("edits").delete_many({"tenant": "acme"})
+    assert client.delete(f"{TENANTS}/acme").status_code == 200
