@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 
 from scheduler_app.domain.recurrence.zones import local_in
 from scheduler_app.domain.run_calendar import NamedRun, RareSchedule, RunCalendar, RunOutcome
+from scheduler_app.domain.schedule import TICK
 
 HOUR = timedelta(hours=1)
 #: How many shades tell busy hours from quiet ones.
@@ -77,10 +78,8 @@ class Grid:
     days: dict[date, CalendarCell]
     closed: dict[date, list[str]]
     """Why a day is closed, and in which calendar; weekends are no news."""
-
-    @property
-    def busiest(self) -> int:
-        return max((cell.unnamed.total() for cell in self.hours.values()), default=0)
+    busiest: int
+    """The most runs of an hour that no name tells of."""
 
     @property
     def total(self) -> Counter[RunOutcome]:
@@ -114,7 +113,8 @@ def grid_of(found: RunCalendar, zone: str) -> Grid:
     for each in found.closed_days:
         if not each.is_weekend:
             closed[each.date].append(f"{each.name} ({each.calendar})")
-    return Grid(dict(hours), dict(days), dict(closed))
+    busiest = max((cell.unnamed.total() for cell in hours.values()), default=0)
+    return Grid(dict(hours), dict(days), dict(closed), busiest)
 
 
 def _place(at: datetime, zone: str) -> tuple[date, int]:
@@ -124,7 +124,8 @@ def _place(at: datetime, zone: str) -> tuple[date, int]:
 
 def _places(start: datetime, end: datetime, found: RunCalendar, zone: str) -> Iterator[tuple[date, int]]:
     """The hours of the calendar that a window touches."""
-    at = max(start, found.parts[0].start)
-    while at < min(end, found.parts[-1].end):
+    at, until = max(start, found.parts[0].start), min(end, found.parts[-1].end)
+    while at < until:
         yield _place(at, zone)
-        at += HOUR
+        # The last step is a shorter one: a window that does not end at a full hour may touch one hour more.
+        at = until - TICK if at < until - TICK < at + HOUR else at + HOUR
