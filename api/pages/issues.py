@@ -106,10 +106,10 @@ def issue_of_failure(report: CauseReport, now: datetime) -> Issue:
     )
     issue = issue_of(reason, now)
     if cause.dismissed_at:
-        return replace(issue, look="skipped", mark="Dismissed, since")
+        return replace(issue, look="skipped", mark="Dismissed", since=cause.dismissed_at)
     if cause.is_living:
         return issue
-    return replace(issue, look="retry" if counts.dead else "ok", mark="Over, since")
+    return replace(issue, look="retry" if counts.dead else "ok", mark="Over since", since=cause.over_at)
 
 
 def issue_of_switch(switch: KillSwitch | CorruptKillSwitch) -> Issue:
@@ -164,30 +164,26 @@ def _words(reason: StatusReason) -> tuple[str, str, str, tuple[Button, ...]]:
     """Title, text, look and buttons."""
     cause, counts = reason.cause, reason.counts
     if cause is None or reason.kind == CauseKind.MACHINERY:
-        by_kind = {
-            "schedules_in_error": Button("See them", url_for(f"{PAGES}.schedules", state="error")),
-        }
-        to = by_kind.get(reason.kind, Button("See the machinery", url_for(f"{PAGES}.processes")))
+        to = Button("See the machinery", url_for(f"{PAGES}.processes"))
+        if reason.kind == "schedules_in_error":
+            to = Button("See them", url_for(f"{PAGES}.schedules", state="error"))
         return reason.message, f"To do: {reason.remedy}.", "failed", (to,)
     look_into = Button("Look into it", failure_page(cause), "look-into")
     if cause.key.kind is not CauseKind.FAILING or cause.key.failure in (OF_HEARTBEAT, OF_LEDGER):
         return failure_title(cause), f"To do: {reason.remedy}.", "failed", (look_into,)
     send = Button(f"Send {counts.dead:,} again…", failure_page(cause, "again"), "send-again")
+    sends = (look_into, send) if counts.dead else (look_into,)
     if not cause.is_living:
-        over = (
-            f"It is over; {counted(counts.dead, 'run')} gave up, and {_is_are(counts.dead)} not sent again."
-        )
-        return failure_title(cause), over, "retry", (look_into, send)
+        is_are = "is" if counts.dead == 1 else "are"
+        left = f"{counted(counts.dead, 'run')} gave up, and {is_are} not sent again."
+        over = f"It is over; {left if counts.dead else 'nothing of it is left to be sent.'}"
+        return failure_title(cause), over, "retry", sends
     next_try = f", the next one {short(counts.next_try)}" if counts.next_try else ""
     waits = f"{counted(counts.waiting, 'run')} will be tried again{next_try}." if counts.waiting else ""
     gave_up = f"{counted(counts.dead, 'run')} gave up." if counts.dead else ""
     text = " ".join(filter(None, (waits, gave_up))) or "Nothing waits, and nothing gave up so far."
-    return failure_title(cause), text, "failed", (look_into, send) if counts.dead else (look_into,)
+    return failure_title(cause), text, "failed", sends
 
 
 def failure_page(cause: Cause, part: str | None = None) -> str:
     return url_for(f"{PAGES}.failure", failure_id=cause.id, _anchor=part)
-
-
-def _is_are(count: int) -> str:
-    return "is" if count == 1 else "are"

@@ -1,14 +1,17 @@
 """The pages of failures: whom each affects, and what people do with it."""
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 from flask.testing import FlaskClient
 
+from scheduler_app.clock import clock
+from scheduler_app.domain.states import State
 from scheduler_app.store import Store
+from scheduler_app.usecases.duties.causes import CauseTending
 from tests.integration.api.page_forms import form_token
-from tests.integration.api.test_failures import failing, now  # noqa: F401 - fixtures
+from tests.integration.api.test_failures import fail, failing, now  # noqa: F401 - fixtures
 
 
 @pytest.fixture
@@ -75,6 +78,29 @@ def test_a_failure_is_silenced_for_two_hours(client: FlaskClient, path: str, now
     assert 7_000 < lasts.total_seconds() < 7_800
     assert 'data-test="silence"' in client.get("/notifications").text
     assert 'data-test="silenced"' in client.get("/").text
+
+
+def test_what_is_over_says_since_when_and_offers_to_send_only_what_is_left(
+    client: FlaskClient,
+    path: str,
+    failing: Store,  # noqa: F811
+    now: datetime,  # noqa: F811
+) -> None:
+    for each in ("s1", "s2"):
+        fail(failing, each, now, State.COMPLETED, status=200)
+    failing.mongo.collection("events").delete_many({"state": "retrying"})
+    over_at = now + timedelta(hours=1)
+    CauseTending(failing).tend_page(over_at)
+    for shown in (client.get("/failures?state=over").text, client.get(path).text):
+        assert "1 run gave up, and is not sent again" in shown
+        assert re.search(rf">Over since <time datetime=.{over_at:%Y-%m-%dT%H:%M}", shown), "not its beginning"
+    failing.mongo.collection("events").delete_many({"state": "error"})
+    shown = client.get("/failures?state=over").text
+    assert ("It is over" in shown, "0 runs" in shown, "Send 0 again" in shown) == (True, False, False)
+    dismissed_at = clock.now()
+    client.post(f"{path}/dismiss", data={"form_token": form_token(client, path)})
+    shown = client.get("/failures?state=dismissed").text
+    assert re.search(rf">Dismissed <time datetime=.{dismissed_at:%Y-%m-%dT%H}", shown)
 
 
 def test_a_failure_that_is_gone_is_a_page(client: FlaskClient) -> None:
