@@ -4,9 +4,10 @@ import hashlib
 import json
 
 from flask import g, render_template, url_for
-from marshmallow import ValidationError
+from marshmallow import ValidationError, validate
 from werkzeug.wrappers import Response
 
+from scheduler_app import json_fields as fields
 from scheduler_app.api import request_limits
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
@@ -37,11 +38,15 @@ from scheduler_app.usecases.questions.change_preview import edit_effect
 _NEW_SCHEDULE = NewSchedule()
 
 
+class NewScheduleQuery(NoFields):
+    name = fields.String(validate=validate.Length(max=1_000))
+
+
 @blueprint.get("/new-schedule")
-@takes_query(NoFields)
-def new_schedule(_: Loaded) -> str:
+@takes_query(NewScheduleQuery)
+def new_schedule(query: Loaded) -> str:
     once = services().creation.new_seed()
-    return _new_form({"once": once, "timezone": viewer_zone()})
+    return _new_form({"once": once, "timezone": viewer_zone(), **query})
 
 
 @blueprint.post("/new-schedule")

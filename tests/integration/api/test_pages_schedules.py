@@ -180,3 +180,11 @@ def test_a_change_is_told_with_the_runs_that_came_and_went(client: FlaskClient, 
     (change,) = re.findall(r'data-test="an-edit">(.*?)</li>', page, re.DOTALL)
     assert "Longest wait for the answer, in seconds" in change
     assert "timeout_seconds" not in change
+
+
+def test_where_nothing_has_the_name_a_schedule_of_that_name_is_offered(client: FlaskClient) -> None:
+    page = client.get("/schedules?text=Dunning").text
+    offered = re.search(r'href="([^"]+)">New schedule “Dunning”', page)
+    assert offered is not None
+    form = client.get(html.unescape(offered[1]))
+    assert (form.status_code, 'value="Dunning"' in form.text) == (200, True)
