@@ -30,6 +30,8 @@ class ExpectationInspection:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._after = FIRST
+        self._cause_after = ""
+        """The cause up to which schedules were asked whether they still expect something."""
 
     def inspect(self, living: Iterable[Cause], now: datetime) -> None:
         """Looks at the next schedules that expect something. `living` are the causes that expectations have
@@ -40,7 +42,7 @@ class ExpectationInspection:
         self._after = (looked_at[-1].tenant, looked_at[-1].schedule_id) if is_cut else last
         seen = [tally for each in looked_at for tally in each.tallies(now)]
         self._store.causes.touch(seen, observed=True)
-        self._end(list(living)[:CAUSES_A_LOOK], {each.key.id for each in seen}, looked_at, now)
+        self._end(living, {each.key.id for each in seen}, looked_at, now)
 
     def _observed(self, page: Sequence[ObservedRuns], now: datetime) -> list[ObservedRuns]:
         """The schedules with what is known of their runs: the first ones, where too many want a search."""
@@ -69,19 +71,30 @@ class ExpectationInspection:
         return found
 
     def _end(
-        self, living: Sequence[Cause], seen: set[str], looked_at: Sequence[ObservedRuns], now: datetime
+        self, living: Iterable[Cause], seen: set[str], looked_at: Sequence[ObservedRuns], now: datetime
     ) -> None:
         """Ends what is as expected again, and what nobody expects any more."""
         judged = {each.schedule_id for each in looked_at}
-        others = {cause.key.subject for cause in living} - judged
-        left = self._store.expectations.expecting(others) if others else set()
-        over = [
-            cause.over(now)
-            for cause in living
-            if cause.key.id not in seen and (cause.key.subject in judged or cause.key.subject not in left)
-        ]
+        ended: list[Cause] = []
+        others: list[Cause] = []
+        for cause in living:
+            if cause.key.subject not in judged:
+                others.append(cause)
+            elif cause.key.id not in seen:
+                ended.append(cause)
+        some = self._in_turn(others)
+        left = self._store.expectations.expecting({each.key.subject for each in some}) if some else set()
+        ended += [cause for cause in some if cause.key.subject not in left]
+        over = [cause.over(now) for cause in ended]
         for cause in self._store.causes.write(over):
             log.info("cause.over", message="A cause is over", cause_id=cause.id, kind=cause.key.kind.value)
+
+    def _in_turn(self, causes: Sequence[Cause]) -> list[Cause]:
+        """The next ones of many, so that each has its turn."""
+        some = sorted(causes, key=lambda each: (each.id <= self._cause_after, each.id))[:CAUSES_A_LOOK]
+        if some:
+            self._cause_after = some[-1].id
+        return some
 
 
 def _success(last: LastRun | None) -> datetime | None:

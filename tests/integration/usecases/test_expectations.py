@@ -220,6 +220,23 @@ def test_what_is_deleted_or_cannot_be_read_keeps_none_from_its_turn(
     assert looks[-1] == ["no_success s1", "no_success s4"]
 
 
+def test_causes_that_go_on_keep_none_from_its_end(
+    store: Store, look: Look, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expectations, "SCHEDULES_A_LOOK", 2)
+    for number in range(6):
+        make(store, now, f"s{number}", success_within_seconds=3_600 + number)
+    for number in range(4):
+        found = look.at(now + HOUR + (10 + number) * SECOND)
+    assert len(found) == 6
+    run(store, now + HOUR, now + HOUR + SECOND, State.COMPLETED, "s4")
+    store.schedules.delete("s5", now)
+    monkeypatch.setattr(expectations, "CAUSES_A_LOOK", 2)
+    for number in range(4):
+        found = look.at(now + HOUR + (20 + number) * SECOND)
+    assert [*found] == [f"no_success s{number}" for number in range(4)]
+
+
 def test_a_look_searches_for_few_last_successes_and_the_next_one_goes_on(
     store: Store, look: Look, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
