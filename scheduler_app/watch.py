@@ -14,6 +14,7 @@ from scheduler_app.assembly import attempter, faults_of, unserved_of
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import CALLBACKS
+from scheduler_app.domain.deliverable import DEFAULT_TIMEOUT_SECONDS
 from scheduler_app.domain.retry import RetryPolicy
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.telemetry import get_logger
@@ -29,8 +30,10 @@ log = get_logger(__name__)
 
 LOOK_SECONDS: Final = 10.0
 PING_SECONDS: Final = 60.0
-#: How long it waits for what it sends itself.
+#: How long attempts of what it sends itself may begin.
 DELIVERY_SECONDS: Final = 60.0
+#: How long it waits for those that have begun: messages have this timeout, and the rest is for writing.
+ENDING_SECONDS: Final = DEFAULT_TIMEOUT_SECONDS + 15.0
 
 
 def stand_in_of(settings: Settings, store: Store, name: str) -> StandIn:
@@ -63,6 +66,8 @@ def _deliver(settings: Settings, store: Store, name: str, ids: Sequence[str]) ->
         pipeline.wait_until_empty(DELIVERY_SECONDS)
     finally:
         pipeline.stop_starting()
+        # An attempt that is broken off is made again, and its receiver told twice.
+        pipeline.wait_until_empty(ENDING_SECONDS)
         pipeline.interrupt()
         pipeline.stop()
 

@@ -1,6 +1,8 @@
 """Who is told that beats and workers are gone, where they themselves cannot say it."""
 
 import json
+import socket
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -9,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from scheduler_app import watch
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.cause import Cause, CauseKey, CauseKind, found
@@ -24,7 +27,7 @@ from scheduler_app.usecases.notices import Notices
 from scheduler_app.watch import ping_of, stand_in_of
 from tests.acceptance.journal import Journal
 from tests.builders import notification_rule
-from tests.integration.actions.receiver import says
+from tests.integration.actions.receiver import Seen, says
 
 SECOND = timedelta(seconds=1)
 SETTINGS = Settings(callback_allowed_networks="127.0.0.0/8")
@@ -149,6 +152,30 @@ def test_what_a_worker_has_claimed_is_left_to_it(store: Store, journal: Journal,
     assert stand_in.look(late) == 0
     stand_in.deliver(made)
     assert "/alerts" not in journal.calls
+
+
+def test_what_has_begun_is_not_broken_off_and_sent_again(
+    store: Store, journal: Journal, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "DELIVERY_SECONDS", 0.5)
+
+    def slowly(seen: Seen, connection: socket.socket) -> bool:
+        time.sleep(2)
+        return says()(seen, connection)
+
+    journal.script("/alerts", slowly)
+    rule(store, journal)
+    beat(store)
+    sender = Notifications(store, lambda made, now: None, max_retries=3)
+    (its,) = store.notification_rules.everybodys()
+    Notices(store, sender.send, RetryPolicy(), "").test(its, "token", clock.now())
+    late = clock.now() + (UNSENT_SECONDS + 1) * SECOND
+    while "/alerts" not in journal.calls:
+        assert stand_in.look(late) == 1
+    [row] = store.mongo.collection("events").find({}, {"state": 1})
+    assert row["state"] == "completed"
+    assert stand_in.look(late) == 0
+    assert len(journal.calls["/alerts"]) == 1
 
 
 def test_without_a_rule_it_asks_one_question(store: Store, stand_in: StandIn) -> None:
