@@ -5,11 +5,13 @@ four times (taken, marked, claimed, recorded), and what is written, read or clai
 `throughput_per_s` is of arrivals, `recorded_per_s` until MongoDB has all outcomes. What is measured is
 prepared: it was stored before its time, and claimed in part. `--overdue` adds bursts that are not: they are
 due when the benchmark begins to store them, which counts, too.
-`--broker both` makes bursts over Redis and over RabbitMQ in turn, and tells the ratio of each pair.
+`--broker both` makes bursts over Redis and over RabbitMQ in turn, and tells the ratio of each pair;
+`--witness` those beside a witness that judges without an end, and without one.
 """
 
 import argparse
 import statistics
+from collections.abc import Callable
 
 from scheduler_app.clock import clock
 from scheduler_app.domain.schedule import Schedule
@@ -33,12 +35,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--concurrency", type=int, default=100, help="WORKER_CONCURRENCY")
     parser.add_argument("--broker", choices=("redis", "rabbitmq", "both"), default="redis")
     parser.add_argument("--overdue", action="store_true", help="also bursts that nothing was prepared of")
+    parser.add_argument("--witness", action="store_true", help="pairs beside a witness and without one")
     parser.add_argument("--plot", metavar="FILE.svg", help="lag over time of the last run")
 
 
 def run(options: argparse.Namespace) -> Report:
     if options.broker == "both":
-        return _in_turn(options)
+        with broker("rabbitmq") as url:
+            return _in_turn(options, "redis", "rabbitmq", lambda name: url if name == "rabbitmq" else "")
+    if options.witness:
+        return _in_turn(options, "alone", "watched", lambda name: "")
     with broker(options.broker) as broker_url:
         rows = _bursts(options, broker_url, options.runs)
         overdue = _bursts(options, broker_url, options.runs, prepared=False) if options.overdue else []
@@ -49,29 +55,26 @@ def run(options: argparse.Namespace) -> Report:
     return Report([*rows, *overdue], summary, all(map(complete, [*rows, *overdue])), heads)
 
 
-def _in_turn(options: argparse.Namespace) -> Report:
+def _in_turn(options: argparse.Namespace, one_way: str, other: str, url_of: Callable[[str], str]) -> Report:
     """Pairs, so that what else the machine does meanwhile meets both."""
-    redis: list[Row] = []
-    rabbitmq: list[Row] = []
-    with broker("rabbitmq") as broker_url:
-        for _ in range(options.runs):
-            redis += _bursts(options, "", 1)
-            rabbitmq += _bursts(options, broker_url, 1)
-    ratios = [
-        there["throughput_per_s"] / here["throughput_per_s"]
-        for here, there in zip(redis, rabbitmq, strict=True)
-    ]
+    rows: dict[str, list[Row]] = {one_way: [], other: []}
+    for run in range(options.runs):
+        for name in (one_way, other) if run % 2 == 0 else (other, one_way):
+            rows[name] += _bursts(options, url_of(name), 1, watched=name == "watched")
+    pairs = list(zip(rows[one_way], rows[other], strict=True))
+    ratios = [there["throughput_per_s"] / here["throughput_per_s"] for here, there in pairs]
     summary = {
-        "redis": middle(redis, "throughput_per_s"),
-        "rabbitmq": middle(rabbitmq, "throughput_per_s"),
-        "rabbitmq_to_redis": round(statistics.median(ratios), 2),
-        "rabbitmq_to_redis_each": [round(ratio, 2) for ratio in ratios],
+        **{name: middle(found, "throughput_per_s") for name, found in rows.items()},
+        f"{other}_to_{one_way}": round(statistics.median(ratios), 2),
+        f"{other}_to_{one_way}_each": [round(ratio, 2) for ratio in ratios],
     }
-    rows = [row for pair in zip(redis, rabbitmq, strict=True) for row in pair]
-    return Report(rows, summary, all(map(complete, rows)), ["redis", "rabbitmq"] * options.runs)
+    found = [row for pair in pairs for row in pair]
+    return Report(found, summary, all(map(complete, found)), [one_way, other] * options.runs)
 
 
-def _bursts(options: argparse.Namespace, broker_url: str, runs: int, *, prepared: bool = True) -> list[Row]:
+def _bursts(
+    options: argparse.Namespace, broker_url: str, runs: int, *, prepared: bool = True, watched: bool = False
+) -> list[Row]:
     with ground(
         workers=options.workers,
         beats=options.beats,
@@ -79,6 +82,8 @@ def _bursts(options: argparse.Namespace, broker_url: str, runs: int, *, prepared
         DISPATCH_HORIZON_SECONDS=str(options.horizon),
         WORKER_CONCURRENCY=str(options.concurrency),
     ) as made:
+        if watched:
+            made.processes["witness"] = made.stack.start("witness", "tests.bench.judging").pid
         sink = ceiling.of_sink(made)
         schedules, lead = make_schedules(made), LEAD_SECONDS + options.horizon if prepared else None
         rows = [one(made, schedules, options.events, options.plot, lead) for _ in range(runs)]
