@@ -13,7 +13,8 @@ from scheduler_app.api.auth import PAGES, is_own_origin
 from scheduler_app.api.json_types import View
 from scheduler_app.api.pages import formatting, times
 from scheduler_app.api.pages.access import name_visitor
-from scheduler_app.api.pages.places import PLACES, place_at
+from scheduler_app.api.pages.keys import KEYS, NEW_SCHEDULE
+from scheduler_app.api.pages.places import PLACES, help_of, manual_address, place_at
 from scheduler_app.api.pages.policy_words import label_of
 from scheduler_app.api.problems import PROBLEM_JSON
 from scheduler_app.api.scopes import may
@@ -60,6 +61,9 @@ def of_every_page() -> View:
         "five_places": PLACES,
         "place": place,
         "page": page,
+        "help_address": manual_address(help_of(request.endpoint or "", page)),
+        "keys": KEYS,
+        "key_for_writers": NEW_SCHEDULE,
         "now": services().now(),
         "viewer_zone": times.viewer_zone(),
         "form_token": g.get("form_token", ""),

@@ -13,6 +13,8 @@ class ListedPage:
 
     name: str
     endpoint: str
+    help: str
+    """The part of the manual that explains it: a page, and a heading there."""
     also: str = ""
     """Other words by which it is found."""
     is_form: bool = False
@@ -32,52 +34,88 @@ class Place:
     name: str
     icon: str
     """The path of a drawing of 16 by 16 units."""
+    key: str
+    """What is pressed after `g`."""
     pages: tuple[ListedPage, ...]
 
 
 PLACES = (
-    Place("Overview", "M2 9.5h2.6L6.5 4l3 8.5 2-5.5 1 2.5H14", (ListedPage("Overview", "overview"),)),
+    Place(
+        "Overview",
+        "M2 9.5h2.6L6.5 4l3 8.5 2-5.5 1 2.5H14",
+        "o",
+        (ListedPage("Overview", "overview", "operations#is-all-well"),),
+    ),
     Place(
         "Schedules",
         "M6 4h8M6 8h8M6 12h8M2 4h1.5M2 8h1.5M2 12h1.5",
-        (ListedPage("Schedules", "schedules"), ListedPage("New schedule", "new_schedule", is_form=True)),
+        "s",
+        (
+            ListedPage("Schedules", "schedules", "page#the-page"),
+            ListedPage("New schedule", "new_schedule", "rules#rules-a-cookbook", is_form=True),
+        ),
     ),
     Place(
         "Activity",
         "M2 3.5h12v10H2zM2 7h12M5 1.5v3M11 1.5v3",
+        "a",
         (
-            ListedPage("Runs", "events", "events history"),
-            ListedPage("Messages", "messages"),
-            ListedPage("Calendar", "calendar_view"),
-            ListedPage("Forecast", "forecast"),
-            ListedPage("New message", "new_message", is_form=True),
+            ListedPage("Runs", "events", "how-it-works#how-it-works", "events history"),
+            ListedPage("Messages", "messages", "messages#messages"),
+            ListedPage("Calendar", "calendar_view", "policies#past-and-future-in-one-the-calendar-of-runs"),
+            ListedPage("Forecast", "forecast", "policies#the-wave-before-it-comes-the-forecast"),
+            ListedPage("New message", "new_message", "messages#when-what-how", is_form=True),
         ),
     ),
     Place(
         "Failures",
         "M2.5 2.5h11v11h-11zM5.5 5.5l5 5M10.5 5.5l-5 5",
+        "f",
         (
-            ListedPage("Failures", "failures", "causes"),
-            ListedPage("Runs that gave up", "dead_letters", "dead letters"),
+            ListedPage("Failures", "failures", "operations#is-all-well", "causes"),
+            ListedPage("Runs that gave up", "dead_letters", "tutorial#dead-letters", "dead letters"),
         ),
     ),
     Place(
         "Settings",
         "M2 4.5h6M11.5 4.5H14M2 11.5h2.5M8 11.5h6M11.5 4.5a1.8 1.8 0 1 1-3.6 0 1.8 1.8 0 0 1 3.6 0"
         "M8 11.5a1.8 1.8 0 1 1-3.6 0 1.8 1.8 0 0 1 3.6 0",
+        "t",
         (
-            ListedPage("Destinations", "destinations"),
-            ListedPage("Closed days", "calendars", "calendars holidays"),
-            ListedPage("Stop switches and blackouts", "stops", "kill switches"),
-            ListedPage("Who is told", "notifications", "notifications silences alarms"),
-            ListedPage("Heartbeats", "heartbeats", "pings"),
-            ListedPage("Ledger", "ledger", "witness"),
-            ListedPage("Machinery", "processes", "processes workers queues"),
-            ListedPage("You", "you", "time zone sign out"),
-            ListedPage("New destination", "new_destination", is_form=True),
+            ListedPage("Destinations", "destinations", "destinations#destinations"),
+            ListedPage("Closed days", "calendars", "rules#holidays-and-business-days", "calendars holidays"),
+            ListedPage("Stop switches and blackouts", "stops", "policies#kill-switch", "kill switches"),
+            ListedPage(
+                "Who is told", "notifications", "operations#who-is-told", "notifications silences alarms"
+            ),
+            ListedPage("Heartbeats", "heartbeats", "heartbeats#heartbeats", "pings"),
+            ListedPage("Ledger", "ledger", "operations#the-ledger", "witness"),
+            ListedPage("Machinery", "processes", "production#what-to-watch", "processes workers queues"),
+            ListedPage("You", "you", "page#who-may-open-it", "time zone sign out"),
+            ListedPage("New destination", "new_destination", "destinations#limits", is_form=True),
         ),
     ),
 )
+
+#: The part of the manual for pages that are not listed. Others have that of the page above them, or `FRONT`.
+_HELP = {
+    "schedule": "rules#why-or-why-not",
+    "edit_schedule": "rules#rules-a-cookbook",
+    "event": "receivers#what-your-answer-means",
+    "go": "questions#search",
+    "tag_page": "questions#tags",
+}
+FRONT = "page#the-page"
+
+
+def help_of(endpoint: str, page: ListedPage | None) -> str:
+    return _HELP.get(endpoint.removeprefix(f"{PAGES}.")) or (page.help if page else FRONT)
+
+
+def manual_address(part: str) -> str:
+    """Where the manual, as it is built, has a part of it."""
+    page, _, heading = part.partition("#")
+    return f"/docs/{page}.html#{heading}"
 
 
 def place_at(path: str) -> tuple[Place | None, ListedPage | None]:

@@ -89,34 +89,52 @@ if (go) {
   });
 }
 
-// Lists by keyboard: j and k move, Enter opens, x selects, / goes to the filter, other keys press the button of
-// the row that names them.
+// Keys, none of which but those with Ctrl works while somebody types. Those of KEYS are done here; every other one
+// presses what names it in `data-keys`: in the form that has the focus, or on the page, where the list of keys has
+// the links. `pages/keys.py` is that list.
 let at = -1;
-document.addEventListener("keydown", (event) => {
-  if ((event.ctrlKey || event.metaKey) && event.key === "k" && go) {
-    event.preventDefault();
-    go.showPopover();
-    return;
-  }
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;
-  if (event.key === "/") {
-    const filter = document.querySelector("[data-search], .filters input");
-    event.preventDefault();
-    if (filter) filter.focus();
-    else go?.showPopover();
-    return;
-  }
+function mark(step) {
   const rows = [...document.querySelectorAll("[data-row]")];
   if (!rows.length) return;
-  if (event.key === "j" || event.key === "k") {
-    at = Math.min(Math.max(at + (event.key === "j" ? 1 : -1), 0), rows.length - 1);
-    for (const row of rows) row.classList.toggle("at", row === rows[at]);
-    rows[at].querySelector("[data-open]")?.focus();
-  } else if (at >= 0 && event.key === "x") {
-    rows[at].querySelector('input[type="checkbox"]')?.click();
-  } else if (at >= 0 && /^[a-z]$/.test(event.key)) {
-    rows[at].querySelector(`[data-key="${event.key}"]`)?.click();
+  at = Math.min(Math.max(at + step, 0), rows.length - 1);
+  for (const row of rows) row.classList.toggle("at", row === rows[at]);
+  rows[at].querySelector("[data-open]")?.focus();
+}
+function openFilter() {
+  const filter = document.querySelector("[data-search], .filters input");
+  if (filter) filter.focus();
+  else go?.togglePopover(true);
+}
+const KEYS = {
+  "Ctrl K": () => go?.togglePopover(true),
+  "/": openFilter,
+  "?": () => document.getElementById("keys")?.togglePopover(),
+  "j": () => mark(1),
+  "k": () => mark(-1),
+  "x": () => document.querySelector('.at input[type="checkbox"]')?.click(),
+};
+const TYPED_IN = 'input:not([type="checkbox"], [type="radio"]), textarea, select';
+const FIRST_KEY_MS = 1500;
+let first = -Infinity; // when `g` was pressed, after which another key follows
+document.addEventListener("keydown", (event) => {
+  const ctrl = event.ctrlKey || event.metaKey;
+  if (event.altKey || event.isComposing || (!ctrl && event.target.matches(TYPED_IN))) return;
+  let pressed = event.key;
+  if (ctrl) pressed = `Ctrl ${event.shiftKey ? "Shift " : ""}${pressed.length === 1 ? pressed.toUpperCase() : pressed}`;
+  else if (event.timeStamp - first < FIRST_KEY_MS) pressed = `g ${pressed}`;
+  first = pressed === "g" ? event.timeStamp : -Infinity;
+  let act = KEYS[pressed];
+  if (!act) {
+    // Of a list's rows only the marked one is meant; and what is behind an open search is not pressed from it.
+    const page = ctrl && event.target.closest("[popover]") ? null : document;
+    const named = [event.target.closest("form"), page]
+      .flatMap((each) => (each ? [...each.querySelectorAll("[data-keys]")] : []))
+      .find((each) => each.dataset.keys === pressed && (!each.closest("[data-row]") || each.closest(".at")));
+    if (!named) return;
+    act = () => named.click();
   }
+  event.preventDefault();
+  act();
 });
 
 // A page stays as it is when the server or the network is gone: then it says so, until the server answers again.

@@ -5,7 +5,7 @@ import re
 import pytest
 from flask.testing import FlaskClient
 
-from scheduler_app.api.pages.places import PLACES, ListedPage, Place
+from scheduler_app.api.pages.places import PLACES, ListedPage, Place, manual_address
 
 _PAGES = [(place, page) for place in PLACES for page in place.pages]
 
@@ -27,6 +27,18 @@ def test_each_page_stands_in_its_place(client: FlaskClient, place: Place, page: 
     assert (within is not None) == (place.name in ("Settings", "Activity", "Failures"))
     if within and not page.is_form:
         assert f'aria-current="page">{page.name}</a>' in within[0]
+
+
+@pytest.mark.parametrize("page", [page for _, page in _PAGES], ids=[page.endpoint for _, page in _PAGES])
+def test_each_page_leads_to_its_part_of_the_manual_and_to_the_list_of_keys(
+    client: FlaskClient, page: ListedPage
+) -> None:
+    with client.application.test_request_context():
+        address = page.address()
+    shown = client.get(address).text
+    assert f'<a href="{manual_address(page.help)}" data-test="help">Help</a>' in shown
+    assert '<div class="go" id="keys" popover' in shown, "the list opens without a script"
+    assert 'href="/new-schedule" data-keys="n"' in shown
 
 
 def test_what_lies_below_a_page_stands_where_it_does(client: FlaskClient) -> None:

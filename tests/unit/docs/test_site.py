@@ -7,19 +7,41 @@ from pathlib import Path
 
 import pytest
 
+from scheduler_app.api.factory import routed
+from scheduler_app.api.pages.places import PLACES, help_of, manual_address
+from scheduler_app.config import Settings
+
 ROOT = Path(__file__).parents[3]
 FETCHED = re.compile(r'<(?:script|link|img)[^>]+(?:src|href)="(https?://[^"]+)"')
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def test_it_builds_strictly(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The manual as a site, without a warning."""
+    folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", "-b", "html"]
-    done = subprocess.run([*command, "docs", str(tmp_path)], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([*command, "docs", str(folder)], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    built = {page.stem for page in tmp_path.glob("*.html")}
+    return folder
+
+
+def test_it_needs_no_network(site: Path) -> None:
+    built = {page.stem for page in site.glob("*.html")}
     assert {page.stem for page in PAGES[1:]} <= built
-    fetched = [address for page in tmp_path.glob("*.html") for address in FETCHED.findall(page.read_text())]
+    fetched = [address for page in site.glob("*.html") for address in FETCHED.findall(page.read_text())]
     assert fetched == [], "a page of the manual needs a network"
+
+
+def test_the_help_of_each_page_for_browsers_is_a_heading(site: Path) -> None:
+    listed = [page for place in PLACES for page in place.pages]
+    app = routed(Settings())
+    for rule in app.url_map.iter_rules():
+        if not rule.endpoint.startswith("pages."):
+            continue
+        page = next((each for each in listed if rule.endpoint == f"pages.{each.endpoint}"), None)
+        path, _, heading = manual_address(help_of(rule.endpoint, page)).removeprefix("/docs/").partition("#")
+        assert f'id="{heading}"' in (site / path).read_text(), f"{rule.endpoint}: {path}#{heading}"
 
 
 def test_generated_files_say_what_the_code_says() -> None:
