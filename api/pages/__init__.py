@@ -20,6 +20,7 @@ from scheduler_app.api.pages import (  # noqa: F401 - they add their routes to `
     messages,
     notifications,
     overview,
+    runs,
     schedule,
     schedules,
     signing_in,

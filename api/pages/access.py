@@ -35,7 +35,7 @@ OPEN_ENDPOINTS = (f"{PAGES}.static", f"{PAGES}.sign_in", f"{PAGES}.begin_session
 _SCOPES = {
     # `change_selected` asks for more where what it is to do needs more.
     KeyScope.TRIGGER: (
-        *("change_selected", "send_again", "cancel", "send_cause_again", "dismiss_cause"),
+        *("change_selected", "change_runs", "send_again", "cancel", "send_cause_again", "dismiss_cause"),
         *("change_destination", "call_destination", "turn_on", "turn_off"),
         *("send_failure_again", "dismiss_failure", "silence_failure"),
         *("try_notification", "save_silence", "end_silence"),

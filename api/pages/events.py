@@ -1,10 +1,8 @@
-"""The list of events, one event, and what people do with one."""
+"""One run, and what people do with one."""
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
-from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from flask import render_template
@@ -12,14 +10,12 @@ from werkzeug.wrappers import Response
 
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages import forms
-from scheduler_app.api.pages.formatting import names_of, state_words
 from scheduler_app.api.pages.frame import blueprint, to_page
+from scheduler_app.api.pages.run_words import text_for_customer, verdict_of
 from scheduler_app.api.pages.schedule import curl
-from scheduler_app.api.problems import HttpProblem
-from scheduler_app.api.services import services, tenant
-from scheduler_app.api.wire.event import EventFilter
+from scheduler_app.api.pages.times import viewer_zone
+from scheduler_app.api.services import services
 from scheduler_app.api.wire.message import message_shown
-from scheduler_app.api.wire.paging import window
 from scheduler_app.api.wire.schedule import schedule_shown
 from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.schedule import Schedule
@@ -41,37 +37,14 @@ class HistoryStep(NamedTuple):
     """Since the step before it."""
 
 
-def refused_filter(problem: HttpProblem) -> str:
-    """The page of a filter that cannot be used, with why, and no event."""
-    return render_template("events.html", rows=[], names={}, states=list(State), onward=None, problem=problem)
-
-
-@blueprint.get("/events")
-@forms.takes_query(EventFilter, otherwise=refused_filter)
-def events(query: Loaded) -> str:
-    asked = replace(window(query), seconds=forms.LOOK_SECONDS)
-    found = services().event_lists.page(
-        tenant(),
-        asked,
-        schedule_id=query.get("schedule_id"),
-        states=query.get("state"),
-        narrowing=query["narrowing"],
-    )
-    return render_template(
-        "events.html",
-        rows=found.rows,
-        names=names_of(found.rows),
-        states=list(State),
-        onward=forms.next_page_query(found.next),
-    )
-
-
 @blueprint.get("/events/<event:event_id>")
 @forms.takes_query(forms.ActionResultQuery)
 def event(query: Loaded, event_id: WholeId) -> str:
     assembly = services()
     found = assembly.events.get(event_id)
     schedule = assembly.schedules.even_deleted([found.schedule_id]).get(found.schedule_id)
+    message, now = _message(found), assembly.now()
+    request = schedule_shown(schedule, now) if schedule else message or {}
     return render_template(
         "event.html",
         event=found,
@@ -81,11 +54,12 @@ def event(query: Loaded, event_id: WholeId) -> str:
         cancellable=found.state not in NOT_CANCELLABLE,
         steps=steps(found),
         verdict=verdict_of(found),
-        tries=tries(found, assembly.now()),
+        tries=tries(found, now),
         lag_ms=found.attempts[0].get("lag_ms") if found.attempts else None,
         size=PICTURE,
-        curl=_curl(found, schedule) if schedule else None,
-        message=_message(found),
+        curl=_curl(found, request) if schedule else None,
+        customer_text=_customer_text(found, request, schedule, now),
+        message=message,
         done=query.get("done"),
     )
 
@@ -134,13 +108,23 @@ def steps(found: EventRecord) -> list[HistoryStep]:
     return made
 
 
-def _curl(found: EventRecord, schedule: Schedule) -> str | None:
+def _curl(found: EventRecord, request: View) -> str | None:
     """The request of this very event, by which its receiver knows it."""
-    view = schedule_shown(schedule, services().now())
-    if "action" in view:
+    if "action" in request:
         return None
     headers = shlex.join(["-H", f"Idempotency-Key: {name_of(found.id)}"])
-    return f"{curl(view)} {headers}"
+    return f"{curl(request)} {headers}"
+
+
+def _customer_text(
+    found: EventRecord, request: View, schedule: Schedule | None, now: datetime
+) -> list[str] | None:
+    """What may be told to the customer, in the schedule's zone; None of what calls nobody's server."""
+    if "action" in request or found.corrupt:
+        return None
+    name = schedule.name if schedule else str(request.get("event_name") or "")
+    zone = schedule.trigger.timezone if schedule else viewer_zone()
+    return text_for_customer(found, request, name, zone, now)
 
 
 #: The picture of the attempts, in units of the drawing; a bar is never too thin to be seen.
@@ -184,26 +168,3 @@ def _look(attempt: Mapping[str, Any]) -> str:
     status = attempt.get("status_code")
     is_well = not attempt.get("error") and isinstance(status, int) and status < 400
     return "ok" if is_well else "failed"
-
-
-def verdict_of(found: EventRecord) -> str:
-    """What became of the event, in words for whoever is asked about it."""
-    last = found.attempts[-1] if found.attempts else {}
-    times = f" at attempt {len(found.attempts)}" if len(found.attempts) > 1 else ""
-    if found.state is State.COMPLETED:
-        return f"Done{times}"
-    said = answer_words(last)
-    if found.state is State.ERROR:
-        return f"Failed: {said}" if said else "Failed"
-    if found.state is State.RETRYING:
-        return f"Will be tried again: {said}" if said else "Will be tried again"
-    return state_words(found.state.value)
-
-
-def answer_words(attempt: Mapping[str, Any]) -> str:
-    """`answered 503 Service Unavailable`, `timed out: no answer within 10 s`."""
-    status, error = attempt.get("status_code"), attempt.get("error")
-    if isinstance(status, int):
-        phrase = next((f" {each.phrase}" for each in HTTPStatus if each == status), "")
-        return f"answered {status}{phrase}"
-    return str(error or "")

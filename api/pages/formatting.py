@@ -7,9 +7,12 @@ drawing; the page's stylesheet gives colours by class, in light and dark.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from math import log10
+from typing import Any
 
 from scheduler_app.api.services import services
+from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.events.events import EventRecord
 
 _NAME = re.compile(r"`([^`]*)`")
@@ -83,18 +86,38 @@ def short_count(number: int) -> str:
     return str(number)
 
 
+def status_words(status: object) -> str:
+    """`503 Service Unavailable`; "" for no status."""
+    if not isinstance(status, int):
+        return ""
+    return f"{status} {next((each.phrase for each in HTTPStatus if each == status), '')}".strip()
+
+
+def answer_said(attempt: Mapping[str, Any]) -> str:
+    """What the receiver of an attempt said, or why it could say nothing."""
+    error = str(attempt.get("error") or "")
+    status = status_words(attempt.get("status_code"))
+    # The error of an answer that failed by its status alone repeats the status.
+    return error if not status else f"{status}, {error}" if error and str(status[:3]) not in error else status
+
+
 #: What templates call by these names.
-FILTERS = (counted, duration, form_words, state_look, state_words, short_count)
+FILTERS = (answer_said, counted, duration, form_words, state_look, state_words, short_count)
 
 
 def _short(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")
 
 
+def schedules_of(events: Iterable[EventRecord]) -> list[Schedule]:
+    """The schedules of events, deleted ones included; none where the document is gone or corrupt. A message
+    belongs to no schedule."""
+    return list(services().schedules.even_deleted({event.schedule_id for event in events}).values())
+
+
 def names_of(events: Iterable[EventRecord]) -> dict[str, str]:
-    """Each schedule's name by its id, deleted ones included; none where the document is gone or corrupt.
-    A message belongs to no schedule."""
-    return names_of_ids(event.schedule_id for event in events)
+    """The name of each event's schedule, by the schedule's id."""
+    return {each.id: each.name for each in schedules_of(events)}
 
 
 def names_of_ids(schedule_ids: Iterable[str]) -> dict[str, str]:

@@ -29,8 +29,9 @@ NOT_ASKED: Final = {
 FORMS_NOT_SENT: Final = {
     f"pages.{name}"
     for name in (
-        *("call_destination", "cancel", "change_destination", "change_selected", "delete_blackout"),
+        *("call_destination", "cancel", "change_destination", "change_runs", "change_selected"),
         *(
+            "delete_blackout",
             "delete_destination",
             "dismiss_cause",
             "pick",

@@ -40,7 +40,7 @@ for (const button of document.querySelectorAll("[data-own-zone]")) {
 
 document.addEventListener("click", (event) => {
   if (!event.target.matches("[data-copy]")) return;
-  const text = document.querySelector(`[data-test="${event.target.dataset.copy}"]`).textContent;
+  const text = document.querySelector(`[data-test="${event.target.dataset.copy}"]`).innerText;
   navigator.clipboard.writeText(text).then(() => { event.target.textContent = "Copied"; });
 });
 
@@ -53,8 +53,8 @@ document.addEventListener("htmx:afterSwap", (event) => {
   }
 });
 
-// Parts that are loaded again and again wait while nobody looks, while somebody works in them, and while they
-// are paused. They say what they have, so that the server need not send the same again.
+// Parts that are loaded again and again wait while nobody looks, while somebody works in them or has selected
+// rows, and while they are paused. They say what they have, so that the server need not send the same again.
 let paused = false;
 let shown = "";
 document.addEventListener("click", (event) => {
@@ -65,7 +65,7 @@ document.addEventListener("click", (event) => {
 });
 document.addEventListener("htmx:beforeRequest", (event) => {
   const part = event.detail.elt;
-  const open = part.querySelector("details[open]");
+  const open = part.querySelector('details[open], input[name="selected"]:checked');
   if (part.id === "live" && (paused || open || document.hidden || part.contains(document.activeElement))) {
     event.preventDefault();
   }

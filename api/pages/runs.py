@@ -1,0 +1,196 @@
+"""The list of runs, narrowed by chips, and what is done to those that were selected in it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from urllib.parse import urlencode
+
+from flask import render_template, request, url_for
+from marshmallow import Schema, ValidationError, validate, validates_schema
+from werkzeug.wrappers import Response
+
+from scheduler_app import json_fields as fields
+from scheduler_app.api.auth import PAGES
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.pages import forms
+from scheduler_app.api.pages.formatting import counted, names_of_ids, schedules_of, state_words
+from scheduler_app.api.pages.frame import blueprint, to_page
+from scheduler_app.api.pages.times import instant, viewer_zone
+from scheduler_app.api.problems import HttpProblem
+from scheduler_app.api.services import services, tenant
+from scheduler_app.api.wire.event import EventFilter
+from scheduler_app.api.wire.field_types import BoundedList, DestinationName
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.paging import window
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
+from scheduler_app.domain.http_action import destination_key
+from scheduler_app.domain.ids import WholeId, whole_id
+from scheduler_app.domain.states import State
+from scheduler_app.store.events.events import EventRecord
+from scheduler_app.store.paging import Page
+
+#: What the list can be narrowed to, in the order of the chips, by the parameter's name.
+CHIPS = {
+    "tag": "Tag",
+    "state": "How it ended",
+    "schedule_id": "Schedule",
+    "destination": "Destination",
+    "origin": "Web address",
+    "status_code": "Answer",
+    "error": "Error",
+    "from": "Since",
+    "to": "Until",
+}
+#: Several states under one name, which is what people look for most.
+GROUPS = {
+    "error,retrying,expired,skipped,cancelled": "Not done",
+    "ready_queue,worker_queue,running,retrying": "Waiting or running",
+}
+#: What is done to runs: the words of what was done.
+_ACTS = {"send_again": "sent again", "cancel": "cancelled"}
+
+
+class RunsQuery(EventFilter, forms.ActionResultQuery):
+    destination = DestinationName()
+
+    @validates_schema
+    def check_receiver(self, data: Loaded, **_: object) -> None:
+        if "destination" in data and "origin" in data:
+            raise ValidationError("drop it, or drop the web address: a run has one receiver", "destination")
+
+
+#: The filter comes back as it was given: the list checks it.
+RunsForm: type[Schema] = InputSchema.from_dict(
+    forms.text_fields(dict.fromkeys((*CHIPS, "timezone"), 2_048))
+    | {
+        "verb": fields.String(required=True, validate=validate.OneOf(list(_ACTS))),
+        "selected": BoundedList(
+            fields.String(validate=validate.Length(1, 400)),
+            load_default=[],
+            validate=validate.Length(max=forms.ROWS),
+        ),
+    },
+    name="RunsForm",
+)
+
+
+def refused_filter(problem: HttpProblem) -> str:
+    """The page of a filter that cannot be used, with why, and no run."""
+    return _page(Page([], None), problem=problem)
+
+
+@blueprint.get("/events")
+@forms.takes_query(RunsQuery, otherwise=refused_filter)
+def events(query: Loaded) -> str:
+    asked, narrowing = window(dict(query)), query["narrowing"]
+    if "destination" in query:
+        receiver = destination_key(whole_id(tenant(), query["destination"]))
+        narrowing = replace(narrowing, origin=receiver)
+    found = services().event_lists.page(
+        tenant(),
+        replace(asked, seconds=forms.LOOK_SECONDS),
+        schedule_id=query.get("schedule_id"),
+        states=query.get("state"),
+        narrowing=narrowing,
+    )
+    return _page(found, query)
+
+
+def _page(
+    found: Page[EventRecord], query: Loaded | None = None, *, problem: HttpProblem | None = None
+) -> str:
+    given = {name: request.args[name] for name in CHIPS if request.args.get(name)}
+    wrong = {each["pointer"].strip("/") for each in problem.errors} if problem else set[str]()
+    kept = dict(given)
+    if _has_times(given):
+        kept["timezone"] = request.args.get("timezone") or viewer_zone()
+    schedules = schedules_of(found.rows)
+    return render_template(
+        "events.html",
+        rows=found.rows,
+        names={each.id: each.name for each in schedules},
+        tags={each.id: each.tags for each in schedules},
+        chips=CHIPS,
+        chosen=_chosen({name: text for name, text in given.items() if name not in wrong}, query or {}),
+        given=given,
+        kept=kept,
+        groups=GROUPS,
+        states=list(State),
+        found_words=_found_words(found, query.get("limit", forms.ROWS) if query else 0),
+        onward=forms.next_page_query(found.next),
+        problem=problem,
+        done=query.get("done") if query else None,
+        count=query.get("count") if query else None,
+    )
+
+
+def _found_words(found: Page[EventRecord], limit: int) -> str:
+    """How many there are, and how far was looked: a list that was cut says so."""
+    count, is_first = len(found.rows), not request.args.get("cursor")
+    if found.next is None:
+        return counted(count, "run") if is_first else f"The last {counted(count, 'run')}"
+    if count >= limit:
+        return f"The newest {counted(count, 'run')}" if is_first else f"{count} more, older ones"
+    return f"{counted(count, 'run')} so far: looked back to {instant(found.next.moment)}"
+
+
+def _has_times(given: Mapping[str, str]) -> bool:
+    return "from" in given or "to" in given
+
+
+def _chosen(given: Mapping[str, str], query: Loaded) -> dict[str, View]:
+    """The filters that are on, each in words and with the address of the list without it."""
+    words: dict[str, str] = dict(given)
+    if states := query.get("state"):
+        words["state"] = GROUPS.get(given["state"]) or ", ".join(sorted(map(state_words, states)))
+    if schedule_id := query.get("schedule_id"):
+        words["schedule_id"] = names_of_ids([schedule_id]).get(schedule_id, given["schedule_id"])
+    for name, key in (("from", "since"), ("to", "until")):
+        if key in query:
+            words[name] = instant(query[key])
+    return {
+        name: {"value": value, "words": words[name], "without": _without(name)}
+        for name, value in given.items()
+    }
+
+
+def _without(dropped: str) -> str:
+    """The same list without a filter, from its beginning."""
+    kept = {
+        name: value
+        for name, value in request.args.items()
+        if value and name not in (dropped, "cursor", *forms.ACTION_RESULT_FIELDS)
+    }
+    if not _has_times(kept):
+        kept.pop("timezone", None)
+    address = url_for(f"{PAGES}.events")
+    return f"{address}?{urlencode(kept)}" if kept else address
+
+
+@blueprint.post("/events/selected")
+@forms.takes_form(RunsForm)
+def change_runs(form: Loaded) -> Response | str:
+    """Does one thing to each run that was selected, whatever becomes of the others."""
+    kept = {name: form[name] for name in (*CHIPS, "timezone") if name in form}
+    ids = [whole_id(tenant(), each) for each in form["selected"]]
+    reasons = [(each, _refusal(form["verb"], each)) for each in ids]
+    refused = [(each, reason) for each, reason in reasons if reason is not None]
+    count, done = len(ids) - len(refused), _ACTS[form["verb"]]
+    if refused:
+        return render_template("runs_left.html", done=done, count=count, refused=refused, kept=kept)
+    return to_page("events", **kept, **({"done": done, "count": count} if ids else {}))
+
+
+def _refusal(verb: str, event_id: WholeId) -> str | None:
+    """Why it could not be done to a run; None where it was."""
+    deeds, now = services().events, services().now()
+    try:
+        if verb == "send_again":
+            deeds.redrive(event_id, now)
+        elif deeds.get(event_id).state is State.RUNNING:
+            # A worker is asked and waited for: of fifty runs one after the other that would be minutes.
+            return "its request is in flight; cancel it on its own page"
+        else:
+            deeds.cancel(event_id, now)
+    except (Conflict, InvalidField, NotFound) as error:
+        return str(error)
+    return None

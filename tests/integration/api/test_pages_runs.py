@@ -1,0 +1,243 @@
+"""The list of runs with its chips, what is done to those selected, and the text of one for a customer."""
+
+import html
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from scheduler_app.clock import clock
+from scheduler_app.store import Store
+from tests.builders import event
+from tests.integration.api.page_forms import form_token
+
+Create = Callable[..., dict[str, Any]]
+Ended = Callable[..., str]
+
+
+@pytest.fixture
+def ended(store: Store) -> Ended:
+    """Makes a run of a schedule that ended; returns its id."""
+
+    def made(schedule_id: str, at: datetime, *attempts: dict[str, Any], state: str = "error") -> str:
+        run = event(at, schedule_id)
+        store.events.insert([run], at, "made")
+        numbered = [{"number": number, **each} for number, each in enumerate(attempts, 1)]
+        store.mongo.collection("events").update_one(
+            {"_id": run.id},
+            {
+                "$set": {"state": state, "archived_at": at, "attempts": numbered, "attempt": len(numbered)},
+                "$unset": {"due_at": ""},
+            },
+        )
+        return run.id
+
+    return made
+
+
+def runs(page: str) -> list[str]:
+    return re.findall(r'href="/events/([^"?]+)" data-open', page)
+
+
+NEVER = "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY"
+
+
+def test_each_run_says_when_how_it_ended_whose_it_is_and_how_long_it_took(
+    client: FlaskClient, create: Create, ended: Ended
+) -> None:
+    made = create(name="Report", tags=["customer:acme"], rrule=NEVER)["id"]
+    at = clock.now() - timedelta(hours=1)
+    failed = {"status_code": 503, "error": "status 503", "duration_ms": 4_900.0, "lag_ms": 6.0}
+    ended(made, at, failed, failed)
+    page = client.get("/events").text
+    row = page.partition("data-row")[2].partition("</tr>")[0]
+    for words in ("Failed", "Report", ">acme<", "503 Service Unavailable", "4.9 s", "6 ms", "1 hour ago"):
+        assert words in row, words
+    assert re.search(r'class="num">2<', row)
+    assert "status 503" not in row
+    assert re.search(r'data-test="found-words">1 run\.<', page)
+
+
+def test_chips_narrow_the_list_say_so_in_words_and_are_dropped_one_by_one(
+    client: FlaskClient, create: Create, ended: Ended
+) -> None:
+    at = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    acme = create(name="Report", tags=["customer:acme"])["id"]
+    failed = ended(acme, at, {"status_code": 503})
+    done = ended(acme, at - timedelta(days=2), {"status_code": 200}, state="completed")
+    ended(create(name="Other")["id"], at, {"status_code": 500})
+    group = "error,retrying,expired,skipped,cancelled"
+    page = client.get(f"/events?tag=customer:acme&state={group}").text
+    assert runs(page) == [failed]
+    assert "How it ended: Not done" in page
+    page = client.get("/events?tag=customer:acme&state=completed&from=2026-01-01&timezone=UTC").text
+    assert runs(page) == [done]
+    for words in ("Tag: customer:acme", "How it ended: Done", "Since: Thu 1 Jan", "1 run with this filter."):
+        assert words in page, words
+    (without,) = re.findall(r'href="([^"]+)" data-test="drop-from"', page)
+    assert html.unescape(without) == "/events?tag=customer%3Aacme&state=completed"
+    assert "Schedule: Report" in client.get(f"/events?schedule_id={acme}").text
+    assert "No run matches." in client.get("/events?status_code=404").text
+
+
+def test_the_runs_of_a_destination_are_found_by_its_name(
+    client: FlaskClient, create: Create, store: Store
+) -> None:
+    client.put("/api/destinations/crm", json={"url": "http://127.0.0.1:9/crm"})
+    given = {"name": "Import", "destination": "crm", "rrule": NEVER}
+    made = client.post("/api/schedules", json=given).get_json()["id"]
+    create(name="Other")
+    event_id = client.post(f"/api/schedules/{made}/trigger").get_json()["event_id"]
+    for schedule in client.get("/api/schedules").get_json()["schedules"]:
+        if schedule["id"] != made:
+            client.post(f"/api/schedules/{schedule['id']}/trigger")
+    page = client.get("/events?destination=crm").text
+    assert runs(page) == [event_id]
+    assert "Destination: crm" in page
+    both = client.get("/events?destination=crm&origin=http://a.example")
+    assert both.status_code == 422
+    assert "a run has one receiver" in both.text
+
+
+def test_a_list_that_was_cut_says_so(
+    client: FlaskClient, create: Create, ended: Ended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = create(rrule=NEVER)["id"]
+    for hours in range(5):
+        ended(made, datetime(2026, 3, 2, 12 - hours, tzinfo=UTC), {"status_code": 503})
+    page = client.get("/events?limit=2").text
+    assert "The newest 2 runs." in page
+    (onward,) = re.findall(r'href="([^"]+)" data-test="next-page"', page)
+    page = client.get(html.unescape(onward)).text
+    assert "2 more, older ones." in page
+    (onward,) = re.findall(r'href="([^"]+)" data-test="next-page"', page)
+    assert "The last 1 run." in client.get(html.unescape(onward)).text
+    monkeypatch.setattr("scheduler_app.store.paging.MAX_EXAMINED", 2)
+    page = client.get("/events?error=nothing-has-this").text
+    assert "0 runs so far: looked back to Mon 2 Mar 11:00" in page
+    assert 'data-test="next-page"' in page
+
+
+def test_those_selected_are_sent_again_or_cancelled_and_the_filter_stays(
+    client: FlaskClient, create: Create, ended: Ended, store: Store
+) -> None:
+    at = clock.now().replace(microsecond=0) - timedelta(hours=1)
+    made = create(tags=["a"], rrule=NEVER)["id"]
+    dead = [ended(made, at - timedelta(minutes=each), {"status_code": 503}) for each in range(2)]
+    fine = ended(made, at - timedelta(minutes=9), {"status_code": 200}, state="completed")
+    form = {"form_token": form_token(client, "/new-schedule"), "tag": "a", "from": "2026-01-01"}
+    form |= {"timezone": "Europe/Zurich"}
+    answer = client.post("/events/selected", data=form | {"verb": "send_again", "selected": dead})
+    assert answer.status_code == 303, answer.text
+    where = answer.headers["Location"]
+    for part in ("tag=a", "from=2026-01-01", "timezone=Europe", "count=2"):
+        assert part in where
+    assert "2 sent again" in client.get(where).text
+    states = {each: client.get(f"/api/events/{each}").get_json()["state"] for each in (*dead, fine)}
+    assert states[fine] == "completed"
+    assert "error" not in (states[dead[0]], states[dead[1]])
+    left = client.post("/events/selected", data=form | {"verb": "send_again", "selected": [fine]})
+    assert "only one in error can be redriven" in html.unescape(left.text)
+    assert 'href="/events?tag=a&amp;from=2026-01-01' in left.text
+    soon = event(clock.now() + timedelta(minutes=5), made)
+    store.events.insert([soon], clock.now(), "made")
+    client.post("/events/selected", data=form | {"verb": "cancel", "selected": [soon.id, "no-such"]})
+    assert client.get(f"/api/events/{soon.id}").get_json()["state"] == "cancelled"
+
+
+def test_a_run_whose_request_is_in_flight_is_not_waited_for_among_many(
+    client: FlaskClient, create: Create, store: Store
+) -> None:
+    made = create(rrule=NEVER)["id"]
+    soon = event(clock.now() + timedelta(minutes=5), made)
+    store.events.insert([soon], clock.now(), "made")
+    store.mongo.collection("events").update_one({"_id": soon.id}, {"$set": {"state": "running"}})
+    form = {"form_token": form_token(client, "/new-schedule"), "verb": "cancel", "selected": [soon.id]}
+    assert (
+        "its request is in flight; cancel it on its own page"
+        in client.post("/events/selected", data=form).text
+    )
+    assert store.mongo.collection("cancel_requests").count_documents({}) == 0
+
+
+KEYS = ("reader:0123456789abcdef:read", "boss:fedcba9876543210")
+
+
+def test_a_key_that_only_reads_sees_no_act_and_is_refused(make_api: Callable[..., Flask]) -> None:
+    browser = make_api(api_keys=KEYS).test_client()
+    headers = {"Authorization": "Bearer fedcba9876543210"}
+    given = {"name": "n", "callback_url": "http://127.0.0.1:9/", "rrule": NEVER}
+    made = browser.post("/api/schedules", json=given, headers=headers).get_json()["id"]
+    browser.post(f"/api/schedules/{made}/trigger", headers=headers)
+    token = form_token(browser, "/sign-in")
+    browser.post("/sign-in", data={"form_token": token, "key": "0123456789abcdef"})
+    page = browser.get("/events").text
+    assert len(runs(page)) == 1
+    for sign in ('data-test="send-again"', 'data-test="select"', 'data-test="select-all"'):
+        assert sign not in page
+    form = {"form_token": form_token(browser, "/you"), "verb": "cancel", "selected": runs(page)}
+    assert browser.post("/events/selected", data=form).status_code == 403
+
+
+ACME = {"name": "Monday report", "callback_url": "https://reports.acme.example/weekly?token=s3cret",
+        "timezone": "Europe/Zurich", "rrule": NEVER}  # fmt: skip
+
+
+def told(client: FlaskClient, event_id: str) -> list[str]:
+    page = client.get(f"/events/{event_id}").text
+    text = page.partition('data-test="customer-text">')[2].partition("</div>")[0]
+    return [html.unescape(each) for each in re.findall(r"<p>(.*?)</p>", text)]
+
+
+def test_a_run_has_a_text_for_the_customer(client: FlaskClient, create: Create, ended: Ended) -> None:
+    made = create(**ACME)["id"]
+    at = datetime(2026, 3, 2, 5, tzinfo=UTC)
+    late = {"error": "no answer within 10 s", "lag_ms": 6.0, "duration_ms": 10_000.0}
+    seconds = (0, 40, 171, 743)
+    tries = [late | {"started_at": at + timedelta(seconds=each)} for each in seconds]
+    called, came_back, reference = told(client, ended(made, at, *tries))
+    assert called == (
+        "On Monday 2 March at 06:00 (Europe/Zurich) we called https://reports.acme.example/weekly for"
+        " “Monday report”, on time."
+    )
+    assert came_back == (
+        "Your server gave no answer (no answer within 10 s). We tried again at 06:00:40, 06:02:51 and"
+        " 06:12:23, with the same result."
+    )
+    assert reference == f"Reference: {made}-1-20260302T050000Z"
+    at -= timedelta(days=7)
+    tries = [
+        late | {"started_at": at, "lag_ms": 120_000.0},
+        {"started_at": at + timedelta(hours=20), "status_code": 200, "duration_ms": 4_900.0},
+    ]
+    called, came_back, _ = told(client, ended(made, at, *tries, state="completed"))
+    assert called.endswith("“Monday report”, 2 min late.")
+    assert came_back == (
+        "Your server gave no answer (no answer within 10 s). We tried again at 02:00:00 on Tuesday"
+        " 24 February; the last time it answered 200 OK after 4.9 s."
+    )
+
+
+def test_the_text_for_a_customer_has_a_bound_and_says_when_nothing_was_sent(
+    client: FlaskClient, create: Create, ended: Ended
+) -> None:
+    made = create(**ACME)["id"]
+    at = datetime(2026, 3, 2, 5, tzinfo=UTC)
+    tries = [{"status_code": 503, "started_at": at + timedelta(minutes=each)} for each in range(12)]
+    _, came_back, _ = told(client, ended(made, at, *tries))
+    assert came_back == (
+        "Your server answered 503 Service Unavailable. We tried again 11 times, the last time at 06:11:00,"
+        " with the same result."
+    )
+    planned, _ = told(client, ended(made, at - timedelta(days=1), state="cancelled"))
+    assert planned.endswith(
+        "a call for “Monday report” was due. It was cancelled before it began, so we sent nothing."
+    )
+    message = {"callback_url": "https://acme.example/in?k=s3cret", "body": "x", "event_name": "order.paid"}
+    sent = client.post("/api/messages", json=message | {"delay_seconds": 3_600}).get_json()
+    waiting, _ = told(client, sent["event_id"])
+    assert "a message for “order.paid” was due. Nothing has been sent yet." in waiting
