@@ -49,6 +49,13 @@ def shown_once(secret: str) -> str:
     return secret
 
 
+def renewed(secret: str) -> str:
+    """`secret`, which this answer shows. The answer is not kept: the same request is executed again, finds what
+    it has made by the same seed, and gives it another secret."""
+    g.renews = True
+    return secret
+
+
 def _begin() -> Response | None:
     key = request.headers.get(HEADER)
     if key is None or request.method != "POST" or request.routing_exception is not None:
@@ -91,7 +98,7 @@ def _finish(response: Response) -> Response:
         return response
     records = real_services().idempotency
     try:
-        if response.status_code >= 500:
+        if response.status_code >= 500 or g.get("renews"):
             records.release(begun)
         elif response.status_code in (409, 429) or is_dry_run():
             records.give_up(begun)

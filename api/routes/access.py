@@ -44,10 +44,14 @@ def list_keys() -> View:
 def create_key(given: Loaded) -> View:
     """Make a key; the answer is the only one that shows it
 
-    It may do no more than the key of this request. Of the key itself a hash alone is kept.
+    It may do no more than the key of this request. Of the key itself a hash alone is kept. A request that is
+    sent again with the same Idempotency-Key is answered with the same key and another secret, and the one
+    before opens nothing.
     """
-    key, text = services().keys.create(key_draft(given, tenant()), caller(), services().now())
-    return key_shown(key) | {"key": idempotency.shown_once(text)}
+    key, text = services().keys.create(
+        key_draft(given, tenant()), caller(), services().now(), idempotency.request_seed()
+    )
+    return key_shown(key) | {"key": idempotency.renewed(text)}
 
 
 @keys_blueprint.route("/<id:key_id>", methods=["GET"], scope=KeyScope.ADMIN)
@@ -62,8 +66,10 @@ def get_key(key_id: WholeId) -> View:
 @keys_blueprint.response(200, KeyOutput)
 def rotate_key(given: Loaded, key_id: WholeId) -> View:
     """Replace a key by another one of the same id, which is shown once; the old one ends with the overlap"""
-    key, text = services().keys.rotate(key_id, overlap_of(given), caller(), services().now())
-    return key_shown(key) | {"key": idempotency.shown_once(text)}
+    key, text = services().keys.rotate(
+        key_id, overlap_of(given), caller(), services().now(), idempotency.request_seed()
+    )
+    return key_shown(key) | {"key": idempotency.renewed(text)}
 
 
 @keys_blueprint.route("/revoke-leaked", methods=["POST"], scope=NO_SCOPE)

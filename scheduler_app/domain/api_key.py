@@ -44,9 +44,17 @@ _ID, _SECRET, _CHECKSUM = 12, 32, 6
 _KEY = re.compile(rf"(rrs_([0-9a-z]{{{_ID}}})_[0-9A-Za-z]{{{_SECRET}}})([0-9A-Za-z]{{{_CHECKSUM}}})")
 
 
-def new_key_id() -> str:
-    """A fresh id, which every key has to itself, whichever tenant it is of."""
-    return "".join(secrets.choice(string.digits + string.ascii_lowercase) for _ in range(_ID))
+def new_key_id(request_seed: str | None = None) -> str:
+    """A fresh id, which every key has to itself, whichever tenant it is of; the same one for the same seed, so
+    that a request that is sent again finds the key that it has made."""
+    digits = string.digits + string.ascii_lowercase
+    if request_seed is None:
+        return "".join(secrets.choice(digits) for _ in range(_ID))
+    left, found = int.from_bytes(hashlib.sha256(f"key {request_seed}".encode()).digest()), ""
+    for _ in range(_ID):
+        left, digit = divmod(left, len(digits))
+        found += digits[digit]
+    return found
 
 
 def new_key(key_id: WholeId) -> str:
@@ -112,6 +120,8 @@ class StoredKey:
     created_by: str = ""
     last_used_at: datetime | None = None
     last_used_from: str | None = None
+    request_seed: str | None = None
+    """Of the request that has set the secret, if it had an Idempotency-Key."""
 
     @property
     def tenant(self) -> str:

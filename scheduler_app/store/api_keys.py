@@ -46,15 +46,24 @@ class StoredKeys:
         row = self._keys.find_one({"_id": key_id}, hint=BY_ID)
         return None if row is None else self._sound(row)
 
-    def rotate(self, key: StoredKey, secret_sha256: str, previous_until: datetime) -> bool:
+    def rotate(
+        self, key: StoredKey, secret_sha256: str, previous_until: datetime, request_seed: str | None
+    ) -> bool:
         """From now on another one opens, and this one until then; False where it was changed or deleted."""
         which = _named(key.id) | {"secret_sha256": key.secret_sha256}
         change = {
             "secret_sha256": secret_sha256,
             "previous_sha256": key.secret_sha256,
             "previous_until": previous_until,
+            "request_seed": request_seed,
         }
         return self._keys.update_one(which, {"$set": change}, hint=BY_ID).matched_count == 1
+
+    def renew(self, key: StoredKey, secret_sha256: str) -> bool:
+        """Another secret opens in the place of its own; False where it was changed or deleted."""
+        which = _named(key.id) | {"secret_sha256": key.secret_sha256}
+        change = {"$set": {"secret_sha256": secret_sha256}}
+        return self._keys.update_one(which, change, hint=BY_ID).matched_count == 1
 
     def end_overlap(self, key: StoredKey) -> bool:
         """The key before the last rotation opens nothing any more; False where there was another one."""
@@ -100,6 +109,7 @@ def _document(key: StoredKey) -> Document:
         "created_by": key.created_by or None,
         "expires_at": key.expires_at,
         "installation": key.is_installations or None,
+        "request_seed": key.request_seed,
     }
     return {name: value for name, value in row.items() if value is not None}
 
@@ -122,4 +132,5 @@ def _read(row: Mapping[str, Any]) -> StoredKey:
         previous_until=optional(instant, get("previous_until"), "previous_until"),
         last_used_at=optional(instant, get("last_used_at"), "last_used_at"),
         last_used_from=optional(text, get("last_used_from"), "last_used_from"),
+        request_seed=optional(text, get("request_seed"), "request_seed"),
     )

@@ -25,6 +25,7 @@ log = get_logger(__name__)
 
 #: How often the last use of a key is written at most.
 USED_SECONDS: Final = 60.0
+_CHANGED: Final = "somebody has changed this key at the same moment: look at it, and try again"
 
 
 @dataclass(frozen=True)
@@ -33,15 +34,21 @@ class KeyService:
     new_key: Callable[[WholeId], str]
     """A dry run makes none."""
 
-    def create(self, draft: KeyDraft, caller: Caller, now: datetime) -> tuple[StoredKey, str]:
-        """Makes a key; returns it with its text, which cannot be shown again. Raises InvalidField,
+    def create(
+        self, draft: KeyDraft, caller: Caller, now: datetime, request_seed: str | None = None
+    ) -> tuple[StoredKey, str]:
+        """Makes a key; returns it with its text, which cannot be shown again. A second request with the same
+        seed gives the key of the first one another secret: that one's answer was lost. Raises InvalidField,
         NotAuthorized, and Conflict where there are too many."""
         draft.check(caller, now)
+        key_id = whole_id(draft.tenant, new_key_id(request_seed))
+        made = None if request_seed is None else self.store.api_keys.get(key_id)
+        if made is not None:
+            return self._renewed(made, request_seed)
         if draft.tenant != TENANT and self.store.tenants.get(draft.tenant) is None:
             raise InvalidField("tenant", f"there is no tenant {draft.tenant[:64]}: make it first")
         if self.store.api_keys.count(draft.tenant) >= MAX_KEYS:
             raise Conflict(f"there are {MAX_KEYS} keys: delete some that nobody uses")
-        key_id = whole_id(draft.tenant, new_key_id())
         text = self.new_key(key_id)
         key = StoredKey(
             id=key_id,
@@ -52,6 +59,7 @@ class KeyService:
             expires_at=draft.expires_at,
             is_installations=draft.is_installations,
             created_by=caller.name or "",
+            request_seed=request_seed,
         )
         if not self.store.api_keys.insert(key):
             raise Conflict("another key was made with the same id: ask again")
@@ -78,15 +86,23 @@ class KeyService:
         self.store.api_keys.used(key.id, now, address, every_seconds=USED_SECONDS)
 
     def rotate(
-        self, key_id: WholeId, overlap: timedelta, caller: Caller, now: datetime
+        self,
+        key_id: WholeId,
+        overlap: timedelta,
+        caller: Caller,
+        now: datetime,
+        request_seed: str | None = None,
     ) -> tuple[StoredKey, str]:
-        """Gives it another secret; the one before opens until the overlap is over. Raises NotFound, Conflict,
-        and NotAuthorized for a key that may do more than the caller."""
+        """Gives it another secret; the one before opens until the overlap is over. A second request with the
+        same seed replaces the secret of the first one, whose answer was lost, and leaves the overlap. Raises
+        NotFound, Conflict, and NotAuthorized for a key that may do more than the caller."""
         key = self.find(key_id, caller)
         caller.check_grants(key.scopes)
+        if request_seed is not None and key.request_seed == request_seed:
+            return self._renewed(key, request_seed)
         text = self.new_key(key_id)
-        if not self.store.api_keys.rotate(key, key_digest(text), now + overlap):
-            raise Conflict("somebody has changed this key at the same moment: look at it, and try again")
+        if not self.store.api_keys.rotate(key, key_digest(text), now + overlap, request_seed):
+            raise Conflict(_CHANGED)
         log.warning("key.rotated", message="A key of the API has another secret", key=key_id, name=key.name)
         return replace(key, previous_until=now + overlap), text
 
@@ -107,6 +123,17 @@ class KeyService:
             raise NotFound("this is none of the stored keys, or it was deleted already")
         else:
             log.warning("key.overlap_ended", message="A replaced key was deleted", key=key.id, name=key.name)
+
+    def _renewed(self, key: StoredKey, request_seed: str | None) -> tuple[StoredKey, str]:
+        text = self.new_key(key.id)
+        if key.request_seed != request_seed:
+            raise Conflict(
+                f"this request has made the key {name_of(key.id)}, which was rotated since: rotate it again"
+            )
+        if not self.store.api_keys.renew(key, key_digest(text)):
+            raise Conflict(_CHANGED)
+        log.warning("key.renewed", message="A request was sent again", key=key.id, name=key.name)
+        return key, text
 
     def _delete(self, key: StoredKey) -> None:
         if not self.store.api_keys.delete(key.id):

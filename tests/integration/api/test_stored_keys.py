@@ -103,13 +103,44 @@ def test_a_key_is_shown_once_and_only_a_hash_of_it_is_kept(
             assert secret not in str(row), name
 
 
-def test_an_answer_that_is_given_again_does_not_show_the_key(processes: list[FlaskClient]) -> None:
+def test_a_request_that_is_sent_again_makes_one_key_and_shows_a_secret_that_opens(
+    processes: list[FlaskClient], store: Store, monotonic: Monotonic
+) -> None:
+    other = make(processes[0], scopes=["admin", "read"])["key"]
+    headers, body = by(ROOT) | {"Idempotency-Key": "once"}, {"name": "n", "scopes": ["read"]}
+    first, again = (client.post(KEYS, json=body, headers=headers) for client in processes[:2])
+    assert [each.status_code for each in (first, again)] == [201, 201]
+    old, new = first.get_json().pop("key"), again.get_json().pop("key")
+    assert first.get_json()["id"] == again.get_json()["id"]
+    assert store.api_keys.count("default") == 2
+    assert [status(processes[2], each) for each in (old, new)] == [401, 200]
+    # Another caller with the same Idempotency-Key asks for a key of its own.
+    foreign = processes[0].post(KEYS, json=body, headers=headers | by(other)).get_json()
+    assert foreign["id"] != first.get_json()["id"]
+    kept = str(list(store.mongo.collection("idempotency").find({})))
+    assert not [each for each in (old, new) if each.split("_")[2] in kept]
+
+
+def test_a_rotation_that_is_sent_again_keeps_the_overlap_of_the_first(
+    processes: list[FlaskClient], monotonic: Monotonic
+) -> None:
+    client, made = processes[0], make(processes[0])
+    path, headers = f"{KEYS}/{made['id']}/rotate", by(ROOT) | {"Idempotency-Key": "turn"}
+    lost, shown = (client.post(path, json={"overlap_seconds": 600}, headers=headers).get_json() for _ in "ab")
+    assert lost["previous_until"] == shown["previous_until"]
+    assert [status(client, each["key"]) for each in (made, lost, shown)] == [200, 401, 200]
+
+
+def test_a_key_that_was_rotated_since_is_not_given_by_the_request_that_made_it(
+    processes: list[FlaskClient], monotonic: Monotonic
+) -> None:
     client, headers = processes[0], by(ROOT) | {"Idempotency-Key": "once"}
-    first, again = (
-        client.post(KEYS, json={"name": "n", "scopes": ["read"]}, headers=headers).get_json()
-        for _ in range(2)
-    )
-    assert again == first | {"key": "********"}
+    body = {"name": "n", "scopes": ["read"]}
+    made = client.post(KEYS, json=body, headers=headers).get_json()
+    newer = client.post(f"{KEYS}/{made['id']}/rotate", headers=by(ROOT)).get_json()
+    again = client.post(KEYS, json=body, headers=headers)
+    assert (again.status_code, "rotate it again" in again.text) == (409, True)
+    assert status(client, newer["key"]) == 200
 
 
 def test_a_deleted_rotated_or_expired_key_opens_nothing_in_any_process_within_seconds(
