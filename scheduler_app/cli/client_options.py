@@ -68,6 +68,11 @@ def with_client(command: Command, *, beside: str | None = None) -> Command:
         help="[SCHEDULER_API_KEY, which other users cannot see in the list of processes]",
     )
     @click.option(
+        "--tenant",
+        envvar="SCHEDULER_TENANT",
+        help="The tenant in which a key of the installation acts.  [SCHEDULER_TENANT; default: default]",
+    )
+    @click.option(
         "--profile",
         "profile_name",
         envvar="SCHEDULER_PROFILE",
@@ -79,6 +84,7 @@ def with_client(command: Command, *, beside: str | None = None) -> Command:
         api_url: str | None,
         short_url: str | None,
         api_key: str | None,
+        tenant: str | None,
         profile_name: str | None,
         quiet: bool,
         **arguments: Any,
@@ -100,7 +106,9 @@ def with_client(command: Command, *, beside: str | None = None) -> Command:
             api_key = api_key or _key_of_this_machine()
         try:
             address = url or found or DEFAULT_URL
-            with Scheduler(address, api_key, give_up_seconds=GIVE_UP_SECONDS) as scheduler:
+            with Scheduler(
+                address, api_key, tenant=tenant or None, give_up_seconds=GIVE_UP_SECONDS
+            ) as scheduler:
                 command(scheduler, **arguments)
         except SchedulerError as error:
             hint = None

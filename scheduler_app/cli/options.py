@@ -42,6 +42,11 @@ event_filters = options(
     click.option("--to", "before", help="Only those with a run time before this instant."),
     click.option("--timezone", "--tz", help="The time zone of a --from or --to without an offset."),
 )
+promise_option = click.option(
+    "--promise",
+    is_flag=True,
+    help="Say what can be said before the first run: next times, receiver, queue, limits.",
+)
 
 
 _SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}

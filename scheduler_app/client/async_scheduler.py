@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import httpx
 
 from scheduler_app.client.access import AccessOperations
-from scheduler_app.client.calls import Call
+from scheduler_app.client.calls import Call, tenant_header
 from scheduler_app.client.failures import FailureOperations
 from scheduler_app.client.methods import AsyncClient
 from scheduler_app.client.operations import SchedulerOperations
@@ -28,14 +28,20 @@ class AsyncHttp:
     """Kept connections, which the tasks of one event loop share."""
 
     def __init__(
-        self, url: str, api_key: str | None, timeout: float, retries: int, give_up_seconds: float | None
+        self,
+        url: str,
+        api_key: str | None,
+        tenant: str | None,
+        timeout: float,
+        retries: int,
+        give_up_seconds: float | None,
     ) -> None:
         """`timeout` for connecting, for each wait for bytes and for a free connection, seconds; `retries`
         beyond the first try."""
         self._url = url.rstrip("/")
         self._retries = retries
         self._give_up_seconds = give_up_seconds
-        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        headers = tenant_header(tenant) | ({"Authorization": f"Bearer {api_key}"} if api_key else {})
         # A redirect could send the key to another server.
         self._client = httpx.AsyncClient(headers=headers, timeout=timeout, follow_redirects=False)
 
@@ -111,13 +117,14 @@ class AsyncScheduler(
         url: str,
         api_key: str | None = None,
         *,
+        tenant: str | None = None,
         timeout: float = 10.0,
         retries: int = 3,
         give_up_seconds: float | None = None,
     ) -> None:
-        """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try, and
+        """`tenant` is for a key of the installation, which acts in `default` without it. `timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try, and
         none that would begin later than `give_up_seconds`."""
-        super().__init__(AsyncHttp(url, api_key, timeout, retries, give_up_seconds))
+        super().__init__(AsyncHttp(url, api_key, tenant, timeout, retries, give_up_seconds))
 
     # Imported on demand: most programs, and each command, use one of them at most.
 

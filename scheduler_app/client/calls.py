@@ -58,6 +58,11 @@ class Call(Generic[T]):
         return headers | ({"Idempotency-Key": self.idempotency_key} if self.idempotency_key else {})
 
 
+def tenant_header(tenant: str | None) -> dict[str, str]:
+    """The tenant in which a key of the installation acts."""
+    return {} if tenant is None else {"Scheduler-Tenant": tenant}
+
+
 #: Calls of which each follows from the answers before, and the result of them all.
 Steps = Generator[Call[Any], Any, T]
 

@@ -3,8 +3,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 from scheduler_app.client import calls
 from scheduler_app.client.calls import Call, Listing, Progress, Steps, instants, path_of, without_none
@@ -27,6 +28,8 @@ from scheduler_app.client.results import (
 )
 from scheduler_app.client.schedule_fields import TRIGGERS, NewScheduleFields, ScheduleFields, TriggerFields
 
+T = TypeVar("T")
+
 
 class SchedulerOperations:
     """Every method raises SchedulerError. What they return has attributes, and is also the API's JSON as a
@@ -40,6 +43,7 @@ class SchedulerOperations:
         name: str | None = None,
         delay: timedelta | None = None,
         idempotency_key: str | None = None,
+        promise: bool = False,
         **fields: Unpack[NewScheduleFields],
     ) -> Call[Schedule]:
         """Creates a schedule that calls `callback_url`, or a `destination` or an `action` in its place, and
@@ -48,7 +52,8 @@ class SchedulerOperations:
         `fields` are the API's: `rrule`, `run_at` and what else `NewScheduleFields` lists. `delay` is
         `run_at` counted from now. `name` is the URL without its query, the destination's name, or the
         program's, unless given. A request that is sent again with the same `idempotency_key` creates nothing
-        a second time. Raises ValueError for none or several triggers, for none or several of a URL, a
+        a second time. With `promise` the answer has one: the next times, whether the receiver answers, and
+        what is in the way. Raises ValueError for none or several triggers, for none or several of a URL, a
         destination and an action, and for a datetime that has no offset and no `timezone` beside it.
         """
         given = {
@@ -64,7 +69,7 @@ class SchedulerOperations:
         if sum(given.get(each) is not None for each in ("callback_url", "destination", "action")) != 1:
             raise ValueError("give callback_url, destination or action")
         body = {"name": name or _default_name(given)[:100], **given}
-        return calls.post("/api/v1/schedules", Schedule.of, body, key=idempotency_key)
+        return _promised(calls.post("/api/v1/schedules", Schedule.of, body, key=idempotency_key), promise)
 
     @operation
     def cancel(self, schedule_id: str) -> Call[None]:
@@ -155,10 +160,14 @@ class SchedulerOperations:
         return calls.get("/api/v1/schedules/export", dict, which)
 
     @operation
-    def update(self, schedule_id: str, **fields: Unpack[ScheduleFields]) -> Call[Schedule]:
+    def update(
+        self, schedule_id: str, *, promise: bool = False, **fields: Unpack[ScheduleFields]
+    ) -> Call[Schedule]:
         """Sets the fields given; the others stay. Where there is no such schedule it is created, if the
-        fields suffice. Raises ValueError for a datetime that has no offset and no `timezone` beside it."""
-        return calls.put(_schedule(schedule_id), Schedule.of, calls.wire_values(fields))
+        fields suffice. `promise` is that of `schedule`. Raises ValueError for a datetime that has no offset and no `timezone` beside it."""
+        return _promised(
+            calls.put(_schedule(schedule_id), Schedule.of, calls.wire_values(fields)), promise
+        )
 
     @operation
     def pause(
@@ -409,6 +418,7 @@ class SchedulerOperations:
         until: datetime | str | None = None,
         limit: int | None = None,
         display_timezone: str | None = None,
+        promise: bool = False,
         **fields: Unpack[TriggerFields],
     ) -> Call[Preview]:
         """When a trigger that is not saved would fire: its `occurrences` and `warnings`.
@@ -416,12 +426,13 @@ class SchedulerOperations:
         Give a rule, or another trigger by its field; `timezone`, `gap` and `overlap` beside it. The trigger
         is read as if given `at` an instant (default: now). The occurrences shown come after `after` (default:
         `at`), and none after `until`; `limit` is how many at most (default: 10, at most 1,000).
-        `display_timezone` is the zone of the local times (default: the trigger's own).
+        `display_timezone` is the zone of the local times (default: the trigger's own). `promise` is that of
+        `schedule`.
         """
         given = without_none({"rrule": rrule, "limit": limit, "display_timezone": display_timezone})
         given |= instants({"at": at, "after": after, "until": until})
         body = given | without_none(calls.wire_values(fields))
-        return calls.post("/api/v1/schedules/preview", Preview.of, body)
+        return _promised(calls.post("/api/v1/schedules/preview", Preview.of, body), promise)
 
     @operation
     def occurrences(
@@ -515,6 +526,10 @@ class SchedulerOperations:
         """Yields the schedules that the API's zone data would move, each with its first moves. It changes
         nothing: beats with that data do."""
         return Listing("/api/v1/tzdata/check", "moved", MovedSchedule.of)
+
+
+def _promised(call: Call[T], promise: bool) -> Call[T]:
+    return replace(call, query={**call.query, "promise": "true"}) if promise else call
 
 
 def _schedule(schedule_id: str, rest: str = "") -> str:

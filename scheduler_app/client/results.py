@@ -18,6 +18,8 @@ class Schedule(ScheduleValues):
     #: What an edit did: `created`, `changed` or `unchanged`, and the same in words.
     result: str | None = None
     message: str | None = None
+    #: Where it was asked for.
+    promise: Mapping[str, Any] | None = None
 
 
 class StatusLine(Record):
@@ -84,6 +86,8 @@ class Preview(Record):
     description: str | None = None
     recurrence: str | None = None
     trigger: Mapping[str, Any] | None = None
+    #: Where it was asked for.
+    promise: Mapping[str, Any] | None = None
 
 
 class Reason(Record):

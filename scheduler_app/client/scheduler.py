@@ -9,7 +9,7 @@ import requests
 from requests.auth import AuthBase
 
 from scheduler_app.client.access import AccessOperations
-from scheduler_app.client.calls import Call
+from scheduler_app.client.calls import Call, tenant_header
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.failures import FailureOperations
 from scheduler_app.client.methods import SyncClient
@@ -44,7 +44,13 @@ class Http:
     """One session of kept connections; threads may not share it."""
 
     def __init__(
-        self, url: str, api_key: str | None, timeout: float, retries: int, give_up_seconds: float | None
+        self,
+        url: str,
+        api_key: str | None,
+        tenant: str | None,
+        timeout: float,
+        retries: int,
+        give_up_seconds: float | None,
     ) -> None:
         """`timeout` for connecting and for each wait for bytes, seconds; `retries` beyond the first try."""
         self._url = url.rstrip("/")
@@ -53,6 +59,7 @@ class Http:
         self._give_up_seconds = give_up_seconds
         self._session = requests.Session()
         self._session.auth = _Key(api_key)
+        self._session.headers.update(tenant_header(tenant))
 
     def send(self, call: Call[T]) -> T:
         """The result of `call`, which is sent again where that is safe. Raises SchedulerError."""
@@ -122,13 +129,14 @@ class Scheduler(SchedulerOperations, FailureOperations, QuestionOperations, Acce
         url: str,
         api_key: str | None = None,
         *,
+        tenant: str | None = None,
         timeout: float = 10.0,
         retries: int = 3,
         give_up_seconds: float | None = None,
     ) -> None:
-        """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try, and
+        """`tenant` is for a key of the installation, which acts in `default` without it. `timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try, and
         none that would begin later than `give_up_seconds`."""
-        super().__init__(Http(url, api_key, timeout, retries, give_up_seconds))
+        super().__init__(Http(url, api_key, tenant, timeout, retries, give_up_seconds))
 
     # Imported on demand: most programs, and each command, use one of them at most.
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from scheduler_app.cli.click_extensions import CannotStart, CommandGroup
 from scheduler_app.cli.client_options import with_client
@@ -38,7 +39,6 @@ def _show_key(found: Mapping[str, Any]) -> None:
 @keys.command("create")
 @click.argument("name")
 @_scopes
-@click.option("--tenant", help="The tenant in which it acts.")
 @click.option("--expires-in", type=duration, help="How long it lasts: 90d, 12h; for ever by default.")
 @click.option(
     "--admin",
@@ -50,14 +50,14 @@ def create_key(
     scheduler: Scheduler,
     name: str,
     scopes: Sequence[str],
-    tenant: str | None,
     expires_in: int | None,
     admin: bool,
 ) -> Json:
-    """Make a key, which is shown once."""
+    """Make a key, which is shown once; it acts in the tenant of --tenant."""
     ends = None if expires_in is None else clock.now() + timedelta(seconds=expires_in)
     if admin:
-        if scopes or tenant:
+        tenant_source = click.get_current_context().get_parameter_source("tenant")
+        if scopes or tenant_source is ParameterSource.COMMANDLINE:
             raise click.UsageError("--admin has every scope in every tenant: leave --scope and --tenant out")
         # Imported here: it imports the driver of MongoDB, for which the other commands need not wait.
         from scheduler_app.cli.first_key import create_first_key
@@ -65,7 +65,7 @@ def create_key(
         return create_first_key(name, ends)
     if not scopes:
         raise click.UsageError(f"give --scope: {', '.join(SCOPES)}")
-    return scheduler.create_key(name, scopes, tenant=tenant, expires_at=ends)
+    return scheduler.create_key(name, scopes, expires_at=ends)
 
 
 def _show_keys(found: Sequence[Mapping[str, Any]]) -> None:

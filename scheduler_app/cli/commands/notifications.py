@@ -57,6 +57,10 @@ def _show_set(found: Mapping[str, Any]) -> None:
 @_match_options("Only")
 @click.option("--after", "after_seconds", type=duration, help="What lasts for less is not told: 60s, 5m.")
 @click.option("--remind", "remind_seconds", type=duration, help="How often it is told again: 4h, 1d.")
+@click.option("--hours", metavar="PHRASE", help='It rings only from these times on: "every weekday at 8:00".')
+@click.option("--hours-for", type=duration, help="For how long after each of them: 10h.")
+@click.option("--hours-tz", metavar="ZONE", help="The zone of these times.  [default: UTC]")
+@click.option("--hours-calendar", metavar="NAME", help="The closed days on which it does not ring.")
 @shows_answer(_show_set)
 def set_notification(
     scheduler: Scheduler,
@@ -64,6 +68,10 @@ def set_notification(
     webhooks: Sequence[str],
     mailboxes: Sequence[str],
     services: Sequence[str],
+    hours: str | None,
+    hours_for: int | None,
+    hours_tz: str | None,
+    hours_calendar: str | None,
     **fields: Any,
 ) -> Json:
     """Set a notification, or replace the one of that name.
@@ -75,7 +83,11 @@ def set_notification(
     to += [{"type": "apprise", "url": url} for url in services]
     if not to:
         raise click.UsageError("say who is told: give --webhook, --email or --apprise")
-    return scheduler.put_notification(name, _with_match(fields) | {"to": to})
+    if (hours is None) != (hours_for is None) or (hours is None and (hours_tz or hours_calendar)):
+        raise click.UsageError("give --hours and --hours-for together: when it may ring, and for how long")
+    rings = {"phrase": hours, "duration_seconds": hours_for, "timezone": hours_tz, "calendar": hours_calendar}
+    when = {} if hours is None else {"hours": given_fields(rings)}
+    return scheduler.put_notification(name, _with_match(fields) | when | {"to": to})
 
 
 def _show_notifications(found: Sequence[Mapping[str, Any]]) -> None:

@@ -10,7 +10,7 @@ import click
 from scheduler_app.cli.client_options import limit_option, with_client_and_json
 from scheduler_app.cli.field_options import field_options, flag, given_fields
 from scheduler_app.cli.listing import shows_answer, watchable
-from scheduler_app.cli.options import duration
+from scheduler_app.cli.options import duration, promise_option
 from scheduler_app.cli.output import say, show_json, table, with_progress
 from scheduler_app.client import (
     TRIGGERS,
@@ -115,6 +115,9 @@ def _show_preview(found: Preview) -> None:
     shown = [name for name in OCCURRENCE_COLUMNS if name in first]
     titles = [OCCURRENCE_COLUMNS[name] for name in shown]
     table(titles, [[one[name] for name in shown] for one in found["occurrences"]], unbroken=tuple(titles))
+    if "promise" in found:
+        for each in found["promise"]["problems"] or ("Nothing that can be known now is in the way.",):
+            say(each)
     _say_notes(found.get("warnings", ()))
 
 
@@ -137,14 +140,15 @@ def _say_notes(notes: Iterable[str]) -> None:
     help="The most occurrences to show.",
 )
 @click.option("--display-timezone", metavar="ZONE", help="The zone of local times.  [default: the trigger's]")
+@promise_option
 @shows_answer(_show_preview)
-def preview(scheduler: Scheduler, rrule: str | None, **given: Any) -> Preview:
+def preview(scheduler: Scheduler, rrule: str | None, promise: bool, **given: Any) -> Preview:
     """Show when RRULE, or another trigger, would run, and what it became, without saving anything."""
     fields = given_fields(given)
     if (rrule is not None) + sum(name in fields for name in TRIGGERS) != 1:
         others = ", ".join(flag(name) for name in TRIGGERS if name != "rrule")
         raise click.UsageError(f"give RRULE, or one of {others}")
-    return scheduler.preview(rrule, **fields)
+    return scheduler.preview(rrule, promise=promise, **fields)
 
 
 def _show_reasons(found: Explanation) -> None:

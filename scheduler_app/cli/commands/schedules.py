@@ -20,7 +20,7 @@ from scheduler_app.cli.field_options import (
     read_fields,
 )
 from scheduler_app.cli.listing import shows_answer, shows_list
-from scheduler_app.cli.options import list_filters
+from scheduler_app.cli.options import list_filters, promise_option
 from scheduler_app.cli.output import colored, table, with_progress
 from scheduler_app.client import TRIGGERS, Schedule, ScheduleFields, Scheduler
 
@@ -40,6 +40,7 @@ _data_option = click.option("--data", "json_body", metavar="JSON", help="A body 
 @_data_option
 @_file_option("A JSON object with the fields of a schedule, or of a task; options come before it.")
 @field_options(ScheduleFields, without=("callback_url", "name", "json", "sealed", "action"))
+@promise_option
 @shows_answer()
 def create_schedule(
     scheduler: Scheduler,
@@ -48,6 +49,7 @@ def create_schedule(
     shell: bool,
     json_body: str | None,
     file: IO[str] | None,
+    promise: bool,
     **options: Any,
 ) -> Schedule:
     """Create a schedule that calls CALLBACK_URL or a --destination, or runs a --command.
@@ -71,7 +73,8 @@ def create_schedule(
     elif triggers != 1:
         raise click.UsageError(f"give exactly one of {', '.join(map(flag, TRIGGERS))}")
     named = fields.pop("name", None)
-    return scheduler.schedule(fields.pop("callback_url", None), name=name or named, **fields)
+    url = fields.pop("callback_url", None)
+    return scheduler.schedule(url, name=name or named, promise=promise, **fields)
 
 
 @click.command("update")
@@ -80,6 +83,7 @@ def create_schedule(
 @_data_option
 @_file_option("A JSON object with the fields to change; options come before it.")
 @field_options(ScheduleFields, without=("id", "headers", "json", "sealed", "action"))
+@promise_option
 @json_option
 @partial(with_client, beside="--callback-url")
 def update_schedule(
@@ -88,6 +92,7 @@ def update_schedule(
     command: str | None,
     json_body: str | None,
     file: IO[str] | None,
+    promise: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -103,7 +108,7 @@ def update_schedule(
         fields["json"] = json_value(json_body, "--data")
     if not fields:
         raise click.UsageError("give a field to change, such as --name")
-    for_each(ids, partial(change_existing, scheduler, fields=fields), as_json)
+    for_each(ids, partial(change_existing, scheduler, fields=fields | {"promise": promise}), as_json)
 
 
 @click.command("get")

@@ -194,6 +194,15 @@ def test_preview_shows_when_a_rule_would_run(shell: Shell) -> None:
     assert "2030-07-01T07:00:00Z" in done.stdout
 
 
+def test_the_promise_is_shown_where_it_is_asked_for(shell: Shell, tag: str) -> None:
+    made = shell.json("create", "http://nobody.invalid/", "--id", tag, "--every", "1h", "--promise")
+    assert made["promise"]["receiver"]["reachable"] is False
+    assert "promise" not in shell.json("update", tag, "--name", "n")
+    assert shell.json("update", tag, "--name", "m", "--promise")["promise"]["queue"] == "callbacks"
+    said = shell.run("preview", "--every", "1h", "--promise").stdout
+    assert "worker" in said
+
+
 def test_preview_takes_any_trigger_and_exactly_one(shell: Shell) -> None:
     options = ("--run-at", "2040-07-01T09:00:00", "--timezone", "Europe/Zurich")
     assert "2040-07-01T07:00:00Z" in shell.run("preview", *options).stdout

@@ -64,10 +64,28 @@ def test_the_first_key_needs_the_settings_and_no_api(
         root.revoke_key(made["id"])
 
 
+def test_a_key_of_the_installation_acts_in_the_tenant_that_is_named(
+    url: str, shell: Shell, scheduler: Scheduler, tag: str
+) -> None:
+    scheduler.put_tenant(tag, {})
+    with Scheduler(url, KEY, tenant=tag) as there:
+        there.schedule("https://example.com/", id=f"{tag}-s", on_demand=True)
+    assert scheduler.find(f"{tag}-s") is None
+    assert shell.json("get", f"{tag}-s", "--tenant", tag)["id"] == f"{tag}-s"
+    shell.environment["SCHEDULER_TENANT"] = tag
+    assert shell.json("get", f"{tag}-s")["id"] == f"{tag}-s"
+    made = shell.json("keys", "create", tag, "--scope", "read")
+    assert made["tenant"] == tag
+    with Scheduler(url, made["key"]) as reader:
+        assert reader.get(f"{tag}-s").id == f"{tag}-s"
+    assert "there is no tenant" in shell.run("list", "--tenant", "none-such", status=1).stderr
+
+
 def test_what_is_asked_wrongly_is_said(shell: Shell, tag: str) -> None:
     for given, said in (
         (("create", tag), "give --scope"),
         (("create", tag, "--admin", "--scope", "read"), "leave --scope"),
+        (("create", tag, "--admin", "--tenant", "acme"), "leave --scope"),
         (("revoke",), "give an id"),
         (("revoke", "x", "--leaked"), "give an id"),
     ):

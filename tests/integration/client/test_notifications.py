@@ -49,6 +49,17 @@ def test_a_notification_is_set_listed_tested_and_deleted(
         scheduler.delete_notification(tag)
 
 
+def test_the_hours_of_a_notification_are_options(shell: Shell, scheduler: Scheduler, tag: str) -> None:
+    options = ("--hours", "every weekday at 8:00", "--hours-for", "10h", "--hours-tz", "Europe/Zurich")
+    shell.json("notification", "set", tag, "--webhook", URL, *options)
+    found = scheduler.get_notification(tag)["hours"]
+    assert found["phrase"] == "every weekday at 8:00"
+    assert (found["timezone"], found["duration_seconds"]) == ("Europe/Zurich", 36_000)
+    for given in (("--hours", "every day at 8:00"), ("--hours-for", "1h"), ("--hours-tz", "UTC")):
+        wrong = shell.run("notification", "set", tag, "--webhook", URL, *given, status=64)
+        assert "--hours and --hours-for" in wrong.stderr
+
+
 def test_a_silence_is_set_listed_and_deleted(shell: Shell, scheduler: Scheduler, tag: str) -> None:
     shell.run("silence", "set", tag, "--for", "2h", "--reason", "an upgrade", "--destination", "erp")
     [found] = [each for each in scheduler.silences() if each["name"] == tag]
