@@ -50,8 +50,8 @@ def shown_once(secret: str) -> str:
 
 
 def renewed(secret: str) -> str:
-    """`secret`, which this answer shows. The answer is not kept: the same request is executed again, finds what
-    it has made by the same seed, and gives it another secret."""
+    """`secret`, which this answer shows. The answer is not kept: the same request is executed again, finds
+    what it has made by the same seed, and gives it another secret."""
     g.renews = True
     return secret
 

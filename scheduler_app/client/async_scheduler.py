@@ -122,7 +122,8 @@ class AsyncScheduler(
         retries: int = 3,
         give_up_seconds: float | None = None,
     ) -> None:
-        """`tenant` is for a key of the installation, which acts in `default` without it. `timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try, and
+        """`tenant` is for a key of the installation, which acts in `default` without it.
+        `timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try, and
         none that would begin later than `give_up_seconds`."""
         super().__init__(AsyncHttp(url, api_key, tenant, timeout, retries, give_up_seconds))
 

@@ -164,10 +164,9 @@ class SchedulerOperations:
         self, schedule_id: str, *, promise: bool = False, **fields: Unpack[ScheduleFields]
     ) -> Call[Schedule]:
         """Sets the fields given; the others stay. Where there is no such schedule it is created, if the
-        fields suffice. `promise` is that of `schedule`. Raises ValueError for a datetime that has no offset and no `timezone` beside it."""
-        return _promised(
-            calls.put(_schedule(schedule_id), Schedule.of, calls.wire_values(fields)), promise
-        )
+        fields suffice. `promise` is that of `schedule`. Raises ValueError for a datetime that has no offset
+        and no `timezone` beside it."""
+        return _promised(calls.put(_schedule(schedule_id), Schedule.of, calls.wire_values(fields)), promise)
 
     @operation
     def pause(

@@ -45,8 +45,8 @@ _KEY = re.compile(rf"(rrs_([0-9a-z]{{{_ID}}})_[0-9A-Za-z]{{{_SECRET}}})([0-9A-Za
 
 
 def new_key_id(request_seed: str | None = None) -> str:
-    """A fresh id, which every key has to itself, whichever tenant it is of; the same one for the same seed, so
-    that a request that is sent again finds the key that it has made."""
+    """A fresh id, which every key has to itself, whichever tenant it is of; for the same seed the same one: a
+    request that is sent again finds the key that it has made."""
     digits = string.digits + string.ascii_lowercase
     if request_seed is None:
         return "".join(secrets.choice(digits) for _ in range(_ID))

@@ -169,8 +169,8 @@ class Idempotency:
                 return
 
     def release(self, begun: Begun) -> None:
-        """Ends the lease of a request whose answer is not kept, such as one that a fault has broken off: what it
-        has written may be there, so the next try goes on with its seed."""
+        """Ends the lease of a request whose answer is not kept, as of one that a fault has broken off: what
+        it has written may be there, so the next try goes on with its seed."""
         which = {"_id": begun.id, "token": begun.token, "answer": {"$exists": False}}
         self._records.update_one(which, [{"$set": {"lease_until": "$$NOW"}}])
         self._bound(begun.owner, 0)
