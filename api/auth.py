@@ -276,19 +276,18 @@ OPEN_PATHS = (
 def register_auth(app: Flask, settings: Settings, page_access: Callable[[], AnyResponse | None]) -> None:
     """Checks every request before its route, those to unknown paths included. `page_access` judges those of
     the pages, which have a session in the place of a key."""
-    keys = settings.keys
 
     @app.before_request
     def check() -> AnyResponse | None:
         if request.blueprint == PAGES:
             return page_access()
         if not request.path.startswith(OPEN_PATHS):
-            _check_key(bool(keys))
+            _check_key(settings.needs_key)
         return None
 
 
-def _check_key(has_keys: bool) -> None:
-    if not has_keys:
+def _check_key(needs_key: bool) -> None:
+    if not needs_key:
         _require_local_name()
     elif request.path == FEED_PATH and request.method in ("GET", "HEAD") and "token" in request.args:
         return
@@ -299,7 +298,7 @@ def _check_key(has_keys: bool) -> None:
         _admit_receiver(token)
         return
     given = _given_key()
-    if not has_keys and (given is None or key_id_of(given) is None):
+    if not needs_key and (given is None or key_id_of(given) is None):
         admit(EVERYBODY)
         return
     keys, now = known_keys(), services().now()

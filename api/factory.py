@@ -20,7 +20,7 @@ from scheduler_app.api.routes import documentation, heartbeats, operations
 from scheduler_app.assembly import Assembly, assemble
 from scheduler_app.broker.app import make_app
 from scheduler_app.config import Settings, conceal_secrets, load_settings
-from scheduler_app.health.startup import starting
+from scheduler_app.health.startup import check_has_key, starting
 from scheduler_app.telemetry import configure_logs, get_logger
 
 log = get_logger(__name__)
@@ -43,10 +43,11 @@ def create_app(settings: Settings | None = None) -> Flask:
 
 def check_settings() -> None:
     """Ends the process as `create_app` would, with a sentence, where the settings cannot be used. It connects
-    to nothing."""
+    to nothing, unless only a stored key could open the API."""
     with starting():
         settings = load_settings()
-        _assembled(settings)
+        assembly = _assembled(settings)
+        check_has_key(settings, assembly.store, assembly.now())
 
 
 def routed(settings: Settings) -> Flask:
@@ -79,7 +80,7 @@ def routed(settings: Settings) -> Flask:
     documentation.register_swagger_ui(app, api)
     documentation.register_manual(app)
     app.wsgi_app = auth.Forwarded(  # type: ignore[method-assign]
-        versions.Versions(app.wsgi_app), settings.trusted_networks, takes_host=bool(settings.api_keys)
+        versions.Versions(app.wsgi_app), settings.trusted_networks, takes_host=settings.needs_key
     )
     return app
 
@@ -89,11 +90,12 @@ def serve(app: Flask, settings: Settings) -> Assembly:
     Raises SystemExit where they cannot be used."""
     with starting():
         assembly = _assembled(settings)
+        check_has_key(settings, assembly.store, assembly.now())
     app.extensions["scheduler"] = assembly
     app.extensions["turns"] = request_limits.Turns()
     app.extensions["wrong_keys"] = auth.WrongKeys()
     app.extensions["known_keys"] = known_keys.KnownKeys(assembly)
-    if not settings.api_keys:
+    if not settings.needs_key:
         log.warning("api.open", message="API_KEYS is not set: every program on this host may use the API")
     if not assembly.secret_box.encrypts:
         log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")

@@ -182,7 +182,7 @@ def spec_options(settings: Settings) -> Node:
                     },
                 }
             },
-            "security": security if settings.api_keys else [*security, {}],
+            "security": security if settings.needs_key else [*security, {}],
         },
     }
 

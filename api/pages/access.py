@@ -77,28 +77,28 @@ def declare_scopes(app: Flask) -> None:
 
 def page_access(settings: Settings) -> Callable[[], AnyResponse | None]:
     """Returns the check of a request of the pages; it answers a browser that has to sign in first."""
-    has_keys = bool(settings.api_keys)
+    needs_key = settings.needs_key
 
     def check() -> AnyResponse | None:
-        if not has_keys and not is_local_name():
+        if not needs_key and not is_local_name():
             raise HttpProblem(
                 421,
                 f"without API_KEYS the pages answer under localhost only, not under {request.host[:100]!r}",
             )
         g.session_token = None
-        if not has_keys:
+        if not needs_key:
             admit(EVERYBODY)
         if request.endpoint == f"{PAGES}.static":
             return None
         token = cookie(_SESSION)
-        if has_keys:
+        if needs_key:
             signed_in = real_services().sessions.key_of(token) if token else None
             found = known_keys().of_session(*signed_in, services().now()) if signed_in else None
             if found is None and request.endpoint not in OPEN_ENDPOINTS:
                 return _to_sign_in()
             if found is not None and _is_admitted(found):
                 g.session_token, g.session_key = token, signed_in and signed_in[0]
-        g.is_admitted = not has_keys or g.session_token is not None
+        g.is_admitted = not needs_key or g.session_token is not None
         _check_form(g.session_token or cookie(_VISITOR))
         if request.endpoint not in (*OPEN_ENDPOINTS, f"{PAGES}.sign_out"):
             require_scope_of_route()

@@ -33,7 +33,7 @@ class SignOutForm(InputSchema):
 @blueprint.get("/sign-in")
 @takes_query(SignInQuery)
 def sign_in(query: Loaded) -> Response | str:
-    if not real_services().settings.api_keys or g.session_token:
+    if not real_services().settings.needs_key or g.session_token:
         return to_page("overview")
     return render_template("sign_in.html", next=query.get("next", ""))
 

@@ -324,6 +324,11 @@ class Settings:
         return tuple(map(read_key, self.api_keys))
 
     @property
+    def needs_key(self) -> bool:
+        """Whether the API opens for nobody without a key: one of API_KEYS, or a stored one."""
+        return bool(self.api_keys) or not is_loopback(self.api_host)
+
+    @property
     def trusted_networks(self) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
         """The networks of TRUSTED_PROXIES."""
         return tuple(
@@ -380,11 +385,6 @@ def refuse_impossible(settings: Settings) -> None:
         )
     if settings.celery_brokers:
         _refuse_impossible_tasks(settings)
-    if not settings.api_keys and not is_loopback(settings.api_host):
-        raise InvalidSetting(
-            f"API_KEYS must be set when API_HOST is {settings.api_host}: without a key the API listens on"
-            " loopback only"
-        )
 
 
 def _refuse_impossible_tasks(settings: Settings) -> None:

@@ -21,8 +21,7 @@ from scheduler_app.telemetry import get_logger
 
 def check_keys(settings: Settings) -> list[Check]:
     # No warning: an API without a key starts on loopback alone.
-    keys = "not set: every program on the API's host may use it, and nothing from elsewhere"
-    found = [fine("API_KEYS", f"{len(settings.api_keys)} set" if settings.api_keys else keys)]
+    found = [fine("API_KEYS", _keys_in_words(settings))]
     if settings.secrets_key:
         return [*found, fine("SECRETS_KEY", "set: stored secrets are encrypted")]
     unprotected = note(
@@ -32,6 +31,14 @@ def check_keys(settings: Settings) -> list[Check]:
         ' "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"',
     )
     return [*found, unprotected]
+
+
+def _keys_in_words(settings: Settings) -> str:
+    if settings.api_keys:
+        return f"{len(settings.api_keys)} set"
+    if settings.needs_key:
+        return "not set: stored keys alone open the API"
+    return "not set: every program on the API's host may use it, and nothing from elsewhere"
 
 
 #: How many of the newest schedules, and of the newest destinations, are read.

@@ -13,7 +13,9 @@ from datetime import UTC, datetime
 from typing import NoReturn
 
 from scheduler_app.config import InvalidSetting, Settings
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.health.check import REPLICA_SET_REMEDY, is_replica_set
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.store.mongo import PyMongoError
@@ -66,6 +68,28 @@ def serve_metrics_of(settings: Settings, trouble: Callable[[], str | None], role
             f"METRICS_PORT {settings.metrics_port} cannot be listened on at {settings.metrics_host}"
             f" ({getattr(error, 'strerror', None) or error}); give each process of a host a port of its own"
         ) from None
+
+
+def check_has_key(settings: Settings, store: Store, now: datetime) -> None:
+    """Raises InvalidSetting for an API beyond loopback that no key could open: it has no API_KEYS, and no key
+    of the installation is stored that may make others. Without an answer of MongoDB it starts: it opens for
+    nobody without a key."""
+    if settings.api_keys or not settings.needs_key:
+        return
+    try:
+        with within(HELLO_SECONDS):
+            stored = store.api_keys.of(TENANT)
+    except STORE_FAULTS as error:
+        log.warning("mongodb.awaited", message="MongoDB does not answer yet", error=str(error)[:300])
+        return
+    for key in stored:
+        lasts = key.expires_at is None or key.expires_at > now
+        if lasts and key.is_installations and KeyScope.ADMIN in key.scopes:
+            return
+    raise InvalidSetting(
+        f"API_KEYS must be set when API_HOST is {settings.api_host}, or a key be stored: `scheduler keys"
+        " create NAME --admin` makes the first one"
+    )
 
 
 def check_replica_set(store: Store) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from tests.acceptance.chaos.test_upgrade import end
 from tests.acceptance.journal import Journal
@@ -19,6 +20,7 @@ from tests.processes import wait_until
 #: The commit of the last release.
 RELEASE = "d3cc1dc55246f48704a584c8455a8580076b88b3"
 #: Of each release's API, so many schedules with so many occurrences, one a second.
+NOBODY = "https://example.com/"
 SCHEDULES = 12
 OCCURRENCES = 30
 
@@ -105,3 +107,52 @@ def test_old_and_new_processes_side_by_side_deliver_everything_exactly_once(
         assert "lost" not in told, f"{path}\n{new.logs()}\n{old.logs()}"
         workers[path[:4]] |= {event["attempts"][0]["worker"].split("@")[0] for event in events}
     assert workers == {"/old": {"old-worker", "new-worker"}, "/new": {"old-worker", "new-worker"}}
+
+
+def test_the_owner_of_one_environment_key_sees_no_difference_after_the_upgrade(
+    make_stack: Callable[..., Stack], last_release: Path, tmp_path: Path
+) -> None:
+    """One key of API_KEYS, no tenant, and no setting for either: all that was there answers as before."""
+    key = {"X-API-Key": "0123456789abcdef"}
+    new = make_stack(API_KEYS=key["X-API-Key"])
+    old = Stack(tmp_path, new.environment | {"PYTHONPATH": str(last_release)}, code=last_release)
+    one = {"name": "Nightly", "rrule": "DTSTART:20400101T020000Z\nFREQ=DAILY", "callback_url": NOBODY}
+    of_one = ("", "/events/pending", "/events/history", "/preview")
+    asked = ["schedules", "schedules/weekly", "events?state=ready_queue"]
+    asked += [f"schedules/nightly{rest}" for rest in of_one]
+    try:
+        old.api()
+        for body in (one | {"id": "nightly", "tags": ["a"]}, one | {"id": "weekly", "signing": True}):
+            answer = requests.post(f"{old.url}/api/schedules", json=body, headers=key)
+            assert answer.status_code == 201, answer.text
+        for path in ("nightly/trigger", "weekly/pause"):
+            assert requests.post(f"{old.url}/api/schedules/{path}", headers=key).ok
+        before = {path: requests.get(f"{old.url}/api/{path}", headers=key).json() for path in asked}
+    finally:
+        old.close()
+    new.api()
+    after = {path: requests.get(f"{new.url}/api/{path}", headers=key).json() for path in asked}
+    assert [each for path in asked for each in _differences(before[path], after[path], path)] == []
+    assert requests.get(f"{new.url}/api/schedules").status_code == 401
+    page = requests.post(f"{new.url}/sign-in", data={"key": key["X-API-Key"]})
+    assert page.status_code == 403  # a form of nobody's page
+    with requests.Session() as browser:
+        found = browser.get(f"{new.url}/sign-in").text
+        token = found.split('name="form_token" value="')[1].split('"')[0]
+        signed_in = {"key": key["X-API-Key"], "form_token": token}
+        assert browser.post(f"{new.url}/sign-in", data=signed_in, allow_redirects=False).status_code == 303
+        assert "Nightly" in browser.get(f"{new.url}/schedules").text
+
+
+def _differences(before: Any, after: Any, where: str) -> list[str]:
+    """What an answer had and has no more, or has otherwise; it may have more. Descriptions
+    are for people, and say more with each release."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        pairs = [
+            (before[name], after.get(name), f"{where}/{name}") for name in before if name != "description"
+        ]
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        pairs = [(old, new, f"{where}/{n}") for n, (old, new) in enumerate(zip(before, after, strict=True))]
+    else:
+        return [] if before == after else [f"{where}: {before!r} became {after!r}"]
+    return [each for pair in pairs for each in _differences(*pair)]

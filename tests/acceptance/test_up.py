@@ -104,7 +104,6 @@ def test_a_mongod_that_is_no_replica_set_is_one_sentence_that_says_how_to_make_i
     [
         ("WORKER_COUNT", "abc", "WORKER_COUNT"),
         ("MONGO_URI", "localhost:27017", "MONGO_URI must begin with mongodb://"),
-        ("API_HOST", "0.0.0.0", "API_KEYS must be set"),
         ("ALLOWED_COMMANDS", '["echo a,b", "shell:*"]', "ALLOW_ANY_COMMAND=true"),
         ("CELERY_BROKERS", "shop=redis://h:1/0", "CELERY_TASKS must say"),
     ],

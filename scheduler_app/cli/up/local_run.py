@@ -45,7 +45,7 @@ def banner(addresses: Mapping[str, str], settings: Settings) -> str:
     api = api_url(settings)
     width = max(map(len, addresses))
     rows = [f"  {name.ljust(width)}  {address}" for name, address in addresses.items()]
-    key = ' -H "Authorization: Bearer $API_KEY"' if settings.api_keys else ""
+    key = ' -H "Authorization: Bearer $API_KEY"' if settings.needs_key else ""
     schedule = json.dumps(
         {"name": "Every 2 seconds", "rrule": "FREQ=SECONDLY;INTERVAL=2", "callback_url": f"{api}/health"}
     )

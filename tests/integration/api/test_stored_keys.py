@@ -3,7 +3,7 @@
 import json
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from typing import Any
 
@@ -14,8 +14,10 @@ from flask.testing import FlaskClient
 from scheduler_app.api import known_keys
 from scheduler_app.api.known_keys import RecentlyRead
 from scheduler_app.domain import api_key
+from scheduler_app.domain.api_key import ALL_SCOPES, Caller, KeyDraft, KeyScope
 from scheduler_app.domain.ids import whole_id
 from scheduler_app.store import Store
+from scheduler_app.usecases.deeds.api_keys import KeyService
 from tests.integration.api.conftest import ToldTime
 from tests.integration.api.test_pages_access import sign_in
 
@@ -343,6 +345,34 @@ def test_without_api_keys_a_stored_key_does_what_it_may_and_no_more(client: Flas
     assert client.put("/api/v1/schedules/x", json={}, headers=by(made["key"])).status_code == 403
     assert status(client, made["key"][:-1] + "!") == 200  # no key at all: everybody on this machine may
     assert status(client, api_key.new_key(whole_id("default", api_key.new_key_id()))) == 401
+
+
+def test_beyond_loopback_stored_keys_alone_suffice_and_nobody_gets_in_without_one(
+    make_api: Callable[..., Flask], store: Store, time: ToldTime, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere = {"api_host": "0.0.0.0"}
+    keys = KeyService(store, api_key.new_key)
+
+    def stored(name: str, scopes: Collection[KeyScope], **more: Any) -> str:
+        draft = KeyDraft(name, frozenset(scopes), "default", **more)
+        return keys.create(draft, Caller("settings", "settings"), time.at)[1]
+
+    stored("of its tenant", ALL_SCOPES)
+    stored("reads", (KeyScope.READ,), is_installations=True)
+    stored("ends", ALL_SCOPES, is_installations=True, expires_at=time.at + timedelta(seconds=1))
+    time.at += timedelta(seconds=1)
+    with pytest.raises(SystemExit):
+        make_api(**elsewhere)
+    said = capsys.readouterr().err
+    assert "API_KEYS must be set when API_HOST is 0.0.0.0" in said
+    assert "scheduler keys create NAME --admin" in said
+    first = stored("first", ALL_SCOPES, is_installations=True)
+    client = make_api(**elsewhere).test_client()
+    assert client.get("/api/v1/schedules").status_code == 401
+    assert client.get("/").headers["Location"].startswith("/sign-in")
+    assert status(client, first) == 200
+    assert sign_in(client, first).status_code == 303
+    assert client.get("/you").status_code == 200
 
 
 def test_no_path_is_open_because_it_begins_like_an_open_one(processes: list[FlaskClient]) -> None:

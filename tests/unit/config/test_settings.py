@@ -86,7 +86,6 @@ def test_flags_win_over_the_environment_and_that_over_the_file_and_that_over_the
         ("CALLBACK_DENIED_PORTS", "0", "1 to 65535"),
         ("RETENTION_DAYS", "0", "1 to 3650"),
         ("DISPATCH_HORIZON_SECONDS", "2", "PREQUEUER_TICKER_INTERVAL_SECONDS + 2"),
-        ("API_HOST", "0.0.0.0", "API_KEYS"),
         ("ALLOWED_COMMANDS", "*", "ALLOW_ANY_COMMAND=true"),
         ("ALLOWED_COMMANDS", "echo *, shell:*", "must not have 'shell:*'"),
         ("ALLOWED_COMMANDS", '["echo a,b", "* *"]', "must not have '* *'"),
