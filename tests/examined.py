@@ -17,14 +17,15 @@ class Examined(NamedTuple):
 
 
 def examined(store: Store, run: Callable[[], Answer]) -> tuple[Answer, Examined]:
-    """What `run` returns, and what MongoDB examined for its finds."""
+    """What `run` returns, and what MongoDB examined for its finds and aggregations."""
     db = store.mongo.db
     db.command("profile", 2)
     try:
         answer = run()
     finally:
         db.command("profile", 0)
-    finds = {"op": {"$in": ["query", "getmore"]}, "ns": {"$not": {"$regex": "profile"}}}
+    asked = [{"op": {"$in": ["query", "getmore"]}}, {"command.aggregate": {"$exists": True}}]
+    finds = {"$or": asked, "ns": {"$not": {"$regex": "profile"}}}
     rows: list[Document] = list(db.system.profile.find(finds))
     db.drop_collection("system.profile")
     assert rows

@@ -1,14 +1,18 @@
 """A forecast: how many callbacks fall due in each stretch of time, by receiver and source."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scheduler_app.domain.blackout import BlackoutOutlook
+from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.event import due, jitter_of
+from scheduler_app.domain.recurrence import AnyRecurrence
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.triggers import Trigger
 
 MAX_BUCKETS = 500
 #: How many occurrences of one schedule are counted one by one; beyond them, how many stand for each bucket.
@@ -93,6 +97,44 @@ class Buckets:
         return min(self.end, self.origin + (bucket + 1) * self.width)
 
 
+@dataclass(slots=True)
+class PlannedRule:
+    """When schedules fire that have this in common. It has the creation of one of them."""
+
+    tenant: str
+    trigger: Trigger
+    created_at: datetime
+    checkpoint: Mapping[str, Any] | None
+    calendar: CalendarUse | None
+
+    def recurrence(self) -> AnyRecurrence:
+        """As `Schedule.recurrence`."""
+        found = self.trigger.recurrence(self.created_at, self.checkpoint)
+        return found if self.calendar is None else self.calendar.observed_by(found)
+
+
+class PlannedSchedule(NamedTuple):
+    """What a forecast asks of a schedule."""
+
+    id: str
+    name: str
+    tags: tuple[str, ...]
+    rule: PlannedRule
+    next_run_at: datetime | None
+    jitter_seconds: float
+    receiver: str
+    destination: str | None
+    """The id of the one that it names."""
+
+    @property
+    def calendar(self) -> CalendarUse | None:
+        return self.rule.calendar
+
+    def recurrence(self) -> AnyRecurrence:
+        """Raises InvalidRecurrence."""
+        return self.rule.recurrence()
+
+
 class Withheld(StrEnum):
     """What a blackout makes of a callback that falls due within it."""
 
@@ -155,7 +197,7 @@ class Counts:
 
 
 def occurrences_by_bucket(
-    schedule: Schedule,
+    schedule: Schedule | PlannedSchedule,
     buckets: Buckets,
     outlook: BlackoutOutlook | None = None,
     since: datetime | None = None,

@@ -17,6 +17,7 @@ from scheduler_app.domain.calendars import (
     RemakeCounts,
 )
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.forecast import PlannedRule
 from scheduler_app.domain.ids import WholeId, name_of, tenant_of, whole_id
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.stored_fields import (
@@ -283,19 +284,19 @@ class Calendars:
     # -- for readers of schedules --------------------------------------------------------------------------
 
     def attach(self, found: Sequence[Observer]) -> list[Observer]:
-        """The same, with the calendars of those that are schedules and observe one: one question for all of
-        them, and none where there is none."""
+        """The same, with the calendars of those that are schedules, or their rules, and observe one: one
+        question for all of them, and none where there is none."""
         wanted = {
             whole_id(each.tenant, each.calendar.name)
             for each in found
-            if isinstance(each, Schedule) and each.calendar is not None
+            if isinstance(each, Schedule | PlannedRule) and each.calendar is not None
         }
         if not wanted:
             return list(found)
         known = self._known(wanted)
 
         def attached(each: Any) -> Any:
-            if not isinstance(each, Schedule) or each.calendar is None:
+            if not isinstance(each, Schedule | PlannedRule) or each.calendar is None:
                 return each
             calendar = known.get(whole_id(each.tenant, each.calendar.name))
             return replace(each, calendar=_with_calendar(each.calendar, calendar))

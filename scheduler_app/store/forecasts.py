@@ -1,21 +1,30 @@
 """What a forecast is made of: the schedules with a future, and the events that wait."""
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from scheduler_app.domain.action import UNKNOWN_ORIGIN
-from scheduler_app.domain.forecast import EVERY_CALLBACK, Buckets, ForecastChoice
+from scheduler_app.domain.forecast import (
+    EVERY_CALLBACK,
+    Buckets,
+    ForecastChoice,
+    PlannedRule,
+    PlannedSchedule,
+)
 from scheduler_app.domain.http_action import destination_key
-from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.ids import tenant_of
+from scheduler_app.domain.recurrence.start_free import without_start
+from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.states import LIVING, Kind
+from scheduler_app.domain.stored_fields import fields, instant, items, optional, tenant, text
 from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.documents import stored_origin
 from scheduler_app.store.indexes import BY_DUE, BY_TAG, OF_DESTINATION, PENDING
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 from scheduler_app.store.schedules.cursors import WITHOUT_REQUEST, without_request
-from scheduler_app.store.schedules.documents import READABLE, CorruptSchedule, read_schedule
+from scheduler_app.store.schedules.documents import READABLE, read_action
+from scheduler_app.store.schedules.trigger_documents import read_calendar_use, read_jitter, read_trigger
 
 #: Schedules with a tag whose waiting events are looked at, and schedules that are counted where others stand
 #: for them.
@@ -62,6 +71,80 @@ class WaitingEvent(NamedTuple):
     is_message: bool
 
 
+#: What a forecast does not ask of a schedule, beside what it sends.
+_PLANNED: Document = WITHOUT_REQUEST | dict.fromkeys(
+    (
+        *("state", "version", "revision", "revised_at", "cuts", "finishes_at", "first_revision", "zone_data"),
+        *("updated_at", "partition", "owner", "lease_until", "pause", "failures_since", "purpose", "expect"),
+        *("retry", "success", "timeout_seconds", "lateness", "notifies"),
+    ),
+    0,
+)
+#: Schedules that come in one answer.
+A_BATCH = 2_000
+
+
+class _Reading:
+    """Reads what a forecast asks of schedules; what many of them say alike is read once."""
+
+    def __init__(self, secret_box: SecretBox) -> None:
+        self._secret_box = secret_box
+        self._actions: dict[tuple[str, str], tuple[str, str | None]] = {}
+        self._rules: dict[tuple[object, ...], PlannedRule] = {}
+
+    def attach_calendars(self, calendars: Calendars) -> None:
+        """Reads those that the rules observe."""
+        rules = list(self._rules.values())
+        for rule, attached in zip(rules, calendars.attach(rules), strict=True):
+            rule.calendar = attached.calendar
+
+    def schedule(self, row: Document) -> PlannedSchedule | None:
+        """What is asked of it, its rule without a calendar; None for one that cannot be read."""
+        try:
+            schedule_id = text(row["_id"], "_id")
+            return PlannedSchedule(
+                schedule_id,
+                text(row.get("name"), "name"),
+                tuple([text(tag, "an item of tags") for tag in items(row.get("tags") or [], "tags")]),
+                self._rule(row, tenant(row.get("tenant"), "tenant", schedule_id)),
+                optional(instant, row.get("next_run_at"), "next_run_at"),
+                read_jitter(row),
+                *self._receiver(row, schedule_id),
+            )
+        except Exception:  # a document edited by hand may cause any error
+            return None
+
+    def _rule(self, row: Document, of: str) -> PlannedRule:
+        checkpoint, use, pinned = row.get("checkpoint"), row.get("calendar"), row.get("pinned") or ""
+        # A calendar may move an occurrence of before the start to a day after it.
+        key = (
+            without_start(pinned) if use is None or row.get("on_holiday") == "skip" else pinned,
+            None if "DTSTART" in pinned else row.get("created_at"),
+            None if checkpoint is None else row["_id"],
+            *(row.get(name) for name in ("rrule", "run_at", "timezone", "gap", "overlap")),
+            *(use, row.get("on_holiday"), row.get("calendar_days"), repr(row.get("trigger"))),
+        )
+        known = self._rules.get(key)
+        if known is None:
+            known = self._rules[key] = PlannedRule(
+                of,
+                read_trigger(row),
+                instant(row.get("created_at"), "created_at"),
+                optional(fields, checkpoint, "checkpoint"),
+                read_calendar_use(row),
+            )
+        return known
+
+    def _receiver(self, row: Document, schedule_id: str) -> tuple[str, str | None]:
+        """The isolation key of what it sends, and the destination that it names."""
+        key = tenant_of(schedule_id), repr(row.get("action"))
+        known = self._actions.get(key)
+        if known is None:
+            action = read_action(without_request(row).get("action"), schedule_id, self._secret_box)
+            known = self._actions[key] = action.isolation_key, action.destination
+        return known
+
+
 class Forecasts:
     def __init__(self, mongo: Mongo, secret_box: SecretBox, calendars: Calendars) -> None:
         self._schedules = mongo.collection("schedules")
@@ -69,22 +152,29 @@ class Forecasts:
         self._secret_box = secret_box
         self._calendars = calendars
 
-    def sample(
-        self, tenant: str, size: int, choice: ForecastChoice = EVERY_CALLBACK
-    ) -> tuple[int, list[str]]:
-        """How many active schedules there are of those that are chosen, and the ids of `size` of them by
-        chance, or of all. By index alone, but for the states of chosen ones."""
+    def planned(
+        self, tenant: str, choice: ForecastChoice = EVERY_CALLBACK, *, most: int
+    ) -> tuple[int, list[PlannedSchedule | None]]:
+        """How many active schedules there are of those that are chosen, and `most` of them by chance, or all;
+        None is one that is gone or cannot be read."""
         which, hint = _schedules_chosen(tenant, choice)
         which["state"] = ScheduleState.ACTIVE.value
         total = self._schedules.count_documents(which, hint=hint, limit=MOST_COUNTED)
-        steps: list[Document] = [
-            {"$match": which},
-            {"$limit": MOST_COUNTED},
-            {"$project": {"_id": 1}},
-            {"$sample": {"size": size}},
-        ]
-        rows = self._schedules.aggregate(steps, hint=hint)
-        return total, [row["_id"] for row in rows]
+        if total > most:
+            steps: list[Document] = [
+                {"$match": which},
+                {"$limit": MOST_COUNTED},
+                {"$project": {"_id": 1}},
+                {"$sample": {"size": most}},
+            ]
+            drawn = [row["_id"] for row in self._schedules.aggregate(steps, hint=hint)]
+            which, hint = {"_id": {"$in": drawn}}, BY_ID
+        rows = self._schedules.find(which | READABLE, _PLANNED, hint=hint).limit(most).batch_size(A_BATCH)
+        reading = _Reading(self._secret_box)
+        found = [reading.schedule(row) for row in rows.to_list()]
+        reading.attach_calendars(self._calendars)
+        gone = max(0, min(total, most) - len(found))
+        return max(total, len(found)), [*found, *[None] * gone]
 
     def waiting_choice(self, tenant: str, choice: ForecastChoice) -> tuple[WaitingChoice, bool]:
         """The events that wait of those that are chosen, and whether that leaves out some: the schedules with
@@ -107,12 +197,6 @@ class Forecasts:
         rows = self._schedules.find(which, {"_id": 1}, hint=hint).limit(limit + 1)
         ids = [row["_id"] for row in rows.batch_size(limit + 1)]
         return ids[:limit], len(ids) > limit
-
-    def read(self, ids: Sequence[str]) -> list[Schedule | CorruptSchedule]:
-        """The schedules of these ids, without what they send."""
-        which: Document = {"_id": {"$in": list(ids)}} | READABLE
-        rows = self._schedules.find(which, WITHOUT_REQUEST).batch_size(max(1, len(ids)))
-        return self._calendars.attach([read_schedule(without_request(row), self._secret_box) for row in rows])
 
     def waiting(
         self, chosen: WaitingChoice, buckets: Buckets, made_before: datetime, *, limit: int

@@ -125,6 +125,14 @@ class DocumentCursor(Cursor[Document]):
         except OperationFailure as error:
             raise_classified(error)
 
+    def to_list(self, length: int | None = None) -> list[Document]:
+        """All that are left: of thousands, to ask for one after the other takes as long as to decode them."""
+        try:
+            with limit_command(self.collection.database.client):
+                return super().to_list(length)
+        except OperationFailure as error:
+            raise_classified(error)
+
 
 class Documents(Collection[Document]):
     """The store reads and writes every collection through one of these."""

@@ -9,7 +9,7 @@ from typing import Any
 from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.run_calendar import MOST_RARE, NamedRun, RunOutcome
 from scheduler_app.domain.states import LIVING, Kind, State
-from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.mongo import BY_ID, Document, Mongo
 from scheduler_app.store.paging import MAX_SECONDS
 
 #: Schedules that are named at most, of those with few runs.
@@ -48,6 +48,7 @@ class RunCounting:
 
     def __init__(self, mongo: Mongo) -> None:
         self._events = mongo.collection("events")
+        self._schedules = mongo.collection("schedules")
 
     def exceeds(self, choice: RunChoice, buckets: Buckets, *, most: int) -> bool:
         """Whether more than `most` events have run times in the buckets; no document is read for it."""
@@ -82,18 +83,8 @@ class RunCounting:
                 "$divide": [{"$subtract": ["$run_time", buckets.origin]}, buckets.width // _MILLISECOND]
             }
         }
-        run = {"at": "$run_time", "outcome": "$outcome", "event_id": "$_id"}
-        by_schedule: list[Document] = [
-            {"$match": {"schedule_id": {"$type": "string"}}},
-            {
-                "$group": {
-                    "_id": "$schedule_id",
-                    "runs": {"$firstN": {"n": MOST_RARE + 1, "input": run}},
-                    "number": {"$sum": "$number"},
-                }
-            },
-        ]
-        few, many = {"number": {"$lte": MOST_RARE}}, {"number": {"$gt": MOST_RARE}}
+        is_few = {"$lte": ["$number", MOST_RARE]}
+        few: Document = {"schedule_id": "$_id", "runs": "$runs"}
         pipeline: list[Document] = [
             {"$match": which},
             *order,
@@ -101,43 +92,91 @@ class RunCounting:
             {"$project": {"schedule_id": 1, "run_time": 1} | _judged(now)},
             {
                 "$facet": {
-                    "read": [{"$count": "read"}],
                     "parts": [
-                        {"$match": {"outcome": {"$nin": [None, RunOutcome.TO_COME.value]}}},
                         {
                             "$group": {
                                 "_id": {"part": number, "outcome": "$outcome"},
                                 "number": {"$sum": "$number"},
                                 "again": {"$sum": "$again"},
+                                "read": {"$sum": 1},
                             }
                         },
                     ],
-                    "rare": [
-                        {"$match": {"outcome": {"$ne": None}}},
-                        *by_schedule,
-                        {"$match": few},
-                        {"$limit": MOST_NAMED},
-                    ],
-                    "frequent": [
-                        {"$match": {"outcome": {"$ne": None}}},
-                        *by_schedule,
-                        {"$match": many},
-                        {"$project": {"_id": 1}},
+                    # All schedules in one row: each facet would group them anew.
+                    "schedules": [
+                        {"$match": {"outcome": {"$ne": None}, "schedule_id": {"$type": "string"}}},
+                        {
+                            "$group": {
+                                "_id": "$schedule_id",
+                                "runs": {"$firstN": {"n": MOST_RARE + 1, "input": _RUN}},
+                                "number": {"$sum": "$number"},
+                            }
+                        },
+                        {
+                            "$group": {
+                                "_id": None,
+                                "rare": {"$push": {"$cond": [is_few, few, "$$REMOVE"]}},
+                                "frequent": {"$push": {"$cond": [is_few, "$$REMOVE", "$_id"]}},
+                            }
+                        },
+                        {"$project": {"frequent": 1, "rare": {"$slice": ["$rare", MOST_NAMED]}}},
                     ],
                 }
             },
         ]
         options: dict[str, Any] = {"hint": hint, "maxTimeMS": int(MAX_SECONDS * 1000)}
         (row,) = self._events.aggregate(pipeline, **options)
-        found.is_whole &= sum(each["read"] for each in row["read"]) < most
+        found.is_whole &= sum(each["read"] for each in row["parts"]) < most
         for each in row["parts"]:
-            part = int(each["_id"]["part"])
-            found.counts[part, RunOutcome(each["_id"]["outcome"])] += each["number"]
-            found.tried_again[part] += each["again"]
-        found.frequent.update(each["_id"] for each in row["frequent"])
-        for each in row["rare"]:
-            runs = [NamedRun(run["at"], RunOutcome(run["outcome"]), run["event_id"]) for run in each["runs"]]
-            found.rare[each["_id"]] = sorted(runs, key=lambda run: run.at)
+            outcome = each["_id"]["outcome"]
+            if outcome not in (None, RunOutcome.TO_COME):
+                part = int(each["_id"]["part"])
+                found.counts[part, RunOutcome(outcome)] += each["number"]
+                found.tried_again[part] += each["again"]
+        for each in row["schedules"]:
+            found.frequent.update(each["frequent"])
+            found.rare |= {rare["schedule_id"]: _named(rare["runs"]) for rare in each["rare"]}
+
+    def name(self, schedule_ids: Sequence[str], buckets: Buckets, now: datetime) -> RunCounts:
+        """Which of these schedules have few runs in the buckets, and these runs; nothing is counted. However
+        many runs there are, a few of each schedule are read. Raises a STORE_FAULT."""
+        when = {"$gte": buckets.start, "$lt": buckets.end, "$not": {"$type": "array"}}
+        runs: list[Document] = [
+            {"$match": {"run_time": when}},
+            {"$sort": {"run_time": -1, "_id": -1}},
+            {"$limit": MOST_RARE + 1},
+            {"$project": {"run_time": 1} | _judged(now)},
+            {"$match": {"outcome": {"$ne": None}}},
+            {"$project": {"_id": 0, "number": 1, "run": _RUN}},
+        ]
+        joined: Document = {
+            "from": "events",
+            "localField": "_id",
+            "foreignField": "schedule_id",
+            "pipeline": runs,
+            "as": "runs",
+        }
+        pipeline: list[Document] = [
+            {"$match": {"_id": {"$in": list(schedule_ids)}}},
+            {"$project": {"_id": 1}},
+            {"$lookup": joined},
+        ]
+        options: dict[str, Any] = {"hint": BY_ID, "maxTimeMS": int(MAX_SECONDS * 1000)}
+        found = RunCounts()
+        for row in self._schedules.aggregate(pipeline, **options):
+            if sum(each["number"] for each in row["runs"]) > MOST_RARE:
+                found.frequent.add(row["_id"])
+            elif row["runs"]:
+                found.rare[row["_id"]] = _named([each["run"] for each in row["runs"]])
+        return found
+
+
+_RUN: Document = {"at": "$run_time", "outcome": "$outcome", "event_id": "$_id"}
+
+
+def _named(runs: Sequence[Document]) -> list[NamedRun]:
+    found = [NamedRun(run["at"], RunOutcome(run["outcome"]), run["event_id"]) for run in runs]
+    return sorted(found, key=lambda run: run.at)
 
 
 def _scans(choice: RunChoice, buckets: Buckets) -> list[tuple[Document, str, list[Document]]]:

@@ -175,7 +175,7 @@ def from_schedule_document(row: Mapping[str, Any], envelope: SecretBox) -> Sched
         id=schedule_id,
         name=text(get("name"), "name"),
         trigger=read_trigger(row),
-        action=_of_tenant(_action(fields(get("action"), "action"), envelope), schedule_id),
+        action=read_action(get("action"), schedule_id, envelope),
         created_at=instant(get("created_at"), "created_at"),
         updated_at=instant(get("updated_at"), "updated_at"),
         retry=retry,
@@ -265,21 +265,17 @@ def read_last_run(value: Any) -> LastRun | None:
         return None
 
 
-def _action(action: Document, envelope: SecretBox) -> Action:
+def read_action(value: Any, schedule_id: str, envelope: SecretBox) -> Action:
+    """Raises Corrupt and Newer."""
+    action = fields(value, "action")
     kind = action_kind(action)
     headers = action.get("headers")
     if isinstance(headers, list) and any(map(_is_sealed_alone, headers)):
         action = action | {"headers": [_opened_header(pair, envelope) for pair in headers]}
     found: Action = kind.from_document(action)
+    if found.destination is not None and tenant_of(found.destination) != tenant_of(schedule_id):
+        raise Corrupt("action.destination is another tenant's")  # it would be sent this one's secrets
     return found
-
-
-def _of_tenant(action: Action, schedule_id: str) -> Action:
-    """Raises Corrupt for a destination of another tenant, which would be sent this one's secrets."""
-    destination = action.destination
-    if destination is not None and tenant_of(destination) != tenant_of(schedule_id):
-        raise Corrupt("action.destination is another tenant's")
-    return action
 
 
 def _is_sealed_alone(pair: Any) -> bool:

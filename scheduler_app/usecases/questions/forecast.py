@@ -1,9 +1,10 @@
 """Forecast: what falls due when, before it comes."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from random import shuffle
 
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.blackout import MAX_WINDOWS, BlackoutOutlook, BlackoutOutlooks
@@ -16,17 +17,16 @@ from scheduler_app.domain.forecast import (
     Forecast,
     ForecastChoice,
     ForecastSource,
+    PlannedSchedule,
     Withheld,
     occurrences_by_bucket,
 )
 from scheduler_app.domain.http_action import destination_of_key
 from scheduler_app.domain.ids import schedule_of
-from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.stored_fields import EARLIEST
 from scheduler_app.store import Store
 from scheduler_app.store.forecasts import MOST_TAGGED, WaitingChoice, WaitingCount
 
-SCHEDULES_A_READ = 500
 #: Of more schedules, this many are drawn at random and stand for all.
 MAX_SCHEDULES = 20_000
 #: What the rules of schedules may take; those that are not evaluated by then are estimated by the others.
@@ -37,11 +37,11 @@ MAX_COUNTED = 1_000_000
 MAX_OVERDUE = 100_000
 #: How far the clocks of two processes may differ; more than they ever do.
 CLOCKS_DIFFER = timedelta(seconds=5)
-#: Called with each schedule that is counted by its rule, and its counts.
-OnSchedule = Callable[[Schedule, Counts], None]
+#: Called with schedules that are counted by one rule, and the counts of each.
+OnSchedules = Callable[[Sequence[PlannedSchedule], Counts], None]
 
 
-def _ignore(schedule: Schedule, counts: Counts) -> None:
+def _ignore(schedules: Sequence[PlannedSchedule], counts: Counts) -> None:
     """For a forecast that asks for the sums alone."""
 
 
@@ -58,7 +58,7 @@ class ForecastService:
         buckets: Buckets,
         now: datetime,
         choice: ForecastChoice = EVERY_CALLBACK,
-        on_schedule: OnSchedule = _ignore,
+        on_schedules: OnSchedules = _ignore,
     ) -> Forecast:
         """What falls due in each bucket: by the rules of active schedules, and of events and messages that
         wait, of all or of those that are chosen. Raises a STORE_FAULT."""
@@ -67,7 +67,7 @@ class ForecastService:
         # Beats go on expanding while schedules and events are read, in this order. What became an event
         # meanwhile is judged one by one by the cursor that was read; clocks differ by less than this.
         since = now - CLOCKS_DIFFER
-        cursors = self._count_rules(tenant, choice, forecast, outlooks, on_schedule)
+        cursors = self._count_rules(tenant, choice, forecast, outlooks, on_schedules)
         chosen, more = self.store.forecasts.waiting_choice(tenant, choice)
         if more:
             forecast.notes.append(
@@ -90,32 +90,46 @@ class ForecastService:
         choice: ForecastChoice,
         forecast: Forecast,
         outlooks: BlackoutOutlooks,
-        on_schedule: OnSchedule,
+        on_schedules: OnSchedules,
     ) -> dict[str, datetime]:
         """Returns the first occurrence of each schedule that was counted by its rule."""
-        total, ids = self.store.forecasts.sample(tenant, self.max_schedules, choice)
-        counts: Counter[Cell] = Counter()
-        withheld: Counter[Withheld] = Counter()
+        until = monotonic() + self.max_seconds
+        total, planned = self.store.forecasts.planned(tenant, choice, most=self.max_schedules)
+        found = [each for each in planned if each is not None]
+        unreadable = len(planned) - len(found)
         cursors: dict[str, datetime] = {}
-        done = unreadable = dense = 0
-        for each in self._read_in_time(ids):
-            done += 1
-            try:
-                if each is None:
-                    raise InvalidRecurrence("RRULE", "cannot be read")
-                found_of_it = occurrences_by_bucket(
-                    each, forecast.buckets, _outlook(outlooks, each), outlooks.begins
-                )
-            except InvalidRecurrence:  # one schedule's fault is its own: the others are counted
-                unreadable += 1
-                continue
-            if each.next_run_at is not None:
-                cursors[each.id] = each.next_run_at
-            on_schedule(each, found_of_it)
-            dense += not found_of_it.exact
-            withheld += found_of_it.withheld
-            for bucket, count in found_of_it.sent.items():
-                counts[Cell(bucket, each.action.isolation_key, ForecastSource.RULES)] += count
+        done = unreadable
+        dense = 0
+        # What many share is counted first. Where there is no time for all, those of a part stand for it.
+        for part in _parts(found, outlooks):
+            counts: Counter[Cell] = Counter()
+            withheld: Counter[Withheld] = Counter()
+            counted = 0
+            for group in part:
+                if counted and monotonic() > until:
+                    break
+                counted += len(group)
+                first = group[0]
+                try:
+                    found_of_it = occurrences_by_bucket(
+                        first, forecast.buckets, _outlook(outlooks, first), outlooks.begins
+                    )
+                except InvalidRecurrence:  # its schedules' own fault: the others are counted
+                    unreadable += len(group)
+                    continue
+                cursors |= {each.id: each.next_run_at for each in group if each.next_run_at is not None}
+                on_schedules(group, found_of_it)
+                dense += 0 if found_of_it.exact else len(group)
+                for receiver, number in Counter(each.receiver for each in group).items():
+                    for bucket, count in found_of_it.sent.items():
+                        counts[Cell(bucket, receiver, ForecastSource.RULES)] += count * number
+                for became, count in found_of_it.withheld.items():
+                    withheld[became] += count * len(group)
+            done += counted
+            times = sum(map(len, part)) / counted if counted else 1.0
+            _add_counts(forecast, counts, times * total / max(1, len(planned)))
+            for became, count in withheld.items():
+                forecast.withheld[became] += round(count * times * total / max(1, len(planned)))
         if done < total:
             forecast.notes.append(
                 f"{done} of {total} active schedules, chosen by chance, stand for all of them."
@@ -124,24 +138,7 @@ class ForecastService:
             forecast.notes.append(f"{dense} schedules that fire very often are estimated.")
         if unreadable:
             forecast.notes.append(f"{unreadable} schedules cannot be read or evaluated, and are left out.")
-        times = total / done if done else 1.0
-        _add_counts(forecast, counts, times)
-        for became, count in withheld.items():
-            forecast.withheld[became] += round(count * times)
         return cursors
-
-    def _read_in_time(self, ids: Sequence[str]) -> Iterator[Schedule | None]:
-        """The schedules of these ids, None for one that is gone or cannot be read, until the time is over;
-        one at least. A single one may take most of a second to count."""
-        until = monotonic() + self.max_seconds
-        for first in range(0, len(ids), SCHEDULES_A_READ):
-            page = ids[first : first + SCHEDULES_A_READ]
-            rows = self.store.forecasts.read(page)
-            found = {each.id: each for each in rows if isinstance(each, Schedule)}
-            for number, schedule_id in enumerate(page, first):
-                if number and monotonic() > until:
-                    return
-                yield found.get(schedule_id)
 
     def _count_waiting(self, chosen: WaitingChoice, forecast: Forecast, since: datetime) -> None:
         forecasts, buckets = self.store.forecasts, forecast.buckets
@@ -208,11 +205,26 @@ class ForecastService:
                 )
 
 
-def _outlook(outlooks: BlackoutOutlooks, schedule: Schedule) -> BlackoutOutlook | None:
+def _parts(
+    schedules: Sequence[PlannedSchedule], outlooks: BlackoutOutlooks
+) -> list[list[list[PlannedSchedule]]]:
+    """The schedules of which several are counted by one rule, and those alone with theirs; in each part the
+    groups by chance."""
+    groups: dict[tuple[object, ...], list[PlannedSchedule]] = {}
+    for each in schedules:
+        key: tuple[object, ...] = id(each.rule), each.next_run_at, id(_outlook(outlooks, each))
+        groups.setdefault((each.id,) if each.jitter_seconds else key, []).append(each)
+    shared = [group for group in groups.values() if len(group) > 1]
+    alone = [group for group in groups.values() if len(group) == 1]
+    for part in (shared, alone):
+        shuffle(part)
+    return [shared, alone]
+
+
+def _outlook(outlooks: BlackoutOutlooks, schedule: PlannedSchedule) -> BlackoutOutlook | None:
     if not outlooks:
         return None
-    destination = schedule.action.destination
-    return outlooks.of(schedule.tenant, schedule.id, schedule.tags, destination)
+    return outlooks.of(schedule.rule.tenant, schedule.id, schedule.tags, schedule.destination)
 
 
 def _add_schedule(

@@ -1,9 +1,10 @@
 """The calendar of runs: past and future in one, by the engine of the forecast."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
+from heapq import nsmallest
 from threading import Lock
 from typing import Final
 
@@ -11,7 +12,7 @@ from scheduler_app.clock import monotonic
 from scheduler_app.domain.calendars import NamedCalendar
 from scheduler_app.domain.calendars.calendar import DayKind
 from scheduler_app.domain.figures import HOUR, KEPT, FigureSubject, begin_of_part
-from scheduler_app.domain.forecast import Buckets, Counts, ForecastChoice
+from scheduler_app.domain.forecast import Buckets, Counts, ForecastChoice, PlannedSchedule
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.kill_switch import Target
 from scheduler_app.domain.recurrence.zones import instant_at, local_in
@@ -30,14 +31,18 @@ from scheduler_app.store import Store
 from scheduler_app.store.events.run_counts import RunChoice, RunCounts
 from scheduler_app.usecases.questions.forecast import ForecastService
 
-#: Past runs that are read; what the rules may take; schedules that are evaluated.
+#: Past runs that are read; and of what workers have counted by the hour. What the rules may take; schedules
+#: that are evaluated.
 MOST_RUNS: Final = 50_000
+MOST_WHERE_COUNTED: Final = 20_000
 MAX_SECONDS: Final = 2.0
 MOST_EVALUATED: Final = 20_000
 #: The schedules of a tag or a destination whose past runs are read.
 MOST_OWNERS: Final = 2_000
-#: Schedules with few runs that are named, windows of blackouts, calendars whose days are shown.
+#: Schedules with few runs that are named, and where their past is looked for one by one; windows of
+#: blackouts, calendars whose days are shown.
 MOST_NAMED: Final = 200
+MOST_RUNNING_AGAIN: Final = 100
 MOST_WINDOWS: Final = 500
 MOST_CALENDARS: Final = 20
 #: What is to come is kept where it took longer than this to count it: for so many times as long, a minute at
@@ -95,15 +100,16 @@ class _Coming:
     frequent: set[str] = field(default_factory=set)
     calendars: dict[str, NamedCalendar] = field(default_factory=dict)
 
-    def take(self, schedule: Schedule, counts: Counts) -> None:
-        use = schedule.calendar
+    def take(self, schedules: Sequence[PlannedSchedule], counts: Counts) -> None:
+        """Those that are counted by one rule."""
+        use = schedules[0].calendar
         if use is not None and use.known is not None and len(self.calendars) < MOST_CALENDARS:
             self.calendars[use.name] = use.known
         if counts.sent.total() > MOST_RARE:
-            self.frequent.add(schedule.id)
+            self.frequent |= {each.id for each in schedules}
         elif counts.sent:
             runs = [NamedRun(sent_at, RunOutcome.TO_COME) for _, sent_at in counts.named]
-            self.rare[schedule.id] = (schedule.name, runs)
+            self.rare |= {each.id: (each.name, runs) for each in schedules}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +148,12 @@ class RunCalendars:
         coming, notes = future.coming, list(future.notes)
         for number, count in future.counts.items():
             parts[_place(parts, buckets, number)].counts[RunOutcome.TO_COME] += count
-        past = self._past(tenant, buckets, choice, now, coming, notes)
+        past, known = self._past(tenant, buckets, choice, now, coming, notes)
         for (bucket, outcome), count in past.counts.items():
             parts[_place(parts, buckets, bucket)].counts[outcome] += count
         for bucket, count in past.tried_again.items():
             parts[_place(parts, buckets, bucket)].tried_again += count
-        rare, omitted = self._rare(past, coming)
+        rare, omitted = self._rare(past, coming, known)
         return RunCalendar(
             parts,
             rare,
@@ -203,11 +209,12 @@ class RunCalendars:
         now: datetime,
         coming: _Coming,
         notes: list[str],
-    ) -> RunCounts:
+    ) -> tuple[RunCounts, Collection[str] | None]:
+        """What ran; and the schedules of which it is known when they ran, None for all."""
         # With what beats have expanded already: it has events, and is named by them.
         until = min(buckets.end, now + HOUR)
         if until <= buckets.start:
-            return RunCounts()
+            return RunCounts(), None
         chosen = RunChoice(tenant)
         if choice:
             owners, more = self.store.forecasts.owners(tenant, choice, limit=MOST_OWNERS)
@@ -217,24 +224,26 @@ class RunCalendars:
             chosen = RunChoice(tenant, owners, its_messages)
         window = Buckets(buckets.start, until, buckets.width, buckets.origin)
         counting, most = self.store.run_counting, self.most_runs
-        if counting.exceeds(chosen, window, most=most):
-            counted = self._counted_by_workers(tenant, choice, window)
+        counted_from = min(most, MOST_WHERE_COUNTED)
+        if counting.exceeds(chosen, window, most=counted_from):
+            counted = self._counted_by_workers(tenant, choice, chosen, window)
             if counted is not None:
-                again = RunChoice(tenant, sorted(coming.rare)[:MOST_NAMED])
-                named = counting.read(again, window, now, most=most)
+                again = _rarest({each: runs for each, (_, runs) in coming.rare.items()}, MOST_RUNNING_AGAIN)
+                named = counting.name(again, window, now)
                 notes.append(
-                    f"There were more than {most:,} runs: done and failed ones are counted by the hour in"
-                    " which they ended, and of those before now only schedules are named that run again."
+                    f"There were more than {counted_from:,} runs: done and failed ones are counted by the"
+                    " hour in which they ended, and of those before now only schedules are named that run"
+                    " again."
                 )
-                return RunCounts(counted, rare=named.rare, frequent=named.frequent)
+                return RunCounts(counted, rare=named.rare, frequent=named.frequent), again
         found = counting.read(chosen, window, now, most=most)
         if not found.is_whole:
             notes.append(f"There were more than {most:,} runs: those beyond are left out, and none is named.")
             found.rare.clear()
-        return found
+        return found, None
 
     def _counted_by_workers(
-        self, tenant: str, choice: ForecastChoice, window: Buckets
+        self, tenant: str, choice: ForecastChoice, chosen: RunChoice, window: Buckets
     ) -> Counter[tuple[int, RunOutcome]] | None:
         """What workers counted of what is asked for; None where that is not counted apart, in other parts, or
         not since the beginning."""
@@ -249,8 +258,13 @@ class RunCalendars:
             subject = FigureSubject(tenant, "destination", name_of(choice.destination))
         counters = self.store.figure_counters
         first = counters.first(subject, HOUR, window.start - KEPT[HOUR])
-        if first is None or first > window.start:
+        if first is None:
             return None
+        if first > window.start:
+            # Nothing was counted before that; and if nothing ran, nothing is missing.
+            before = Buckets(window.start, min(first, window.end), window.width, window.origin)
+            if self.store.run_counting.exceeds(chosen, before, most=0):
+                return None
         found = Counter[tuple[int, RunOutcome]]()
         for part in counters.read(subject, HOUR, window.start, window.end):
             bucket = window.of(part.at)
@@ -259,21 +273,25 @@ class RunCalendars:
                 found[bucket, RunOutcome.FAILED] += part.outcomes["error"]
         return found
 
-    def _rare(self, past: RunCounts, coming: _Coming) -> tuple[list[RareSchedule], int]:
+    def _rare(
+        self, past: RunCounts, coming: _Coming, known: Collection[str] | None
+    ) -> tuple[list[RareSchedule], int]:
         frequent = past.frequent | coming.frequent
         found: dict[str, list[NamedRun]] = {}
-        for schedule_id in (past.rare.keys() | coming.rare.keys()) - frequent:
+        candidates = (past.rare.keys() | coming.rare.keys()) - frequent
+        told = candidates if known is None else candidates.intersection(known)
+        for schedule_id in told:
             runs = past.rare.get(schedule_id, []) + coming.rare.get(schedule_id, ("", []))[1]
             if len(runs) <= MOST_RARE:
                 found[schedule_id] = runs
-        # The rarest first: where not all can be named, the others would be noticed least.
-        chosen = sorted(found, key=lambda each: (len(found[each]), found[each][0].at, each))[:MOST_NAMED]
+        chosen = _rarest(found, MOST_NAMED)
         unnamed = [each for each in chosen if each not in coming.rare]
         read = self.store.schedules.for_delivery(unnamed) if unnamed else {}
         names = {each.id: each.name for each in read.values() if isinstance(each, Schedule)}
         names |= {each: coming.rare[each][0] for each in chosen if each in coming.rare}
         rows = [RareSchedule(each, names.get(each, name_of(each)), tuple(found[each])) for each in chosen]
-        return sorted(rows, key=lambda row: (row.runs[0].at, row.name)), len(found) - len(chosen)
+        omitted = len(candidates) - len(told) + len(found) - len(chosen)
+        return sorted(rows, key=lambda row: (row.runs[0].at, row.name)), omitted
 
     def _blackouts(
         self, tenant: str, buckets: Buckets, choice: ForecastChoice, now: datetime, notes: list[str]
@@ -298,6 +316,11 @@ class RunCalendars:
             facts = self.store.kill_switches.judged_by([schedule_id])
             tags, destination = facts.get(schedule_id, ((), None))
         return Target.asked(tenant, schedule_id, tags, destination)
+
+
+def _rarest(runs: Mapping[str, Sequence[NamedRun]], most: int) -> list[str]:
+    """The schedules with the fewest runs: where not all can be named, the others would be noticed least."""
+    return nsmallest(most, runs, key=lambda each: (len(runs[each]), runs[each][0].at, each))
 
 
 def _parts(period: CalendarPeriod) -> Iterator[CalendarPart]:

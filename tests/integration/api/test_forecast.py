@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,20 +10,29 @@ import pytest
 from flask.testing import FlaskClient
 
 from scheduler_app.api.routes import preview as forecast_route
-from scheduler_app.domain.blackout import Blackout, BlackoutPolicy
-from scheduler_app.domain.forecast import Buckets, Cell, ForecastSource, Withheld
+from scheduler_app.domain.blackout import Blackout, BlackoutOutlooks, BlackoutPolicy
+from scheduler_app.domain.forecast import (
+    Buckets,
+    Cell,
+    Counts,
+    ForecastSource,
+    PlannedSchedule,
+    Withheld,
+    occurrences_by_bucket,
+)
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.usecases.duties.expansion import Expansion
+from scheduler_app.usecases.questions import forecast
 from scheduler_app.usecases.questions.forecast import ForecastService
 from tests.builders import draft, event, message, schedule
 from tests.integration.conftest import NOON
 
 Create = Callable[..., dict[str, Any]]
-SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
+SECOND, MINUTE, HOUR, DAY = (timedelta(seconds=each) for each in (1, 60, 3_600, 86_400))
 MIDNIGHT = NOON + 12 * HOUR
 
 
@@ -84,6 +94,42 @@ def test_it_counts_rules_events_messages_and_retries_by_receiver(store: Store) -
         (c, 1, ForecastSource.MESSAGES): 3,
     }
     assert (made.overdue, made.notes) == (1, [])
+
+
+def test_schedules_of_one_rule_are_evaluated_together(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cron lines of different days have one rule; what counts from its start, or is moved by a jitter or by
+    a blackout of its own, is evaluated by itself."""
+    made = []
+    for number in range(60):
+        zone = ("UTC", "Europe/Zurich", "Australia/Lord_Howe")[number % 3]
+        created = NOON - number * 37 * MINUTE - number * SECOND
+        given: list[dict[str, Any]] = [
+            {"cron": "*/5 * * * *"},
+            {"cron": "0 9 * * 1-5"},
+            {"cron": "30 2 * * *", "jitter_seconds": 60.0},
+            {"rrule": "FREQ=HOURLY"},
+        ]
+        tags = ("t",) if number % 5 == 0 else ()
+        made.append(schedule(created, f"s{number}", timezone=zone, tags=tags, **given[number % 4]))
+    made = [replace(each, next_run_at=each.recurrence().after(NOON, inclusive=True)) for each in made]
+    assert all(store.schedules.insert_many(made))
+    start, end = NOON + 2 * HOUR, NOON + 3 * DAY
+    set_blackout(store, Target(TENANT, Scope.TAG, "t"), "skip", end - DAY, 5)
+    buckets, alone = Buckets(start, end, HOUR), Counter[int]()
+    outlooks = BlackoutOutlooks(store.blackouts.everybodys(NOON), start, end)
+    for each in made:
+        outlook = outlooks.of(TENANT, each.id, each.tags, None)
+        alone += occurrences_by_bucket(each, buckets, outlook, outlooks.begins).sent
+    evaluated = []
+
+    def counted(schedule: PlannedSchedule, *of: Any) -> Counts:
+        evaluated.append(schedule.id)
+        return occurrences_by_bucket(schedule, *of)
+
+    monkeypatch.setattr(forecast, "occurrences_by_bucket", counted)
+    assert by_bucket(store, buckets) == alone
+    # Two rules in three zones, with the blackout and without, and the 30 others.
+    assert len(evaluated) == 2 * 3 * 2 + 30
 
 
 def set_blackout(store: Store, target: Target, policy: BlackoutPolicy, begins: datetime, hours: int) -> None:
@@ -181,7 +227,7 @@ def test_beyond_its_bounds_it_samples_and_says_so(store: Store) -> None:
 
 
 def test_its_time_has_a_bound_and_it_says_what_it_had_no_time_for(store: Store) -> None:
-    many = [schedule(NOON, f"s{i}", rrule="FREQ=MINUTELY;COUNT=10") for i in range(40)]
+    many = [schedule(NOON, f"s{i}", rrule="FREQ=MINUTELY;COUNT=10", jitter_seconds=1.0) for i in range(40)]
     assert all(store.schedules.insert_many(many))
     buckets = Buckets(NOON, NOON + HOUR, HOUR)
     made = ForecastService(store, max_seconds=-1).forecast(TENANT, buckets, NOON)
@@ -201,15 +247,15 @@ def test_what_becomes_an_event_while_it_is_made_is_counted_once(
 ) -> None:
     a, b = (schedule(NOON, name, rrule="FREQ=MINUTELY;COUNT=10") for name in ("a", "b"))
     store.schedules.insert_many([a, b])
-    expansion, read = Expansion(store, timeframe_seconds=600), store.forecasts.read
+    expansion, read = Expansion(store, timeframe_seconds=600), store.forecasts.planned
 
-    def expanded_before_and_after(ids: Any, **options: Any) -> Any:
+    def expanded_before_and_after(*chosen: Any, **options: Any) -> Any:
         expansion.expand_these([a], NOON, NOON + HOUR)
-        found = read(ids, **options)
+        found = read(*chosen, **options)
         expansion.expand_these([b], NOON, NOON + HOUR)
         return found
 
-    monkeypatch.setattr(store.forecasts, "read", expanded_before_and_after)
+    monkeypatch.setattr(store.forecasts, "planned", expanded_before_and_after)
     assert by_bucket(store, Buckets(NOON, NOON + HOUR, HOUR)) == {0: 20}
 
 

@@ -22,6 +22,7 @@ from scheduler_app.usecases.questions import run_calendar
 from scheduler_app.usecases.questions.forecast import ForecastService
 from scheduler_app.usecases.questions.run_calendar import CalendarPeriod, RunCalendars
 from tests.builders import draft, event, message, schedule
+from tests.examined import examined
 from tests.integration.conftest import NOON
 
 Create = Callable[..., dict[str, Any]]
@@ -277,6 +278,10 @@ def test_of_more_runs_than_are_read_those_are_shown_that_workers_counted(store: 
         # What runs again, and rarely, is named with its past.
         (rare,) = found.rare
         assert (rare.id, rare.runs[0].outcome) == ("rare", RunOutcome.FAILED)
+    # What ran before the first hour that was counted is missing from the counters, if anything did.
+    since = (NOON - 6 * HOUR, NOON)
+    assert total(read(store, *since, most_runs=5))[RunOutcome.DONE] == 22
+    ended(store, "s1", NOON - 4 * HOUR, "completed", attempt=1)
     # Not counted apart, in other parts, or not since then: the newest runs are read.
     for choice, start, width in (
         (ForecastChoice("s1"), NOON - 3 * HOUR, HOUR),
@@ -286,6 +291,28 @@ def test_of_more_runs_than_are_read_those_are_shown_that_workers_counted(store: 
         found = read(store, start, NOON, width, choice=choice, most_runs=5)
         assert total(found)[RunOutcome.DONE] == 5
         assert "left out" in found.notes[0]
+
+
+def test_of_what_runs_often_a_few_runs_are_read_to_know_that(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    often = [event(NOON - (number + 1) * MINUTE, "often") for number in range(300)]
+    few = [event(NOON - (number + 1) * HOUR, "few") for number in range(MOST_RARE)]
+    store.events.insert([*often, *few, event(NOON - HOUR, "other")], NOON, "made")
+    for name in ("often", "few", "none"):
+        store.schedules.insert(schedule(NOON, name, rrule="FREQ=DAILY"))
+    buckets = Buckets(NOON - DAY, NOON, HOUR)
+    ids = ["often", "few", "none"]
+    found, read_for_it = examined(store, lambda: store.run_counting.name(ids, buckets, NOON))
+    assert (found.frequent, list(found.rare), found.counts) == ({"often"}, ["few"], Counter())
+    assert [run.at for run in found.rare["few"]] == [NOON - each * HOUR for each in range(MOST_RARE, 0, -1)]
+    assert read_for_it.documents <= 3 + MOST_RARE + 1 + MOST_RARE + 1
+    # Of many that run again, the rarest are named; the others are counted.
+    monkeypatch.setattr(run_calendar, "MOST_RUNNING_AGAIN", 1)
+    store.figure_counters.add([(FigureSubject(TENANT), HOUR, FigurePart(NOON - 5 * HOUR))])
+    calendar = read(store, NOON - 5 * HOUR, NOON + 2 * DAY, most_runs=5)
+    assert len(calendar.rare) + calendar.rare_omitted == 3
+    assert len(calendar.rare) <= 1
 
 
 def test_what_took_long_to_count_is_shown_for_a_while_and_says_when_it_was_counted(store: Store) -> None:

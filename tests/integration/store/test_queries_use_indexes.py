@@ -626,8 +626,9 @@ def _use_calendar_feeds(feeds: Any, now: datetime) -> None:
 
 def _use_forecasts(forecasts: Any, now: datetime) -> None:
     buckets = Buckets(now, now + 900 * SECOND, 90 * SECOND)
-    _, ids = forecasts.sample(TENANT, 100)
-    assert forecasts.read(ids)
+    for most in (100, 1):
+        _, planned = forecasts.planned(TENANT, most=most)
+        assert any(planned)
     chosen, more = forecasts.waiting_choice(TENANT, EVERY_CALLBACK)
     assert not more
     assert forecasts.waiting(chosen, buckets, now + SECOND, limit=10_000)
@@ -635,7 +636,7 @@ def _use_forecasts(forecasts: Any, now: datetime) -> None:
     assert forecasts.made_since(chosen, now, buckets, limit=9)
     assert forecasts.count(chosen, now, now + 90 * SECOND, most=1_000)
     for choice in (ForecastChoice("s1"), ForecastChoice(tag="few"), ForecastChoice(destination="erp")):
-        forecasts.sample(TENANT, 100, choice)
+        forecasts.planned(TENANT, choice, most=100)
         forecasts.owners(TENANT, choice, limit=100)
         chosen, _ = forecasts.waiting_choice(TENANT, choice)
         forecasts.waiting(chosen, buckets, now + SECOND, limit=10_000)
@@ -672,6 +673,7 @@ def _use_run_counting(counting: Any, now: datetime) -> None:
         found = counting.read(choice, buckets, now, most=most)
         assert counting.exceeds(choice, buckets, most=0) is bool(found.counts)
         assert bool(found.counts) is (ids != [])
+    counting.name(["s1", "s2"], buckets, now)
 
 
 def _use_backfills(backfills: Any, now: datetime) -> None:

@@ -402,7 +402,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: w.store.backlogs.expire([w.theirs(w.waiting.id)], _late(w), w.now, "late"),
         0,
     ),
-    "forecasts.sample": (lambda w: w.store.forecasts.sample(w.stranger, 9), (0, [])),
+    "forecasts.planned": (lambda w: w.store.forecasts.planned(w.stranger, most=9), (0, [])),
     "figure_counters.read": (
         lambda w: w.store.figure_counters.read(FigureSubject(w.stranger), HOUR, w.now - HOUR, w.now + HOUR),
         [],
@@ -424,7 +424,10 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: w.store.run_counting.read(RunChoice(w.stranger), _foretold(w), w.now, most=9),
         RunCounts(),
     ),
-    "forecasts.read": (lambda w: w.store.forecasts.read([w.theirs(w.living)]), []),
+    "run_counting.name": (
+        lambda w: w.store.run_counting.name([w.theirs(w.living)], _foretold(w), w.now),
+        RunCounts(),
+    ),
     "forecasts.waiting": (
         lambda w: w.store.forecasts.waiting(_chosen(w), _foretold(w), w.now + SECOND, limit=9),
         ([], 0),

@@ -1,0 +1,22 @@
+"""Rules that fire at the same instants whenever they began, which most cron lines are: schedules that were
+made at different times share what is computed of one."""
+
+import re
+from typing import Final
+
+_DTSTART: Final = re.compile(r"(DTSTART[^:\n]*:)[0-9]{8}T[0-9]{6}(Z?)\n")
+#: Everything that is smaller than the frequency is written out, and nothing is counted from the start.
+_RULE: Final = re.compile(
+    r"RRULE:FREQ=(?:(?:(?:(?:WEEKLY(?=[^\n]*;BYDAY=)|MONTHLY(?=[^\n]*;BY(?:MONTH)?DAY=)|DAILY)"
+    r"(?=[^\n]*;BYHOUR=)|HOURLY)(?=[^\n]*;BYMINUTE=)|MINUTELY)(?=[^\n]*;BYSECOND=))"
+    r"(?:;(?:BYMONTH|BYMONTHDAY|BYDAY|BYHOUR|BYMINUTE|BYSECOND|UNTIL)=[^;\n]+)+"
+)
+
+
+def without_start(text: str) -> str:
+    """A pinned text without the time of its DTSTART, if its rules do not depend on that: texts that are alike
+    then have the same occurrences from the later one's DTSTART on. Any other text as it is."""
+    start = _DTSTART.match(text)
+    if start is None or not all(_RULE.fullmatch(line) for line in text[start.end() :].split("\n")):
+        return text
+    return f"{start[1]}{start[2]}\n{text[start.end() :]}"
