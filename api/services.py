@@ -55,7 +55,8 @@ def _tenant(found: Caller) -> str:
     if found.tenant is None:
         if asked in (None, TENANT):
             return TENANT
-        if known_keys().tenants.get(asked) is None:
+        named = known_keys().tenants.get(asked)
+        if named is None or named.state is TenantState.DELETING:
             raise HttpProblem(
                 404, f"{HEADER}: there is no tenant {asked[:64]!r}; PUT /api/v1/tenants/… makes one"
             )

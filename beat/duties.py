@@ -168,6 +168,14 @@ def duties(assembly: Assembly) -> list[Duty]:
             turn=1.0,
         ),
         Duty(
+            name="delete",
+            wanted=has(Work.DELETIONS),
+            page=assembly.deletion_duty.work_page,
+            while_failing="what belongs to deleted tenants stays in the database",
+            period=1.0,
+            turn=1.0,
+        ),
+        Duty(
             name="recover",
             page=lambda now: _recover_page(
                 assembly.recovery, assembly.publisher.queue_lengths, now, work.has

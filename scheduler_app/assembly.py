@@ -48,6 +48,7 @@ from scheduler_app.usecases.deeds.schedules import ExpandUntil, OnEdit, Schedule
 from scheduler_app.usecases.duties.backfills import BackfillDuty, BackfillService
 from scheduler_app.usecases.duties.cause_inspection import CauseInspection, Fault
 from scheduler_app.usecases.duties.causes import CauseTending
+from scheduler_app.usecases.duties.deletions import DeletionDuty
 from scheduler_app.usecases.duties.dispatch import Dispatch, PromptDispatch
 from scheduler_app.usecases.duties.expansion import Expansion
 from scheduler_app.usecases.duties.heartbeats import HeartbeatWatch
@@ -157,6 +158,7 @@ class Assembly(Services):
     heartbeat_watch: HeartbeatWatch
     cause_inspection: CauseInspection
     redrive_duty: RedriveDuty
+    deletion_duty: DeletionDuty
     rule_telling: RuleTelling
     recent_figures: RecentFigures
     # What reads or keeps one thing, and needs no use case around it.
@@ -381,6 +383,7 @@ def assemble(
         inspection=Inspection(store),
         cause_tending=CauseTending(store),
         redrive_duty=RedriveDuty(store, prompt.dispatch_urgently),
+        deletion_duty=DeletionDuty(store),
         heartbeat_watch=HeartbeatWatch(store),
         cause_inspection=CauseInspection(
             store, partial(faults_of, store), partial(unserved_of, store), limiter

@@ -67,6 +67,7 @@ def register(app: Flask) -> Api:
         calendars.zone_check_blueprint,
         access.keys_blueprint,
         access.tenants_blueprint,
+        access.deletions_blueprint,
         tasks.blueprint,
     ):
         api.register_blueprint(blueprint)

@@ -1,5 +1,7 @@
 """/api/v1/keys and /api/v1/tenants: who may call the API, and the tenants that own everything."""
 
+from flask import g
+
 from scheduler_app.api import idempotency
 from scheduler_app.api.auth import refuse_beyond_limit
 from scheduler_app.api.blueprint import ApiBlueprint
@@ -8,6 +10,9 @@ from scheduler_app.api.scopes import NO_SCOPE
 from scheduler_app.api.services import caller, require_installation, services, tenant
 from scheduler_app.api.wire import examples
 from scheduler_app.api.wire.access import (
+    ConfirmQuery,
+    DeletionList,
+    DeletionOutput,
     KeyInput,
     KeyList,
     KeyOutput,
@@ -17,6 +22,7 @@ from scheduler_app.api.wire.access import (
     TenantInput,
     TenantList,
     TenantOutput,
+    deletion_shown,
     key_draft,
     key_shown,
     overlap_of,
@@ -133,10 +139,34 @@ def put_tenant(given: Loaded, name: str) -> tuple[View, int]:
     return tenant_shown(tenant) | {"result": done}, 201 if done == "created" else 200
 
 
-@tenants_blueprint.route("/<name>", methods=["DELETE"], scope=KeyScope.ADMIN)
-@tenants_blueprint.response(200, MessageSchema)
+@tenants_blueprint.route("/<name>", methods=["DELETE"], scope=KeyScope.ADMIN, query=ConfirmQuery)
+@tenants_blueprint.response(202, DeletionOutput)
 def delete_tenant(name: str) -> View:
-    """Delete a suspended tenant of which nothing is kept but its keys, and these with it"""
+    """Delete everything that belongs to a tenant, and the tenant; `confirm` is its name once more
+
+    Its keys are answered 403 within five seconds, and nothing of it is sent within a second. Beats remove
+    what it has within minutes, after the attempts that workers are making. Then its name is free.
+    """
     require_installation()
-    services().tenants.delete(name)
-    return {"message": "Tenant deleted."}
+    return deletion_shown(
+        services().tenants.delete(name, g.write_query.get("confirm"), caller(), services().now())
+    )
+
+
+deletions_blueprint = ApiBlueprint("deletions", "/api/v1/deletions", "Deletions of tenants")
+
+
+@deletions_blueprint.route("", methods=["GET"], scope=KeyScope.ADMIN)
+@deletions_blueprint.response(200, DeletionList)
+def list_deletions() -> View:
+    """List the newest deletions of tenants, with how many documents each removed"""
+    require_installation()
+    return {"deletions": list(map(deletion_shown, services().tenants.deletions()))}
+
+
+@deletions_blueprint.route("/<deletion_id>", methods=["GET"], scope=KeyScope.ADMIN)
+@deletions_blueprint.response(200, DeletionOutput)
+def get_deletion(deletion_id: str) -> View:
+    """Get a deletion: how far it is"""
+    require_installation()
+    return deletion_shown(services().tenants.deletion(deletion_id))

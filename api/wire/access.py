@@ -6,13 +6,16 @@ from marshmallow import validate
 
 from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire import field_types
+from scheduler_app.api.wire.input_schema import InputSchema, WriteQuery
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema, edit_result
 from scheduler_app.api.wire.resource_fields import new_fields, output_fields, shows, view_of
 from scheduler_app.domain.api_key import MAX_OVERLAP_SECONDS, KeyDraft, KeyScope, StoredKey
+from scheduler_app.domain.deletion import Deletion
 from scheduler_app.domain.ids import name_of
+from scheduler_app.domain.resource_fields import by_name
 from scheduler_app.domain.resources.access import KEY, TENANT_TABLE
-from scheduler_app.domain.tenant import Tenant
+from scheduler_app.domain.tenant import Tenant, TenantState
 
 
 class KeyInput(InputSchema):
@@ -87,6 +90,11 @@ class TenantInput(InputSchema):
     class Meta(InputSchema.Meta):
         include = new_fields(TENANT_TABLE)
 
+    state = fields.String(
+        by_name(TENANT_TABLE)["state"].meaning,
+        validate=validate.OneOf([TenantState.ACTIVE.value, TenantState.SUSPENDED.value]),
+    )
+
 
 class TenantOutput(OmitNone):
     class Meta(OmitNone.Meta):
@@ -107,3 +115,41 @@ _TENANT_SHOWN = shows(TENANT_TABLE, {})
 def tenant_shown(tenant: Tenant) -> View:
     """A tenant in answers."""
     return view_of(_TENANT_SHOWN, tenant)
+
+
+class ConfirmQuery(WriteQuery):
+    confirm = fields.String("The name of what is deleted, once more", validate=validate.Length(1, 200))
+
+
+class DeletionOutput(OmitNone):
+    """A deletion of everything that belongs to a tenant."""
+
+    id = fields.String("Its id", required=True)
+    tenant = fields.String("The tenant that is deleted", required=True)
+    state = fields.String("`deleting`; `deleted` at the end", required=True)
+    counts = fields.Dict(
+        "How many documents were removed so far, by collection",
+        required=True,
+        keys=fields.String(),
+        values=fields.Integer(),
+    )
+    by = fields.String("The name of the key that asked for it; absent if none")
+    started_at = field_types.Instant("When it was asked for", required=True)
+    ended_at = field_types.Instant("When nothing was left; absent before")
+
+
+class DeletionList(OutputSchema):
+    deletions = fields.List(DeletionOutput, required=True)
+
+
+def deletion_shown(deletion: Deletion) -> View:
+    """A deletion in answers."""
+    return {
+        "id": deletion.id,
+        "tenant": deletion.subject,
+        "state": "deleting" if deletion.ended_at is None else "deleted",
+        "counts": dict(deletion.counts),
+        "by": deletion.by or None,
+        "started_at": deletion.started_at,
+        "ended_at": deletion.ended_at,
+    }

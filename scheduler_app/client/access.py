@@ -76,6 +76,11 @@ class AccessOperations:
         return calls.get("/api/v1/tenants", calls.each(dict, "tenants"))
 
     @operation
-    def delete_tenant(self, name: str) -> Call[None]:
-        """Removes a suspended tenant of which nothing is left."""
-        return calls.delete(path_of("tenants", name))
+    def delete_tenant(self, name: str) -> Call[Json]:
+        """Has everything of a tenant removed, and the tenant; returns the deletion, which beats carry out."""
+        return Call("DELETE", path_of("tenants", name), dict, query={"confirm": name})
+
+    @operation
+    def deletion(self, deletion_id: str) -> Call[Json]:
+        """How far a deletion is: `counts` by collection, and `state`, which is `deleted` at the end."""
+        return calls.get(path_of("deletions", deletion_id), dict)

@@ -17,6 +17,8 @@ class TenantState(StrEnum):
     ACTIVE = "active"
     SUSPENDED = "suspended"
     """Its keys open nothing, nothing of it is sent, and its events wait."""
+    DELETING = "deleting"
+    """As suspended, and everything of it is being deleted; it cannot be set again until that is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,5 +37,7 @@ class Tenant:
             raise InvalidField(
                 "name", "the path's must be 1 to 63 lower-case letters, digits and hyphens, none at an end"
             )
+        if self.state is TenantState.DELETING:
+            raise InvalidField("state", f"is not set: DELETE /api/v1/tenants/{self.name} deletes it")
         if self.name == TENANT and self.state is not TenantState.ACTIVE:
             raise InvalidField("state", f"{TENANT} cannot be suspended: a kill switch stops what it sends")

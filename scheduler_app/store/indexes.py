@@ -21,7 +21,7 @@ from scheduler_app.store.ledger import BY_HOUR, BY_NUMBER, OF_SCHEDULE, UNSETTLE
 from scheduler_app.store.mongo import Document, Mongo
 
 DAY_SECONDS = 86_400
-#: How long lines of the ledger are kept, whatever the retention of events is.
+#: How long lines of the ledger, and of deletions, are kept, whatever the retention of events is.
 LEDGER_DAYS = 400
 ROUTED = "routed_v1"
 HELD = "held_v1"
@@ -357,6 +357,12 @@ REDRIVES = [
         partialFilterExpression={"active": True},
     )
 ]
+DELETIONS = [
+    # One of a key is at work at a time.
+    IndexModel([("key", ASCENDING)], name="key_v1", unique=True, partialFilterExpression={"active": True}),
+    IndexModel([("active", ASCENDING)], name="active_v1", partialFilterExpression={"active": True}),
+    IndexModel([("started_at", DESCENDING)], name="list_v1"),
+]
 SESSIONS = [IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY_KEY)]
 
 #: What was edited of one schedule, and of all; written by people's edits alone.
@@ -400,6 +406,7 @@ _OF_COLLECTIONS = {
     "backfills": [*BACKFILLS, *BY_TENANT],
     "sessions": SESSIONS,
     "edits": EDITS,
+    "deletions": DELETIONS,
     "causes": CAUSES,
     "redrives": [*REDRIVES, *BY_TENANT],
     "heartbeats": HEARTBEATS,
@@ -453,6 +460,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
             for name in ("ended_revisions", "ended_calendars")
         ),
         partial(_ensure_ttl, mongo, "ledger", "written_at", "retention_v1", LEDGER_DAYS * DAY_SECONDS),
+        partial(_ensure_ttl, mongo, "deletions", "ended_at", "retention_v1", LEDGER_DAYS * DAY_SECONDS),
         partial(_ensure_ttl, mongo, "idempotency", "created_at", "kept_v1", KEPT_SECONDS),
         partial(_ensure_ttl, mongo, "sessions", "expires_at", "expired_v1", 0),
         partial(_ensure_ttl, mongo, "nodes", "seen_at", "alive_v1", NODE_TTL_SECONDS),

@@ -5,15 +5,12 @@ same ids. What is counted in a record has no id of its own, and a beat that star
 """
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
 
 from pymongo import DESCENDING, ReplaceOne
 from pymongo.client_session import ClientSession
 from pymongo.errors import BulkWriteError
-from pymongo.read_concern import ReadConcern
-from pymongo.write_concern import WriteConcern
 
 from scheduler_app.domain.ids import partition_of, tenant_of
 from scheduler_app.domain.missed import Missed, MissedStep, missed_id
@@ -21,7 +18,7 @@ from scheduler_app.domain.states import Kind, State
 from scheduler_app.store.events.documents import history_line, to_expired_event_document
 from scheduler_app.store.events.fields import DOCUMENT_VERSION, read_missed
 from scheduler_app.store.faults import STORE_FAULTS, only_duplicates, raising_store_faults
-from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.mongo import Document, Mongo, transaction
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -47,7 +44,7 @@ class MissedOccurrences:
         the next beat that claims it begins again.
         """
         try:
-            with raising_store_faults(), self._client.start_session() as session, _transaction(session):
+            with raising_store_faults(), self._client.start_session() as session, transaction(session):
                 # The cursor first: of two beats, the second one is refused before it has written anything.
                 if not move(session):
                     raise _ClaimLost
@@ -136,13 +133,6 @@ class MissedOccurrences:
         if before is None or before.get("missed") is None or before.get("revision") != step.revision:
             return None
         return read_missed(before["missed"], "missed")
-
-
-def _transaction(session: ClientSession) -> AbstractContextManager[Any]:
-    # It follows no collection's concerns, and the client has none.
-    return session.start_transaction(
-        read_concern=ReadConcern("snapshot"), write_concern=WriteConcern("majority", j=True)
-    )
 
 
 def _document(step: MissedStep, record: Missed, now: datetime) -> Document:

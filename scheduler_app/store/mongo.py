@@ -21,6 +21,7 @@ import bson
 import pymongo
 from bson.codec_options import CodecOptions, DatetimeConversion
 from pymongo import MongoClient
+from pymongo.client_session import ClientSession
 from pymongo.collection import Collection
 from pymongo.cursor import Cursor
 from pymongo.database import Database
@@ -251,6 +252,14 @@ class Mongo:
 
     def close(self) -> None:
         self.client.close()
+
+
+def transaction(session: ClientSession) -> AbstractContextManager[Any]:
+    """A transaction within the session, as durable as every write: it follows no collection's concerns, and
+    the client has none."""
+    return session.start_transaction(
+        read_concern=ReadConcern("snapshot"), write_concern=WriteConcern("majority", j=True)
+    )
 
 
 def new_token() -> str:

@@ -9,6 +9,7 @@ from scheduler_app.store.backlogs import Backlogs
 from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.cause_inspections import CauseInspections
 from scheduler_app.store.causes import Causes
+from scheduler_app.store.deletions import Deletions
 from scheduler_app.store.destinations import Destinations
 from scheduler_app.store.dry_run import DryRunMongo
 from scheduler_app.store.edits import Edits
@@ -118,6 +119,7 @@ class Store:
         self.sessions = Sessions(self.mongo)
         self.api_keys = StoredKeys(self.mongo)
         self.tenants = Tenants(self.mongo)
+        self.deletions = Deletions(self.mongo)
         self._prepared = False
 
     def prepare(self) -> None:

@@ -4,17 +4,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from pymongo import ReplaceOne
+from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.stored_fields import Corrupt, instant, one_of, optional, text, version
 from scheduler_app.domain.tenant import MAX_TENANTS, Tenant, TenantState
+from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.mongo import BY_ID, CorruptReports, Document, Mongo
 
 DOCUMENT_VERSION: Final = 1
-#: What keeps a tenant from being deleted: what it has, and what it has had.
-_HOLDING: Final = (
-    *("schedules", "events", "destinations", "calendars", "blackouts", "kill_switches", "heartbeats"),
-    *("notifications", "silences", "calendar_feeds", "backfills", "redrives", "causes", "ledger", "edits"),
-)
 
 
 class Tenants:
@@ -26,10 +23,21 @@ class Tenants:
             "tenant.corrupt", "A tenant cannot be read, and its keys open nothing; set it again", "tenant"
         )
 
-    def put(self, made: Tenant) -> None:
-        """Stores it under its name."""
+    def put(self, made: Tenant) -> bool:
+        """Stores it under its name; False where the one that is there is being deleted."""
         row = _document(made)
-        self._tenants.bulk_write([ReplaceOne({"_id": row["_id"]}, row, upsert=True)])
+        which = {"_id": row["_id"], "state": {"$ne": TenantState.DELETING.value}}
+        try:
+            self._tenants.bulk_write([ReplaceOne(which, row, upsert=True)])
+        except BulkWriteError as error:
+            if not only_duplicates(error):
+                raise
+            return False
+        return True
+
+    def close(self, name: str) -> None:
+        """Marks it as one that is being deleted."""
+        self._tenants.update_one({"_id": name}, {"$set": {"state": TenantState.DELETING.value}}, hint=BY_ID)
 
     def get(self, name: str) -> Tenant | None:
         """One that cannot be read is reported, and suspended."""
@@ -43,18 +51,6 @@ class Tenants:
 
     def count(self) -> int:
         return self._tenants.count_documents({}, hint="_id_", limit=MAX_TENANTS)
-
-    def delete(self, name: str) -> bool:
-        """False where there is none."""
-        return self._tenants.delete_one({"_id": name}).deleted_count == 1
-
-    def held_by(self, name: str) -> list[str]:
-        """The kinds of things that are kept of it."""
-        return [
-            each
-            for each in _HOLDING
-            if self._mongo.collection(each).find_one({"tenant": name}, {"_id": 1}) is not None
-        ]
 
     def _sound(self, row: Mapping[str, Any]) -> Tenant:
         try:

@@ -35,6 +35,8 @@ class Work(StrEnum):
     """Backfills that are not over."""
     REDRIVE = "redrive"
     """Redrives that are not over."""
+    DELETIONS = "deletions"
+    """Deletions of tenants that are not over."""
     HEARTBEATS = "heartbeats"
     """Heartbeats that are to be looked at."""
     TIME_OUT = "time_out"
@@ -54,7 +56,7 @@ class Work(StrEnum):
 #: timeout of many seconds. Each kind is a twelfth of what a look costs.
 PATIENT = frozenset(
     {
-        *(Work.FINISH, Work.OWED, Work.BACKFILL, Work.REDRIVE, Work.TIME_OUT),
+        *(Work.FINISH, Work.OWED, Work.BACKFILL, Work.REDRIVE, Work.DELETIONS, Work.TIME_OUT),
         *(Work.LEASE_OVER, Work.UNCLAIMED, Work.CAUSES),
     }
 )
@@ -126,6 +128,7 @@ _LOOKS: dict[Work, tuple[str, Callable[[datetime], Document]]] = {
     Work.HEARTBEATS: ("heartbeats", lambda now: {"look_at": {"$lte": now}}),
     Work.BACKFILL: ("backfills", lambda now: {"active": True}),
     Work.REDRIVE: ("redrives", lambda now: {"active": True}),
+    Work.DELETIONS: ("deletions", lambda now: {"active": True}),
     # Key and tenant are for the indexes.
     Work.CAUSES: (
         "causes",

@@ -47,7 +47,8 @@ TENANT_TABLE = (
     ResourceField(
         "state",
         Word(tuple(each.value for each in TenantState), TenantState),
-        "`active`; or `suspended`: its keys are answered 403, nothing of it is sent, and its events wait",
+        "`active`; or `suspended`: its keys are answered 403, nothing of it is sent, and its events wait."
+        " An answer may say `deleting`: everything of it is being deleted",
         default="`active`",
         always_shown=True,
     ),

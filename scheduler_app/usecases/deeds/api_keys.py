@@ -14,6 +14,7 @@ from scheduler_app.domain.api_key import (
     key_id_of,
     new_key_id,
 )
+from scheduler_app.domain.deletion import Deletion
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
 from scheduler_app.domain.ids import TENANT, WholeId, name_of, whole_id
 from scheduler_app.domain.tenant import MAX_TENANTS, Tenant, TenantState
@@ -45,7 +46,8 @@ class KeyService:
         made = None if request_seed is None else self.store.api_keys.get(key_id)
         if made is not None:
             return self._renewed(made, request_seed)
-        if draft.tenant != TENANT and self.store.tenants.get(draft.tenant) is None:
+        tenant = Tenant(TENANT, None) if draft.tenant == TENANT else self.store.tenants.get(draft.tenant)
+        if tenant is None or tenant.state is TenantState.DELETING:
             raise InvalidField("tenant", f"there is no tenant {draft.tenant[:64]}: make it first")
         if self.store.api_keys.count(draft.tenant) >= MAX_KEYS:
             raise Conflict(f"there are {MAX_KEYS} keys: delete some that nobody uses")
@@ -176,28 +178,43 @@ class TenantService:
         known = self.store.tenants.get(tenant.name)
         if known is None:
             if self.store.tenants.count() >= MAX_TENANTS:
-                raise Conflict(f"there are {MAX_TENANTS} tenants: delete some that have nothing")
+                raise Conflict(f"there are {MAX_TENANTS} tenants: delete some that nobody needs")
         else:
             tenant = replace(tenant, created_at=known.created_at or tenant.created_at)
         if tenant == known:
             return tenant, "unchanged"
-        self.store.tenants.put(tenant)
+        if not self.store.tenants.put(tenant):
+            raise Conflict(f"{tenant.name} is being deleted: wait until it is gone, or take another name")
         log.warning("tenant.set", message="A tenant was set", tenant=tenant.name, state=tenant.state.value)
         return tenant, "changed" if known else "created"
 
-    def delete(self, name: str) -> None:
-        """Deletes a suspended tenant of which nothing is kept but its keys, and these. Raises NotFound, and
-        Conflict with what is still there."""
-        tenant = self.find(name)
+    def delete(self, name: str, confirm: str | None, caller: Caller, now: datetime) -> Deletion:
+        """Has everything of a tenant deleted, and the tenant: beats do that. `confirm` is its name again.
+        Returns the deletion, which may be at work already. Raises NotFound, Conflict, and InvalidField where
+        it is not confirmed."""
+        self.find(name)
         if name == TENANT:
             raise Conflict(f"{TENANT} is always there")
-        if tenant.state is not TenantState.SUSPENDED:
-            raise Conflict(f"{name} is active: suspend it first, so that nothing is made meanwhile")
-        if held := self.store.tenants.held_by(name):
-            raise Conflict(
-                f"{name} still has {', '.join(held)}: delete them; what has ended goes by its retention"
+        if confirm != name:
+            raise InvalidField(
+                "confirm", f"must be {name}, the name of the tenant of which everything is deleted"
             )
-        self.store.api_keys.delete_all(name)
-        if not self.store.tenants.delete(name):
-            raise NotFound(f"there is no tenant {name[:64]}")
-        log.warning("tenant.deleted", message="A tenant was deleted", tenant=name)
+        deletion = Deletion(
+            id=WholeId(new_key_id()), subject=name, started_at=now, by=caller.name or "", next_due_at=now
+        )
+        if not self.store.deletions.start(deletion):
+            return self.store.deletions.at_work(deletion.key) or deletion
+        self.store.tenants.close(name)
+        log.warning("tenant.deleting", message="A tenant is being deleted", tenant=name, deletion=deletion.id)
+        return deletion
+
+    def deletions(self) -> list[Deletion]:
+        """The newest first."""
+        return self.store.deletions.newest()
+
+    def deletion(self, deletion_id: str) -> Deletion:
+        """Raises NotFound."""
+        found = self.store.deletions.get(deletion_id)
+        if found is None:
+            raise NotFound(f"there is no deletion {deletion_id[:64]}")
+        return found

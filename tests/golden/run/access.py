@@ -19,9 +19,14 @@ def _tenants(run: Recording) -> None:
     ask("GET", "/api/v1/tenants/acme")
     ask("GET", "/api/v1/tenants")
     ask("DELETE", "/api/v1/tenants/acme")
-    ask("DELETE", "/api/v1/tenants/gone?dry_run=true")
-    ask("DELETE", "/api/v1/tenants/gone")
+    not_made = ask("DELETE", "/api/v1/tenants/gone?confirm=gone&dry_run=true").get_json()
+    run.names[not_made["id"]] = "<id of no deletion>"
+    made = ask("DELETE", "/api/v1/tenants/gone?confirm=gone").get_json()
+    run.names[made["id"]] = "<id of a deletion>"
+    ask("GET", f"/api/v1/deletions/{made['id']}")
+    ask("GET", "/api/v1/deletions")
     ask("GET", "/api/v1/tenants/gone")
+    ask("GET", "/api/v1/tenants/never")
 
 
 def _keys(run: Recording) -> None:

@@ -156,7 +156,7 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("POST", "/api/v1/keys/revoke-leaked", {"key": new_key(WholeId("4k2m9x0p7q1z"))}),
         ("PUT", "/api/v1/tenants/acme", {"note": "n"}),
         ("PUT", "/api/v1/tenants/acme", {"state": "suspended"}),
-        ("DELETE", "/api/v1/tenants/acme", None),
+        ("DELETE", "/api/v1/tenants/acme?confirm=acme", None),
         ("DELETE", "/api/v1/tenants/acme", None),
         ("POST", f"{SCHEDULES}/there/edits/{edit}/revert", None),
         ("DELETE", f"{SCHEDULES}/there", None),

@@ -127,31 +127,68 @@ def test_a_suspended_tenant_s_keys_open_nothing_and_nothing_of_it_is_sent(
     assert client.get("/api/v1/schedules", headers=by(own)).status_code == 200
 
 
-def test_only_a_suspended_and_empty_tenant_is_deleted_and_its_keys_with_it(
+def test_a_tenant_is_deleted_with_everything_that_it_has(
     client: FlaskClient, store: Store, monotonic: Monotonic
 ) -> None:
     put(client, "acme")
-    own = make(client, tenant="acme", scopes=["read", "write"])["key"]
-    days = {"dates": [{"date": "2040-01-01"}]}
-    assert client.put("/api/v1/calendars/c1", json=days, headers=by(own)).status_code == 201
-
-    def delete(name: str) -> tuple[int, str]:
-        answer = client.delete(f"{TENANTS}/{name}")
-        return answer.status_code, answer.text
-
-    assert delete("default")[0] == 409
-    assert delete("globex")[0] == 404
-    status, said = delete("acme")
-    assert (status, "suspend it first" in said) == (409, True)
-    put(client, "acme", state="suspended")
-    status, said = delete("acme")
-    assert (status, "still has calendars" in said) == (409, True), said
-    client.delete("/api/v1/calendars/c1", headers={"Scheduler-Tenant": "acme"})
-    store.mongo.collection("calendars").delete_many({})
-    assert delete("acme")[0] == 200
-    assert store.mongo.collection("api_keys").count_documents({}) == 0
+    in_acme = {"Scheduler-Tenant": "acme"}
+    own = make(client, tenant="acme", scopes=["read", "write", "admin"])["key"]
+    other = make(client, scopes=["admin"])["key"]
+    browser = client.application.test_client()
+    assert sign_in(browser, own).status_code == 303
+    for name, status in (("x", 201), ("y", 200)):
+        body = SCHEDULE | {"name": name}
+        assert client.put("/api/v1/schedules/mine", json=body, headers=by(own)).status_code == status
+    for name, confirm, said in (
+        ("default", "default", (409, "default is always there")),
+        ("globex", "globex", (404, "there is no tenant globex")),
+        ("acme", "Acme", (422, "confirm: must be acme")),
+        ("acme", None, (422, "confirm: must be acme")),
+    ):
+        answer = client.delete(f"{TENANTS}/{name}", query_string={"confirm": confirm} if confirm else {})
+        assert (answer.status_code, said[1] in answer.text) == (said[0], True), answer.text
+    whole = f"{TENANTS}/acme?confirm=acme"
+    for key in (own, other):
+        assert client.delete(whole, headers=by(key)).status_code == 403
+        assert client.get("/api/v1/deletions", headers=by(key)).status_code == 403
+    assert client.delete(f"{whole}&dry_run=true").status_code == 202
+    assert client.get(f"{TENANTS}/acme").get_json()["state"] == "active"
+    asked = client.delete(whole)
+    assert asked.status_code == 202
+    deletion = asked.get_json()
+    assert (deletion["state"], deletion["tenant"], deletion["counts"]) == ("deleting", "acme", {})
+    assert client.delete(whole).get_json() == deletion
+    # Its keys, and the header, open nothing; nothing of it is sent; its name is taken.
+    monotonic.at += known_keys.KNOWN_SECONDS
+    assert client.get("/api/v1/schedules", headers=by(own)).status_code == 403
+    assert client.get("/api/v1/schedules", headers=in_acme).status_code == 404
+    assert store.kill_switches.everybodys().targets == {Target("acme", Scope.ALL)}
+    assert client.get(f"{TENANTS}/acme").get_json()["state"] == "deleting"
+    for state in ("active", "suspended"):
+        status, refused = put(client, "acme", state=state)
+        assert (status, "is being deleted" in refused["detail"]) == (409, True)
+    assert put(client, "globex", state="deleting")[0] == 422
+    wanted = {"name": "k", "scopes": ["read"], "tenant": "acme"}
+    assert client.post("/api/v1/keys", json=wanted).status_code == 422
+    duty = client.application.extensions["scheduler"].deletion_duty
+    now = clock.now()
+    for after in range(0, 120, 5):
+        while duty.work_page(now + timedelta(seconds=after)):
+            continue
+    ended = client.get(f"/api/v1/deletions/{deletion['id']}").get_json()
+    assert ended["state"] == "deleted"
+    counts = {name: count for name, count in ended["counts"].items() if name != "events"}
+    assert counts == {"schedules": 1, "edits": 1, "sessions": 1, "api_keys": 1}
+    assert client.get("/api/v1/deletions").get_json() == {"deletions": [ended]}
+    assert client.get("/api/v1/deletions/none").status_code == 404
+    assert client.get(f"{TENANTS}/acme").status_code == 404
     monotonic.at += known_keys.KNOWN_SECONDS
     assert client.get("/api/v1/schedules", headers=by(own)).status_code == 401
+    assert browser.get("/schedules").status_code == 303
+    # One made anew has nothing of it.
+    assert put(client, "acme")[0] == 201
+    assert client.get("/api/v1/schedules", headers=in_acme).get_json()["schedules"] == []
+    assert client.get("/api/v1/edits", headers=in_acme).get_json()["edits"] == []
 
 
 def test_a_corrupt_tenant_is_suspended_and_can_be_set_again(client: FlaskClient, store: Store) -> None:
@@ -176,18 +213,3 @@ def test_a_browser_of_a_suspended_tenant_signs_in_by_another_key(
     assert browser.get("/schedules").status_code == 403
     assert sign_in(browser, other).status_code == 303
     assert browser.get("/schedules").status_code == 200
-
-
-def test_a_tenant_made_anew_sees_no_edits_of_the_one_before(client: FlaskClient, store: Store) -> None:
-    put(client, "acme")
-    in_acme = {"Scheduler-Tenant": "acme"}
-    for name, status in (("x", 201), ("y", 200)):
-        body = SCHEDULE | {"name": name}
-        assert client.put("/api/v1/schedules/mine", json=body, headers=in_acme).status_code == status
-    put(client, "acme", state="suspended")
-    for each in ("schedules", "events"):
-        store.mongo.collection(each).delete_many({"tenant": "acme"})
-    answer = client.delete(f"{TENANTS}/acme")
-    assert (answer.status_code, "still has edits" in answer.text) == (409, True), answer.text
-    store.mongo.collection("edits").delete_many({"tenant": "acme"})
-    assert client.delete(f"{TENANTS}/acme").status_code == 200

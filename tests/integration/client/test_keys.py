@@ -59,8 +59,8 @@ def test_the_first_key_needs_the_settings_and_no_api(
         assert root.put_tenant(tag, {"note": "n"})["result"] == "created"
         assert tag in [each["name"] for each in root.tenants()]
         assert root.get_tenant(tag)["note"] == "n"
-        root.put_tenant(tag, {"state": "suspended"})
-        root.delete_tenant(tag)
+        deletion = root.delete_tenant(tag)
+        assert root.deletion(deletion["id"])["tenant"] == tag
         root.revoke_key(made["id"])
 
 

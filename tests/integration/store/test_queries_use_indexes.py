@@ -18,6 +18,7 @@ from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.cause import CauseState, Tally, failing_key
+from scheduler_app.domain.deletion import Deletion
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import CompletionReport, token_digest
 from scheduler_app.domain.figures import FigurePart, FigureSubject
@@ -166,6 +167,7 @@ def test_every_verb_s_query_has_an_index(
     _use_sessions(store.sessions)
     _use_api_keys(store.api_keys, now)
     _use_tenants(store.tenants, now)
+    _use_deletions(store, now)
     _use_forecasts(store.forecasts, now)
     _use_run_counting(store.run_counting, now)
     _use_search(store)
@@ -532,12 +534,27 @@ def _use_api_keys(keys: Any, now: datetime) -> None:
 
 
 def _use_tenants(tenants: Any, now: datetime) -> None:
-    tenants.put(Tenant("acme", now))
+    assert tenants.put(Tenant("acme", now))
     assert tenants.get("acme")
     assert tenants.all()
     assert tenants.count() == 1
-    assert tenants.held_by("acme") == []
-    assert tenants.delete("acme")
+    tenants.close("acme")
+
+
+def _use_deletions(store: Any, now: datetime) -> None:
+    for each in ("acme", "globex"):
+        assert store.deletions.start(Deletion(WholeId(each), each, now, next_due_at=now))
+    asked = store.deletions.at_work("tenant/acme")
+    assert asked is not None
+    assert store.deletions.get("acme")
+    assert len(store.deletions.newest()) == 2
+    token, deletion = store.deletions.claim(now, lease_seconds=60) or pytest.fail("nothing to do")
+    assert store.deletions.close(deletion, token)
+    assert store.deletions.remove_batch(deletion, token) == 0
+    assert store.deletions.is_nothing_left(deletion)
+    store.deletions.advance(deletion, token)
+    token, deletion = store.deletions.claim(now, lease_seconds=60) or pytest.fail("nothing to do")
+    assert store.deletions.finish(deletion, token, now)
 
 
 def _use_sessions(sessions: Any) -> None:

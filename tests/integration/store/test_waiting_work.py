@@ -75,6 +75,10 @@ def redriven(store: Store, now: datetime) -> None:
     store.mongo.collection("redrives").insert_one({"_id": "r1", "active": True})
 
 
+def deleted(store: Store, now: datetime) -> None:
+    store.mongo.collection("deletions").insert_one({"_id": "d1", "active": True})
+
+
 def silent(store: Store, now: datetime) -> None:
     store.mongo.collection("heartbeats").insert_one({"_id": "h1", "look_at": now - MINUTE / 2})
 
@@ -112,6 +116,7 @@ PLANTS: dict[Work, Plant] = {
     Work.OWED: owed,
     Work.BACKFILL: backfilled,
     Work.REDRIVE: redriven,
+    Work.DELETIONS: deleted,
     Work.HEARTBEATS: silent,
     Work.TIME_OUT: awaited,
     Work.LEASE_OVER: lease_over,

@@ -1,0 +1,183 @@
+"""Deletions: one document for each, claimed by beats while it is at work. What is removed and how much of it
+is written in one transaction, and under the claim, so that the counts are right wherever a beat is killed."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from pymongo import DESCENDING
+
+from scheduler_app.domain.deletion import Deletion
+from scheduler_app.domain.ids import TENANT, WholeId
+from scheduler_app.domain.stored_fields import Corrupt, fields, instant, optional, text, version, whole
+from scheduler_app.domain.stored_fields import tenant as check_tenant
+from scheduler_app.domain.tenant import TenantState
+from scheduler_app.store.bulk_writes import insert_new
+from scheduler_app.store.faults import raising_store_faults
+from scheduler_app.store.mongo import (
+    BY_ID,
+    CorruptReports,
+    Document,
+    Mongo,
+    lease,
+    new_token,
+    transaction,
+    unclaimed,
+)
+from scheduler_app.store.tenant_documents import TenantDocuments
+
+DOCUMENT_VERSION: Final = 1
+#: The newest ones that a list shows.
+MAX_SHOWN: Final = 200
+DOCUMENTS_A_BATCH: Final = 500
+
+
+class _DeletionTaken(Exception):
+    """The claim was lost: the transaction is undone."""
+
+
+class Deletions:
+    def __init__(self, mongo: Mongo) -> None:
+        self._mongo = mongo
+        self._deletions = mongo.collection("deletions")
+        self._majority = mongo.majority("deletions")
+        self._tenants = mongo.collection("tenants")
+        self._documents = TenantDocuments(mongo)
+        self._reports = CorruptReports(
+            "deletion.corrupt", "A deletion cannot be read and does not go on; delete it again", "deletion"
+        )
+
+    def start(self, deletion: Deletion) -> bool:
+        """Stores a new one; False where one of its key is at work."""
+        return not insert_new(self._deletions, [_document(deletion)])
+
+    def at_work(self, key: str) -> Deletion | None:
+        """The one of this key that is not over."""
+        row = self._majority.find_one({"key": key, "active": True})
+        return None if row is None else self._sound(row)
+
+    def get(self, deletion_id: str) -> Deletion | None:
+        row = self._majority.find_one({"_id": deletion_id})
+        return None if row is None else self._sound(row)
+
+    def newest(self) -> list[Deletion]:
+        """The newest first."""
+        rows = self._majority.find({}, sort=[("started_at", DESCENDING)]).limit(MAX_SHOWN)
+        return [each for row in rows if (each := self._sound(row)) is not None]
+
+    def claim(self, now: datetime, *, lease_seconds: float) -> tuple[str, Deletion] | None:
+        """Claims one that has something to do now; returns the token, too. Raises a STORE_FAULT."""
+        free = {"active": True, "next_due_at": {"$lte": now}} | unclaimed("owner", "lease_until")
+        token = new_token()
+        held: Document = {"owner": token, "lease_until": lease(lease_seconds)}
+        row = self._deletions.find_one_and_update(free, [{"$set": held}], hint="active_v1")
+        found = None if row is None else self._sound(row)
+        return None if found is None else (token, found)
+
+    def remove_batch(self, deletion: Deletion, token: str) -> int:
+        """Removes some documents of the tenant, of one collection, and counts them; 0 where there is nothing
+        but what workers hold. Raises a STORE_FAULT."""
+        for name in self._documents.collections():
+            if ids := self._documents.ids(name, deletion.subject, limit=DOCUMENTS_A_BATCH):
+                return self._remove(deletion, token, name, ids)
+        return 0
+
+    def is_nothing_left(self, deletion: Deletion) -> bool:
+        """Raises a STORE_FAULT."""
+        return not self._documents.any_of(deletion.subject)
+
+    def close(self, deletion: Deletion, token: str) -> bool:
+        """Marks the tenant as one of which everything is deleted, whatever somebody has set meanwhile; False
+        where the claim was lost. Raises a STORE_FAULT."""
+        try:
+            with raising_store_faults(), self._mongo.client.start_session() as session, transaction(session):
+                self._hold(deletion, token, session)
+                state = {"$set": {"state": TenantState.DELETING.value}}
+                self._tenants.update_one({"_id": deletion.subject}, state, session=session)
+        except _DeletionTaken:
+            return False
+        return True
+
+    def advance(self, deletion: Deletion, token: str) -> None:
+        """Writes when to look again, and releases it."""
+        times = {"found_at": deletion.found_at, "next_due_at": deletion.next_due_at}
+        self._deletions.update_one(
+            {"_id": deletion.id, "owner": token}, {"$set": times, "$unset": {"owner": "", "lease_until": ""}}
+        )
+
+    def finish(self, deletion: Deletion, token: str, now: datetime) -> bool:
+        """Ends it and removes the tenant itself, so that its name is free; False where the claim was lost.
+        Raises a STORE_FAULT."""
+        over: Document = {
+            "$set": {"ended_at": now},
+            "$unset": {"active": "", "owner": "", "lease_until": "", "next_due_at": ""},
+        }
+        try:
+            with raising_store_faults(), self._mongo.client.start_session() as session, transaction(session):
+                self._hold(deletion, token, session, over)
+                self._tenants.delete_one({"_id": deletion.subject}, session=session)
+        except _DeletionTaken:
+            return False
+        return True
+
+    def _remove(self, deletion: Deletion, token: str, name: str, ids: list[Any]) -> int:
+        try:
+            with raising_store_faults(), self._mongo.client.start_session() as session, transaction(session):
+                removed = self._documents.remove(name, deletion.subject, ids, session)
+                self._hold(deletion, token, session, {"$inc": {f"counts.{name}": removed}})
+        except _DeletionTaken:
+            return 0
+        return removed
+
+    def _hold(self, deletion: Deletion, token: str, session: Any, change: Document | None = None) -> None:
+        """Writes the change under the claim. Raises _DeletionTaken."""
+        written = self._deletions.update_one(
+            {"_id": deletion.id, "owner": token},
+            change or {"$set": {"owner": token}},
+            hint=BY_ID,
+            session=session,
+        )
+        if written.matched_count == 0:
+            raise _DeletionTaken
+
+    def _sound(self, row: Mapping[str, Any]) -> Deletion | None:
+        try:
+            return _read(row)
+        except Corrupt as error:
+            self._reports.report(str(row.get("_id"))[:200], str(error))
+            return None
+
+
+def _document(deletion: Deletion) -> Document:
+    row: Document = {
+        "_id": deletion.id,
+        "v": DOCUMENT_VERSION,
+        "tenant": TENANT,
+        "key": deletion.key,
+        "subject": deletion.subject,
+        "by": deletion.by or None,
+        "started_at": deletion.started_at,
+        "next_due_at": deletion.next_due_at,
+        "active": True,
+        "counts": dict(deletion.counts),
+    }
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def _read(row: Mapping[str, Any]) -> Deletion:
+    """Raises Corrupt."""
+    get = row.get
+    version(get("v"), DOCUMENT_VERSION)
+    own_id = text(get("_id"), "_id")
+    check_tenant(get("tenant"), "tenant", own_id)
+    counts = fields(get("counts"), "counts")
+    return Deletion(
+        id=WholeId(own_id),
+        subject=text(get("subject"), "subject"),
+        started_at=instant(get("started_at"), "started_at"),
+        by=optional(text, get("by"), "by") or "",
+        next_due_at=optional(instant, get("next_due_at"), "next_due_at"),
+        found_at=optional(instant, get("found_at"), "found_at"),
+        counts={name: whole(value, f"counts.{name}") for name, value in counts.items()},
+        ended_at=optional(instant, get("ended_at"), "ended_at"),
+    )
