@@ -151,6 +151,7 @@ COMPUTING_ENDPOINTS = frozenset(
         "calendars_of_schedules.get_calendar_file",
         "calendars_of_schedules.get_schedule_calendar_file",
         "tzdata.check_tzdata",
+        "pages.ask_backfill",
         "pages.calendar_view",
         "pages.go",
         "pages.now_and_next",
@@ -158,6 +159,7 @@ COMPUTING_ENDPOINTS = frozenset(
         "pages.preview_edited",
         "pages.preview_when",
         "pages.schedule",
+        "pages.schedule_file",
         "pages.show_effect",
         "pages.tag_page",
     )

@@ -7,7 +7,9 @@ this host.
 from flask import Flask
 
 from scheduler_app.api.pages import (  # noqa: F401 - they add their routes to `blueprint`
+    backfill,
     calendar,
+    calendar_feeds,
     dead_letters,
     destinations,
     edit_schedule,

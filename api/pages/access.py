@@ -37,6 +37,7 @@ _SCOPES = {
     KeyScope.TRIGGER: (
         *("change_selected", "change_runs", "send_again", "cancel", "send_cause_again", "dismiss_cause"),
         *("change_destination", "call_destination", "turn_on", "turn_off"),
+        *("backfill", "ask_backfill", "cancel_backfill"),
         *("send_failure_again", "dismiss_failure", "silence_failure"),
         *("try_notification", "save_silence", "end_silence"),
     ),
@@ -56,6 +57,7 @@ _SCOPES = {
         *("send_message", "preview_delivery", "reschedule"),
         *("save_notification", "delete_notification"),
         *("save_heartbeat", "renew_heartbeat_url", "delete_heartbeat"),
+        *("save_feed", "delete_feed"),
     ),
     KeyScope.READ: ("preview_when", "pick", "choose_zone"),
 }

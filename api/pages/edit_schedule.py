@@ -14,6 +14,7 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages.destination_picker import with_new_destination
 from scheduler_app.api.pages.forms import NoFields, seed_of, takes_form, takes_query
 from scheduler_app.api.pages.frame import blueprint, to_page
+from scheduler_app.api.pages.schedule_copy import CopiedSchedule, copy_of
 from scheduler_app.api.pages.schedule_form import (
     ScheduleForm,
     changes_of,
@@ -27,6 +28,7 @@ from scheduler_app.api.pages.when import NotPicked, picked_recurrence
 from scheduler_app.api.pages.when_preview import changed_months, is_part, when_previewed
 from scheduler_app.api.problems import HttpProblem, problem_of
 from scheduler_app.api.services import services, tenant
+from scheduler_app.api.wire.field_types import ScheduleId
 from scheduler_app.api.wire.schedule import NewSchedule, ScheduleInput, schedule_shown
 from scheduler_app.domain.errors import Conflict, InvalidField, InvalidRecurrence, StaleVersion
 from scheduler_app.domain.http_action import HttpAction
@@ -40,13 +42,19 @@ _NEW_SCHEDULE = NewSchedule()
 
 class NewScheduleQuery(NoFields):
     name = fields.String(validate=validate.Length(max=1_000))
+    copy = ScheduleId()
+    """The schedule with whose values the form begins."""
 
 
 @blueprint.get("/new-schedule")
 @takes_query(NewScheduleQuery)
 def new_schedule(query: Loaded) -> str:
-    once = services().creation.new_seed()
-    return _new_form({"once": once, "timezone": viewer_zone(), **query})
+    values: Loaded = {"once": services().creation.new_seed(), "timezone": viewer_zone()}
+    source = query.pop("copy", None)
+    if source is None:
+        return _new_form({**values, **query})
+    copied = copy_of(services().manager.get(source))
+    return _new_form({**values, **copied.values, **query}, copied=copied)
 
 
 @blueprint.post("/new-schedule")
@@ -106,12 +114,15 @@ def add_destination(form: Loaded) -> str | tuple[str, int]:
     return (_new_form(form, problem), problem.status) if problem else _new_form(form)
 
 
-def _new_form(values: Loaded, problem: HttpProblem | None = None) -> str:
+def _new_form(
+    values: Loaded, problem: HttpProblem | None = None, *, copied: CopiedSchedule | None = None
+) -> str:
     """The form, with what is wrong beside the fields that it is about."""
     return editor(
         "new_schedule.html",
         values,
         problem,
+        copied=copied,
         preview_when=url_for(f"{PAGES}.preview_when"),
         test_call=url_for(f"{PAGES}.test_new"),
         add_destination=url_for(f"{PAGES}.add_destination"),

@@ -164,6 +164,7 @@ class ActionResultQuery(InputSchema):
                 "released",
                 "silenced",
                 "tested",
+                "begun",
             ]
         )
     )

@@ -84,6 +84,12 @@ PLACES = (
         (
             ListedPage("Destinations", "destinations", "destinations#destinations"),
             ListedPage("Closed days", "calendars", "rules#holidays-and-business-days", "calendars holidays"),
+            ListedPage(
+                "Calendar feeds",
+                "calendar_feeds",
+                "policies#past-and-future-in-one-the-calendar-of-runs",
+                "ics",
+            ),
             ListedPage("Stop switches and blackouts", "stops", "policies#kill-switch", "kill switches"),
             ListedPage(
                 "Who is told", "notifications", "operations#who-is-told", "notifications silences alarms"

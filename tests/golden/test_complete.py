@@ -45,6 +45,7 @@ FORMS_NOT_SENT: Final = {
         *("add_destination", "add_destination_to", "choose_zone", "delete_heartbeat", "delete_notification"),
         *("dismiss_failure", "end_silence", "renew_heartbeat_url", "save_heartbeat", "save_notification"),
         *("save_silence", "send_failure_again", "silence_failure", "try_notification"),
+        *("ask_backfill", "cancel_backfill", "delete_feed", "save_feed"),
     )
 }
 #: Statuses that the specification names and no recorded answer has.

@@ -139,7 +139,7 @@ def test_the_pages_show_a_reader_no_form_but_those_of_its_session(keyed: Flask, 
     writing = {"/new-schedule", f"/schedules/{made}/edit", "/new-destination", "/destinations/crm/edit"}
     writing |= {"/new-message"}
     reading |= {"/you", "/failures", "/notifications", "/heartbeats", "/ledger"}
-    reading |= {"/tags?tag=billing"}
+    reading |= {"/tags?tag=billing", "/calendar-feeds"}
     others = {
         "/sign-in",
         "/dead-letters/export",
