@@ -11,6 +11,7 @@ from scheduler_app.api import (
     pages,
     problems,
     request_limits,
+    request_shares,
     routes,
     services,
     versions,
@@ -64,6 +65,7 @@ def routed(settings: Settings) -> Flask:
     request_limits.register_time_limits(app)
     auth.register_auth(app, settings, pages.page_access(settings))
     pages.register(app)
+    request_shares.register_shares(app)
     auth.register_cross_site_check(app, settings)
     blueprint.register_declared_parameters(app)
     versions.register_deprecations(app)
@@ -72,7 +74,7 @@ def routed(settings: Settings) -> Flask:
     services.register_dry_run(app)
     edits.register_edit_notes(app)
     idempotency.register(app)
-    request_limits.register_turns(app)
+    request_shares.register_computing_turns(app)
     operations.register_health(app)
     operations.register_echo(app)
     heartbeats.register_pings(app)
@@ -92,7 +94,7 @@ def serve(app: Flask, settings: Settings) -> Assembly:
         assembly = _assembled(settings)
         check_has_key(settings, assembly.store, assembly.now())
     app.extensions["scheduler"] = assembly
-    app.extensions["turns"] = request_limits.Turns()
+    app.extensions["turns"], app.extensions["thread_turns"] = request_shares.new_turns()
     app.extensions["wrong_keys"] = auth.WrongKeys()
     app.extensions["known_keys"] = known_keys.KnownKeys(assembly)
     if not settings.needs_key:

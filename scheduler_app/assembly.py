@@ -73,6 +73,7 @@ from scheduler_app.usecases.questions.run_calendar import RunCalendars
 from scheduler_app.usecases.questions.schedules import ScheduleQuestions
 from scheduler_app.usecases.questions.search import SearchQuestions
 from scheduler_app.usecases.questions.timed_figures import FigureQuestions
+from scheduler_app.usecases.request_rates import RequestRates
 from scheduler_app.usecases.stops import BlackoutService, HeldEvents, KillSwitchNotice, KillSwitchService
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ class Services:
     failure_pausing: FailurePausing
     keys: KeyService
     tenants: TenantService
+    request_rates: RequestRates
 
 
 @dataclass(frozen=True)
@@ -338,6 +340,7 @@ def assemble(
             failure_pausing=failure_pausing,
             keys=KeyService(store, effects.new_key),
             tenants=TenantService(store),
+            request_rates=RequestRates(limiter),
         )
 
     services = services_over(

@@ -32,7 +32,7 @@ from scheduler_app.api.wire.output_schema import MessageSchema
 from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.errors import NotFound
 from scheduler_app.domain.ids import WholeId
-from scheduler_app.domain.tenant import Tenant, TenantState
+from scheduler_app.domain.tenant import Tenant, TenantLimits, TenantState
 
 keys_blueprint = ApiBlueprint("keys", "/api/v1/keys", "Keys of the API that are kept in MongoDB")
 
@@ -127,14 +127,14 @@ def get_tenant(name: str) -> View:
 @tenants_blueprint.response(200, TenantEdited)
 @tenants_blueprint.alt_response(201, schema=TenantEdited, description="There was none: it is created")
 def put_tenant(given: Loaded, name: str) -> tuple[View, int]:
-    """Make a tenant, suspend it or set its note; what is left out has its default
+    """Make a tenant, suspend it, set its limits or its note; what is left out has its default
 
     A suspended tenant's keys are answered 403 within five seconds, and nothing of it is sent within a second:
     its events wait until it is active again.
     """
     require_installation()
     state = TenantState(given.get("state", TenantState.ACTIVE))
-    asked = Tenant(name, services().now(), state, given.get("note"))
+    asked = Tenant(name, services().now(), state, given.get("note"), given.get("limits", TenantLimits()))
     tenant, done = services().tenants.put(asked)
     return tenant_shown(tenant) | {"result": done}, 201 if done == "created" else 200
 

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from marshmallow import validate
+from marshmallow import post_load, validate
 
 from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
@@ -14,8 +14,8 @@ from scheduler_app.domain.api_key import MAX_OVERLAP_SECONDS, KeyDraft, KeyScope
 from scheduler_app.domain.deletion import Deletion
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.resource_fields import by_name
-from scheduler_app.domain.resources.access import KEY, TENANT_TABLE
-from scheduler_app.domain.tenant import Tenant, TenantState
+from scheduler_app.domain.resources.access import KEY, TENANT_LIMITS, TENANT_TABLE
+from scheduler_app.domain.tenant import Tenant, TenantLimits, TenantState
 
 
 class KeyInput(InputSchema):
@@ -33,6 +33,7 @@ def key_draft(given: Loaded, tenant: str) -> KeyDraft:
         tenant=given.get("tenant", tenant),
         expires_at=given.get("expires_at"),
         is_installations=given.get("installation", False),
+        requests_per_second=given.get("requests_per_second"),
     )
 
 
@@ -84,11 +85,22 @@ def key_shown(key: StoredKey) -> View:
     return view_of(_KEY_SHOWN, key)
 
 
+class LimitsInput(InputSchema):
+    """How much a tenant may take of what all share."""
+
+    class Meta(InputSchema.Meta):
+        include = new_fields(TENANT_LIMITS)
+
+    @post_load
+    def limits(self, data: Loaded, **_: object) -> TenantLimits:
+        return TenantLimits(**data)
+
+
 class TenantInput(InputSchema):
     """What a tenant may do; what is left out has its default."""
 
     class Meta(InputSchema.Meta):
-        include = new_fields(TENANT_TABLE)
+        include = new_fields(TENANT_TABLE, {"limits": lambda: fields.Nested(LimitsInput)})
 
     state = fields.String(
         by_name(TENANT_TABLE)["state"].meaning,
@@ -96,9 +108,14 @@ class TenantInput(InputSchema):
     )
 
 
+class LimitsOutput(OmitNone):
+    class Meta(OmitNone.Meta):
+        include = output_fields(TENANT_LIMITS)
+
+
 class TenantOutput(OmitNone):
     class Meta(OmitNone.Meta):
-        include = output_fields(TENANT_TABLE)
+        include = output_fields(TENANT_TABLE, {"limits": lambda: fields.Nested(LimitsOutput)})
 
 
 class TenantEdited(TenantOutput):
@@ -109,7 +126,7 @@ class TenantList(OutputSchema):
     tenants = fields.List(TenantOutput, required=True)
 
 
-_TENANT_SHOWN = shows(TENANT_TABLE, {})
+_TENANT_SHOWN = shows(TENANT_TABLE, {"limits": lambda tenant: tenant.limits.given or None})
 
 
 def tenant_shown(tenant: Tenant) -> View:

@@ -46,6 +46,7 @@ from prometheus_client import multiprocess  # noqa: E402
 from scheduler_app.health.startup import refuse_to_start  # noqa: E402
 from scheduler_app.loading import settle_heap, without_garbage_collection  # noqa: E402
 from scheduler_app.telemetry import configure_logs, is_json  # noqa: E402
+from scheduler_app.webserver.limits import THREADS  # noqa: E402
 
 try:
     _settings = load_settings()
@@ -79,7 +80,7 @@ logger_class = _RootLogger
 # computed: slow clients are waited for in the worker's event loop.
 worker_class = "scheduler_app.webserver.worker.WaitressWorker"
 workers = _settings.api_processes
-threads = 16
+threads = THREADS
 #: For each process; when there are more, the least active connections are closed for new ones.
 worker_connections = 1000
 limit_request_line = 8190

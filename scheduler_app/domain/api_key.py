@@ -18,6 +18,7 @@ from typing import Final
 
 from scheduler_app.domain.errors import InvalidField, NotAuthorized
 from scheduler_app.domain.ids import WholeId, name_of, tenant_of
+from scheduler_app.domain.request_rate import RequestRate
 
 
 class KeyScope(StrEnum):
@@ -93,6 +94,8 @@ class Caller:
     scopes: frozenset[KeyScope] = ALL_SCOPES
     tenant: str | None = None
     """The one tenant in which it acts; None for the installation's, which acts in each."""
+    rate: RequestRate | None = None
+    """How many requests it may make."""
 
     def check_grants(self, scopes: frozenset[KeyScope]) -> None:
         """Raises NotAuthorized for scopes that this caller lacks."""
@@ -122,6 +125,8 @@ class StoredKey:
     last_used_from: str | None = None
     request_seed: str | None = None
     """Of the request that has set the secret, if it had an Idempotency-Key."""
+    requests_per_second: float | None = None
+    """How many requests may be made with it; None: as many as its tenant may make."""
 
     @property
     def tenant(self) -> str:
@@ -130,8 +135,14 @@ class StoredKey:
     @property
     def caller(self) -> Caller:
         """Who makes the requests that show this key."""
-        owner = f"key-{name_of(self.id)}"
-        return Caller(owner, self.name, self.scopes, None if self.is_installations else self.tenant)
+        name, rate = name_of(self.id), self.requests_per_second
+        return Caller(
+            f"key-{name}",
+            self.name,
+            self.scopes,
+            None if self.is_installations else self.tenant,
+            None if rate is None else RequestRate("key", name, rate),
+        )
 
     def opens(self, digest: str, now: datetime) -> bool:
         """Whether a key of this SHA-256 opens the API."""
@@ -152,6 +163,7 @@ class KeyDraft:
     tenant: str
     expires_at: datetime | None = None
     is_installations: bool = False
+    requests_per_second: float | None = None
 
     def check(self, caller: Caller, now: datetime) -> None:
         """Raises InvalidField, and NotAuthorized for more than the caller may give."""

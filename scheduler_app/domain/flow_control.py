@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.destination import Breaker
 
 #: What a slot is held for beyond the request's timeout, should its worker die.
 SLOT_GRACE_SECONDS = 15.0
@@ -34,10 +34,25 @@ class FinishedRequest(NamedTuple):
     """For how long it asked not to be called."""
 
 
-class FlowRequest(NamedTuple):
-    """What a worker wants of one destination."""
+class Limited(Protocol):
+    """What has limits: a destination, or who makes requests."""
 
-    destination: Destination
+    @property
+    def id(self) -> str: ...
+    @property
+    def rate_per_second(self) -> float | None: ...
+    @property
+    def burst(self) -> int: ...
+    @property
+    def concurrency(self) -> int | None: ...
+    @property
+    def breaker(self) -> Breaker | None: ...
+
+
+class FlowRequest(NamedTuple):
+    """What a worker wants of one destination, or a process of the API for who calls it."""
+
+    destination: Limited
     wanted: Sequence[str] = ()
     """Events that may start now, the first one first."""
     held: Sequence[str] = ()
@@ -46,6 +61,8 @@ class FlowRequest(NamedTuple):
     reserve: int = 0
     """How many places in the line to take; below 0, how many unused ones to give back."""
     slot_seconds: float = SLOT_GRACE_SECONDS
+    has_begun: bool = False
+    """What is wanted has come already: nothing of a burst is kept back for what is under way."""
 
 
 class WaitReason(StrEnum):
@@ -75,6 +92,8 @@ class FlowGrant(NamedTuple):
     """How far apart they are."""
     is_open: bool
     """Whether the breaker is open, or tries whether it can close."""
+    tokens: float | None = None
+    """How many more may start at this instant by the rate; None without a rate."""
 
 
 class PastAnswer(NamedTuple):
@@ -115,7 +134,7 @@ class Limiter(Protocol):
         """Answers every ask, in one call for all of them."""
         ...
 
-    def look(self, destination: Destination) -> FlowState:
+    def look(self, destination: Limited) -> FlowState:
         """Returns how a destination is, and changes nothing."""
         ...
 

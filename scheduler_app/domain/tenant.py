@@ -1,13 +1,14 @@
 """Tenants: the owners of resources, events and keys. `default` always exists."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.request_rate import RequestRate
 
 MAX_TENANTS: Final = 1_000
 MAX_TENANT_NOTE: Final = 500
@@ -22,6 +23,23 @@ class TenantState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class TenantLimits:
+    """How much a tenant may take of what all share; None: as much as it likes."""
+
+    requests_per_second: float | None = None
+
+    @property
+    def given(self) -> dict[str, float]:
+        """Those that there are, by their names."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def request_rate(self, name: str) -> RequestRate | None:
+        """The limit of the requests of the tenant of that name."""
+        rate = self.requests_per_second
+        return None if rate is None else RequestRate("tenant", name, rate)
+
+
+@dataclass(frozen=True, slots=True)
 class Tenant:
     """One tenant; its name is its id."""
 
@@ -30,6 +48,7 @@ class Tenant:
     """None for `default` until somebody has set it."""
     state: TenantState = TenantState.ACTIVE
     note: str | None = None
+    limits: TenantLimits = TenantLimits()
 
     def check(self) -> None:
         """Raises InvalidField."""

@@ -6,7 +6,17 @@ from typing import Any, Final
 
 from scheduler_app.domain.api_key import MAX_KEYS, KeyScope, StoredKey
 from scheduler_app.domain.ids import WholeId, name_of, tenant_of, whole_id
-from scheduler_app.domain.stored_fields import Corrupt, flag, instant, items, one_of, optional, text, version
+from scheduler_app.domain.stored_fields import (
+    Corrupt,
+    flag,
+    instant,
+    items,
+    number,
+    one_of,
+    optional,
+    text,
+    version,
+)
 from scheduler_app.store.bulk_writes import insert_new
 from scheduler_app.store.indexes import OF_TENANT
 from scheduler_app.store.mongo import BY_ID, CorruptReports, Document, Mongo
@@ -110,6 +120,7 @@ def _document(key: StoredKey) -> Document:
         "expires_at": key.expires_at,
         "installation": key.is_installations or None,
         "request_seed": key.request_seed,
+        "requests_per_second": key.requests_per_second,
     }
     return {name: value for name, value in row.items() if value is not None}
 
@@ -133,4 +144,5 @@ def _read(row: Mapping[str, Any]) -> StoredKey:
         last_used_at=optional(instant, get("last_used_at"), "last_used_at"),
         last_used_from=optional(text, get("last_used_from"), "last_used_from"),
         request_seed=optional(text, get("request_seed"), "request_seed"),
+        requests_per_second=optional(number, get("requests_per_second"), "requests_per_second"),
     )

@@ -6,12 +6,15 @@ from typing import Any, Final
 from pymongo import ReplaceOne
 from pymongo.errors import BulkWriteError
 
-from scheduler_app.domain.stored_fields import Corrupt, instant, one_of, optional, text, version
-from scheduler_app.domain.tenant import MAX_TENANTS, Tenant, TenantState
+from scheduler_app.domain.resources.access import TENANT_LIMITS
+from scheduler_app.domain.stored_fields import Corrupt, fields, instant, one_of, optional, text, version
+from scheduler_app.domain.tenant import MAX_TENANTS, Tenant, TenantLimits, TenantState
 from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.mongo import BY_ID, CorruptReports, Document, Mongo
+from scheduler_app.store.resource_fields import RowCodec
 
 DOCUMENT_VERSION: Final = 1
+_LIMITS = RowCodec(TenantLimits, TENANT_LIMITS)
 
 
 class Tenants:
@@ -68,6 +71,7 @@ def _document(tenant: Tenant) -> Document:
         "tenant": tenant.name,
         "state": tenant.state.value,
         "note": tenant.note,
+        "limits": tenant.limits.given or None,
         "created_at": tenant.created_at,
     }
     return {name: value for name, value in row.items() if value is not None}
@@ -82,4 +86,5 @@ def _read(row: Mapping[str, Any]) -> Tenant:
         created_at=optional(instant, get("created_at"), "created_at"),
         state=TenantState(one_of(get("state"), "state", tuple(TenantState))),
         note=optional(text, get("note"), "note"),
+        limits=TenantLimits(**_LIMITS.read(optional(fields, get("limits"), "limits") or {})),
     )

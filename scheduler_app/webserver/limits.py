@@ -8,6 +8,8 @@ the application does, calls `canonical`.
 
 import re
 
+#: Of each process, for requests that wait for MongoDB.
+THREADS = 16
 PREFIX = "/api/v1"
 ALIAS = "/api"
 

@@ -24,12 +24,12 @@ from redis.sentinel import Sentinel
 
 from scheduler_app.clock import monotonic
 from scheduler_app.config.settings import PLAIN_TLS, BrokerTls
-from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.flow_control import (
     FinishedRequest,
     FlowGrant,
     FlowRequest,
     FlowState,
+    Limited,
     PastAnswer,
     ReceiverAnswer,
     WaitReason,
@@ -208,24 +208,28 @@ class RedisLimiter:
         """Answers every ask, in one call for all of them. Raises `unavailable`."""
         rows = self._call([_asked(ask) for ask in asks], [ask.destination.id for ask in asks])
         return [
-            FlowGrant(int(row[0]), row[1], _WHY.get(row[2]), max(0.0, row[3]), row[4], row[5] == 1)
-            for row in rows
+            FlowGrant(
+                int(row[0]),
+                row[1],
+                _WHY.get(row[2]),
+                max(0.0, row[3]),
+                row[4],
+                row[5] == 1,
+                _tokens(ask, row[6]["tat"]),
+            )
+            for ask, row in zip(asks, rows, strict=True)
         ]
 
-    def look(self, destination: Destination) -> FlowState:
+    def look(self, destination: Limited) -> FlowState:
         """Returns how a destination is, and changes nothing. Raises `unavailable`."""
-        asked = _asked(FlowRequest(destination)) | {"look": True}
-        ((*_, found),) = self._call([asked], [destination.id])
-        tokens = None
-        if destination.rate_per_second:
-            room = _depth(destination) - 1 - max(0.0, found["tat"]) * destination.rate_per_second
-            tokens = max(0.0, min(float(_depth(destination)), room + 1))
+        ask = FlowRequest(destination)
+        ((*_, found),) = self._call([_asked(ask) | {"look": True}], [destination.id])
         opened = bool(found["opened"]) and destination.breaker is not None
         return FlowState(
             breaker=("open" if found["open"] > 0 else "half-open") if opened else "closed",
             failures=int(found["failures"]),
             in_flight=int(found["flying"]),
-            tokens=tokens,
+            tokens=_tokens(ask, found["tat"]),
             open_for=found["open"],
             asked_to_wait=found["blocked"],
             line=found["line"],
@@ -269,7 +273,7 @@ def _asked(ask: FlowRequest) -> dict[str, Any]:
         "ended": [_ended(each) for each in ask.ended],
         "reserve": ask.reserve,
         "slot": ask.slot_seconds,
-        "burst": _depth(made),
+        "burst": _depth(ask),
     }
     if made.rate_per_second:
         asked["rate"] = made.rate_per_second
@@ -291,7 +295,17 @@ def _ended(ended: FinishedRequest) -> dict[str, Any]:
     return told
 
 
-def _depth(destination: Destination) -> int:
+def _tokens(ask: FlowRequest, tat: float) -> float | None:
+    """How many requests may start at this instant; `tat` is from now."""
+    rate = ask.destination.rate_per_second
+    if not rate:
+        return None
+    depth = float(_depth(ask))
+    return max(0.0, min(depth, depth - max(0.0, tat) * rate))
+
+
+def _depth(ask: FlowRequest) -> int:
     """The tokens that there are at most: the burst, less what jitter may add to it on the way."""
-    kept_back = int((destination.rate_per_second or 0.0) * JITTER_SECONDS + 0.999)
-    return max(1, destination.burst - kept_back)
+    jitter = 0.0 if ask.has_begun else JITTER_SECONDS
+    kept_back = int((ask.destination.rate_per_second or 0.0) * jitter + 0.999)
+    return max(1, ask.destination.burst - kept_back)

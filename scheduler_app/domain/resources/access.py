@@ -1,10 +1,29 @@
 """The tables of the fields of keys and tenants."""
 
 from scheduler_app.domain.api_key import MAX_KEY_NAME, KeyScope
-from scheduler_app.domain.resource_fields import Flag, ListOf, Moment, ResourceField, Text, Word, computed
+from scheduler_app.domain.request_rate import BURST_SECONDS, LEAST_REQUEST_RATE, MAX_REQUEST_RATE
+from scheduler_app.domain.resource_fields import (
+    Flag,
+    ListOf,
+    Moment,
+    Number,
+    Object,
+    ResourceField,
+    Text,
+    Word,
+    computed,
+)
 from scheduler_app.domain.tenant import MAX_TENANT_NOTE, TenantState
 
 _SCOPES = tuple(each.value for each in KeyScope)
+
+_REQUESTS_PER_SECOND = ResourceField(
+    "requests_per_second",
+    Number(LEAST_REQUEST_RATE, MAX_REQUEST_RATE),
+    f"How many requests it may make, of all processes of the API together; those of {BURST_SECONDS} seconds"
+    " at once",
+    sparse=True,
+)
 
 #: Every field of a key, in the order of specifications and answers.
 KEY = (
@@ -30,6 +49,7 @@ KEY = (
         at="is_installations",
     ),
     ResourceField("expires_at", Moment(), "When it ends; without, it goes on until it is deleted"),
+    _REQUESTS_PER_SECOND,
     ResourceField(
         "previous_until", Moment(), "Until when the key before the last rotation opens", given=False
     ),
@@ -42,6 +62,9 @@ KEY = (
     computed("key", Text(), "The key itself. Only in the answer that made it or rotated it"),
 )
 
+#: What a tenant may take of what all share.
+TENANT_LIMITS = (_REQUESTS_PER_SECOND,)
+
 TENANT_TABLE = (
     ResourceField("name", Text(), "Its name, in the path", given=False, always_shown=True),
     ResourceField(
@@ -51,6 +74,9 @@ TENANT_TABLE = (
         " An answer may say `deleting`: everything of it is being deleted",
         default="`active`",
         always_shown=True,
+    ),
+    ResourceField(
+        "limits", Object("limits"), "How much it may take of what all share; what is left out has no limit"
     ),
     ResourceField("note", Text(1, MAX_TENANT_NOTE, visible=True), "What is to be known of it"),
     ResourceField("created_at", Moment(), "When it was made", given=False),

@@ -62,6 +62,7 @@ class KeyService:
             is_installations=draft.is_installations,
             created_by=caller.name or "",
             request_seed=request_seed,
+            requests_per_second=draft.requests_per_second,
         )
         if not self.store.api_keys.insert(key):
             raise Conflict("another key was made with the same id: ask again")
@@ -168,8 +169,8 @@ class TenantService:
         return found
 
     def known(self, name: str) -> Tenant | None:
-        """None where there is none of this name."""
-        return self.store.tenants.get(name)
+        """None where there is none of this name; `default` is always there."""
+        return self.store.tenants.get(name) or (Tenant(TENANT, None) if name == TENANT else None)
 
     def put(self, tenant: Tenant) -> tuple[Tenant, PutResult]:
         """Sets it under its name; returns it as it is stored, and what that did. Raises InvalidField, and

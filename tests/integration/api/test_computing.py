@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from scheduler_app.api import request_limits
+from scheduler_app.api import request_shares
 from scheduler_app.usecases.questions.run_calendar import RunCalendars
 from tests.integration.api.test_behind_a_proxy import STRANGER, Outside
 from tests.integration.api.test_pages_access import KEY, OTHER_KEY
@@ -18,7 +18,7 @@ WHEN = {"rrule": "FREQ=DAILY"}
 @pytest.fixture
 def busy(make_api: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch) -> Flask:
     """An API that computes a preview for `KEY`; others do not wait for long."""
-    monkeypatch.setattr(request_limits.Turns.take, "__defaults__", (0.01,))
+    monkeypatch.setattr(request_shares.Turns.take, "__defaults__", (0.01,))
     made = make_api(api_keys=(KEY, OTHER_KEY), trusted_proxies="")
     digest = made.extensions["scheduler"].settings.keys[0].digest
     assert made.extensions["turns"].take(digest)
