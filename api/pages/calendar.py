@@ -42,6 +42,8 @@ class CalendarViewQuery(InputSchema):
     schedule_id = ScheduleId()
     tag = fields.String(validate=validate.Length(1, 64))
     destination = DestinationName()
+    whole = fields.String(validate=validate.Equal("yes"))
+    """However long it takes to count what is to come; without it a first answer says that it is one."""
 
     @validates("timezone")
     def check_zone(self, value: str, **_: object) -> None:
@@ -71,7 +73,7 @@ def calendar_page(query: Loaded) -> str:
     choice = ForecastChoice(
         query.get("schedule_id"), query.get("tag"), whole_id(tenant(), destination) if destination else None
     )
-    found = assembly.run_calendars.read(tenant(), period, choice, now)
+    found = assembly.run_calendars.read(tenant(), period, choice, now, first="whole" not in query)
     days = [first + timedelta(days=number) for number in range((last - first).days)]
     return render_template(
         "calendar_view.html",
@@ -84,6 +86,7 @@ def calendar_page(query: Loaded) -> str:
         most_named=MOST_NAMED_IN_MONTH,
         notes=[*found.notes, *_omitted(found.rare_omitted)],
         next_day=timedelta(days=1),
+        to_whole=_turned(query.get("on"), whole="yes") if found.is_first_answer else None,
     )
 
 
@@ -161,6 +164,7 @@ def _after(view: str, on: date) -> date:
 def _turned(on: date | None, **changes: object) -> str:
     """The same page of another day, with other parameters."""
     kept: Loaded = {name: value for name, value in request.args.items() if value}
+    kept.pop("whole", None)
     kept["on"] = on.isoformat() if on else None
     return url_for(f"{PAGES}.calendar_view", **(kept | changes))
 

@@ -17,15 +17,17 @@ from scheduler_app.domain.recurrence.zones import instant_at, local_in, timezone
 #: Cookies: with the zone that a person has chosen, and with the browser's own, which the pages' script sets.
 CHOSEN_ZONE, BROWSER_ZONE = "scheduler_chosen_zone", "scheduler_zone"
 _LONGEST_NAME = 64
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
 def viewer_zone() -> str:
     """The zone of whoever looks at the page."""
-    if "viewer_zone" not in g:
+    zone: str | None = g.get("viewer_zone")
+    if zone is None:
         told = (cookie(CHOSEN_ZONE), request.cookies.get(BROWSER_ZONE))
-        g.viewer_zone = next((each for each in told if each and is_zone(each)), "UTC")
-    zone: str = g.viewer_zone
+        g.viewer_zone = zone = next((each for each in told if each and is_zone(each)), "UTC")
     return zone
 
 
@@ -57,8 +59,10 @@ def written(moment: datetime, now: datetime, *, seconds: bool = False) -> str:
     """`Mon 2 Mar 12:00`, with its year if that is not this one; with its seconds where they count."""
     year = f" {moment.year}" if moment.year != now.year else ""
     fraction = f".{moment.microsecond // 1000:03d}" if moment.microsecond else ""
-    second = f":{moment:%S}{fraction}" if seconds and (moment.second or fraction) else ""
-    return f"{moment:%a} {moment.day} {moment:%b}{year} {moment:%H:%M}{second}"
+    second = f":{moment.second:02d}{fraction}" if seconds and (moment.second or fraction) else ""
+    # A list shows a thousand times: strftime would take most of the page's.
+    day = f"{_DAYS[moment.weekday()]} {moment.day} {_MONTHS[moment.month - 1]}{year}"
+    return f"{day} {moment.hour:02d}:{moment.minute:02d}{second}"
 
 
 def instant(moment: datetime) -> str:

@@ -88,3 +88,5 @@ class RunCalendar:
     notes: Sequence[str]
     to_come_at: datetime
     """When what is to come was counted."""
+    is_first_answer: bool = False
+    """Whether what is to come was estimated, because a first answer was asked for: a whole one may know."""

@@ -2,6 +2,7 @@
 made at different times share what is computed of one."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 _DTSTART: Final = re.compile(r"(DTSTART[^:\n]*:)[0-9]{8}T[0-9]{6}(Z?)\n")
@@ -17,6 +18,11 @@ def without_start(text: str) -> str:
     """A pinned text without the time of its DTSTART, if its rules do not depend on that: texts that are alike
     then have the same occurrences from the later one's DTSTART on. Any other text as it is."""
     start = _DTSTART.match(text)
-    if start is None or not all(_RULE.fullmatch(line) for line in text[start.end() :].split("\n")):
+    if start is None or not _are_start_free(rules := text[start.end() :]):
         return text
-    return f"{start[1]}{start[2]}\n{text[start.end() :]}"
+    return f"{start[1]}{start[2]}\n{rules}"
+
+
+@lru_cache(maxsize=4_096)
+def _are_start_free(rules: str) -> bool:
+    return all(map(_RULE.fullmatch, rules.split("\n")))

@@ -31,6 +31,8 @@ from scheduler_app.store.forecasts import MOST_TAGGED, WaitingChoice, WaitingCou
 MAX_SCHEDULES = 20_000
 #: What the rules of schedules may take; those that are not evaluated by then are estimated by the others.
 MAX_SECONDS = 8.0
+#: Of fewer schedules a first answer is a whole one.
+MANY_SCHEDULES = 1_000
 #: Of more waiting events, a part of each bucket stands for all of it.
 MAX_EVENTS = 50_000
 MAX_COUNTED = 1_000_000
@@ -51,6 +53,8 @@ class ForecastService:
     max_schedules: int = MAX_SCHEDULES
     max_seconds: float = MAX_SECONDS
     max_events: int = MAX_EVENTS
+    first_seconds: float | None = None
+    """What the rules of many schedules may take, for a first answer; None: as long as any."""
 
     def forecast(
         self,
@@ -93,8 +97,10 @@ class ForecastService:
         on_schedules: OnSchedules,
     ) -> dict[str, datetime]:
         """Returns the first occurrence of each schedule that was counted by its rule."""
-        until = monotonic() + self.max_seconds
+        began = monotonic()
         total, planned = self.store.forecasts.planned(tenant, choice, most=self.max_schedules)
+        many = self.first_seconds is not None and len(planned) > MANY_SCHEDULES
+        until = began + (self.first_seconds if many and self.first_seconds is not None else self.max_seconds)
         found = [each for each in planned if each is not None]
         unreadable = len(planned) - len(found)
         cursors: dict[str, datetime] = {}
@@ -130,6 +136,7 @@ class ForecastService:
             _add_counts(forecast, counts, times * total / max(1, len(planned)))
             for became, count in withheld.items():
                 forecast.withheld[became] += round(count * times * total / max(1, len(planned)))
+        forecast.out_of_time = done < len(planned)
         if done < total:
             forecast.notes.append(
                 f"{done} of {total} active schedules, chosen by chance, stand for all of them."

@@ -36,6 +36,8 @@ from scheduler_app.usecases.questions.forecast import ForecastService
 MOST_RUNS: Final = 50_000
 MOST_WHERE_COUNTED: Final = 20_000
 MAX_SECONDS: Final = 2.0
+#: The same for a first answer, which is shown until there is a whole one.
+FIRST_SECONDS: Final = 0.2
 MOST_EVALUATED: Final = 20_000
 #: The schedules of a tag or a destination whose past runs are read.
 MOST_OWNERS: Final = 2_000
@@ -121,6 +123,7 @@ class _Future:
     """By the number of the bucket."""
     coming: _Coming = field(default_factory=_Coming)
     notes: Sequence[str] = ()
+    is_first_answer: bool = False
 
     @property
     def weight(self) -> int:
@@ -135,16 +138,28 @@ class RunCalendars:
     store: Store
     most_runs: int = MOST_RUNS
     max_seconds: float = MAX_SECONDS
+    first_seconds: float = FIRST_SECONDS
     kept_from: float = KEPT_FROM_SECONDS
     _kept: dict[_Question, tuple[float, _Future]] = field(default_factory=dict, repr=False)
     """What is to come, by what was asked, the oldest first, and until when it is shown."""
     _lock: Lock = field(default_factory=Lock, repr=False)
 
-    def read(self, tenant: str, period: CalendarPeriod, choice: ForecastChoice, now: datetime) -> RunCalendar:
-        """What became of what was due within the period, and what is to come. Raises a STORE_FAULT."""
+    def read(
+        self,
+        tenant: str,
+        period: CalendarPeriod,
+        choice: ForecastChoice,
+        now: datetime,
+        *,
+        first: bool = False,
+    ) -> RunCalendar:
+        """What became of what was due within the period, and what is to come. With `first` an answer that may
+        be less exact comes soon, and says so. Raises a STORE_FAULT."""
         buckets = period.buckets
         parts = list(_parts(period))
-        future = self._future(tenant, period, choice, now) if now < buckets.end else _Future(now)
+        future = _Future(now)
+        if now < buckets.end:
+            future = self._future(tenant, period, choice, now, first=first)
         coming, notes = future.coming, list(future.notes)
         for number, count in future.counts.items():
             parts[_place(parts, buckets, number)].counts[RunOutcome.TO_COME] += count
@@ -162,9 +177,12 @@ class RunCalendars:
             _closed_days(period, coming.calendars),
             notes,
             future.at,
+            future.is_first_answer,
         )
 
-    def _future(self, tenant: str, period: CalendarPeriod, choice: ForecastChoice, now: datetime) -> _Future:
+    def _future(
+        self, tenant: str, period: CalendarPeriod, choice: ForecastChoice, now: datetime, *, first: bool
+    ) -> _Future:
         """What is to come. It is counted anew each time where that is quickly done; else what was counted is
         shown for some time, so that open calendars take a small part of a process's time."""
         key = tenant, period, choice
@@ -174,14 +192,19 @@ class RunCalendars:
             return known
         buckets, coming = period.buckets, _Coming()
         later = Buckets(max(now, buckets.start), buckets.end, buckets.width, buckets.origin)
-        forecasts = ForecastService(self.store, max_schedules=MOST_EVALUATED, max_seconds=self.max_seconds)
+        forecasts = ForecastService(
+            self.store,
+            max_schedules=MOST_EVALUATED,
+            max_seconds=self.max_seconds,
+            first_seconds=self.first_seconds if first else None,
+        )
         found = forecasts.forecast(tenant, later, now, choice, coming.take)
         counts: Counter[int] = Counter()
         for cell, count in found.cells.items():
             counts[cell.bucket] += count
-        future = _Future(now, counts, coming, found.notes)
+        future = _Future(now, counts, coming, found.notes, first and found.out_of_time)
         took = monotonic() - began
-        if took > self.kept_from:
+        if took > self.kept_from and not future.is_first_answer:
             self._keep(key, monotonic() + min(KEPT_TIMES * took, KEPT_SECONDS), future)
         return future
 

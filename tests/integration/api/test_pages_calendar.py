@@ -12,6 +12,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from scheduler_app.store import Store
+from scheduler_app.usecases.questions import forecast
 from scheduler_app.usecases.questions.run_calendar import RunCalendars
 from tests.builders import event
 from tests.integration.api.test_pages import fail
@@ -62,7 +63,9 @@ def test_all_that_ran_is_counted_and_what_is_left_out_is_said(
             assert (found["2026-03-02"], found["2026-03-03"]) == ((0, first), (0, second))
     assert "left-out" not in client.get("/calendar?on=2026-03-02").text
     read = RunCalendars.read
-    monkeypatch.setattr(RunCalendars, "read", lambda self, *of: read(replace(self, most_runs=5), *of))
+    monkeypatch.setattr(
+        RunCalendars, "read", lambda self, *of, **how: read(replace(self, most_runs=5), *of, **how)
+    )
     page = client.get("/calendar?on=2026-03-02").text
     assert "more than 5 runs" in page.partition('data-test="left-out"')[2]
 
@@ -140,3 +143,33 @@ def test_a_day_of_a_clock_change_has_all_its_hours(client: FlaskClient, create: 
     for day, count in (("2040-10-28", 25), ("2040-03-25", 23)):
         found = marks(client.get(f"/calendar?view=week&on={day}&timezone=Europe/Berlin").text)
         assert found[day] == (count, 0)
+
+
+def test_what_takes_long_to_count_is_estimated_first_and_says_so(
+    client: FlaskClient, create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for minutes in (10, 20, 30):
+        create(tags=["t"], rrule=f"DTSTART:20400101T00{minutes}00Z\nRRULE:FREQ=HOURLY;COUNT=24")
+    address = "/calendar?view=day&on=2040-01-01&tag=t"
+    read = RunCalendars.read
+    monkeypatch.setattr(
+        RunCalendars,
+        "read",
+        lambda self, *of, **how: read(replace(self, first_seconds=-1.0), *of, **how),
+    )
+    whole = client.get(address).text
+    assert marks(whole)["2040-01-01"] == (72, 0)
+    assert "first-answer" not in whole, "a few are counted at once"
+    monkeypatch.setattr(forecast, "MANY_SCHEDULES", 2)
+    first = client.get(address).text
+    assert marks(first)["2040-01-01"] == (72, 0), "one stands for all"
+    assert "1 of 3 active schedules, chosen by chance, stand for all" in first
+    note = re.search(r'<div [^>]*hx-get="([^"]+)"[^>]*data-test="first-answer".*?</div>', first)
+    assert note is not None
+    assert f'href="{note[1]}"' in note[0], "without a script, too"
+    told = client.get(html.unescape(note[1])).text
+    assert marks(told)["2040-01-01"] == (72, 0)
+    assert "first-answer" not in told
+    assert "stand for all" not in told
+    # Its links lead to first answers again.
+    assert "whole=" not in told

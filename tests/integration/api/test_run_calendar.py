@@ -18,7 +18,7 @@ from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.run_calendar import MOST_RARE, RunCalendar, RunOutcome
 from scheduler_app.store import Store
 from scheduler_app.usecases.duties.expansion import Expansion
-from scheduler_app.usecases.questions import run_calendar
+from scheduler_app.usecases.questions import forecast, run_calendar
 from scheduler_app.usecases.questions.forecast import ForecastService
 from scheduler_app.usecases.questions.run_calendar import CalendarPeriod, RunCalendars
 from tests.builders import draft, event, message, schedule
@@ -330,6 +330,25 @@ def test_what_took_long_to_count_is_shown_for_a_while_and_says_when_it_was_count
     assert shown(slow, day, NOON + SECOND) == (24, NOON)
     assert shown(quick, day, NOON + SECOND) == (48, NOON + SECOND)
     assert shown(slow, week, NOON + SECOND) == (2 * 168, NOON + SECOND)
+
+
+def test_a_first_answer_is_not_kept_and_a_whole_one_is_shown_in_its_place(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forecast, "MANY_SCHEDULES", 2)
+    for number in range(3):
+        rule = f"FREQ=MINUTELY;INTERVAL={10 * (number + 1)}"
+        store.schedules.insert(schedule(NOON, f"s{number}", rrule=rule))
+    calendars = RunCalendars(store, kept_from=-1.0, first_seconds=-1.0)
+    day = CalendarPeriod(start=NOON, end=NOON + DAY, width=HOUR)
+
+    def answer(*, first: bool) -> tuple[bool, bool, int]:
+        found = calendars.read(TENANT, day, EVERY_CALLBACK, NOON, first=first)
+        return found.is_first_answer, bool(found.notes), total(found)[RunOutcome.TO_COME]
+
+    assert answer(first=True)[:2] == (True, True)
+    assert answer(first=False) == (False, False, 144 + 72 + 48)
+    assert answer(first=True) == (False, False, 144 + 72 + 48)
 
 
 def test_what_is_kept_of_calendars_is_bounded_and_a_tenant_with_much_takes_none_of_the_others(
