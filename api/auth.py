@@ -28,6 +28,7 @@ from werkzeug.http import parse_list_header
 from werkzeug.wrappers import Response as AnyResponse
 
 from scheduler_app.api.known_keys import known_keys
+from scheduler_app.api.narrowing import require_narrowed
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.scopes import NO_SCOPE, SAFE_METHODS, require_scope_of_route, scope_of_route
 from scheduler_app.api.services import EVERYBODY, NOBODY, admit, services
@@ -315,6 +316,8 @@ def _check_key(needs_key: bool) -> None:
     if shown.stored is not None:
         keys.note_use(shown.stored, now)
     require_scope_of_route()
+    if shown.caller.tags:
+        require_narrowed()
 
 
 def _admit_receiver(token: str) -> None:

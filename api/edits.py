@@ -53,7 +53,8 @@ def unchanged(tag: str) -> bool:
 def put_conditions(schedule_id: WholeId) -> Preconditions:
     """What a PUT requires to find: no schedule (`If-None-Match: *` or `?if-absent`), any schedule
     (`If-Match: *`) or one version of it (If-Match). Raises StaleVersion."""
-    if request.if_none_match.star_tag or g.write_query.get("if_absent") is not None:
+    asks_absence = request.if_none_match.star_tag or g.write_query.get("if_absent") is not None
+    if asks_absence or g.get("makes_schedule"):
         return Preconditions(absent=True)
     try:
         if "If-None-Match" in request.headers:

@@ -8,6 +8,7 @@ from scheduler_app.api import (
     edits,
     idempotency,
     known_keys,
+    narrowing,
     pages,
     problems,
     request_limits,
@@ -81,6 +82,7 @@ def routed(settings: Settings) -> Flask:
     operations.register_metrics(app)
     documentation.register_swagger_ui(app, api)
     documentation.register_manual(app)
+    narrowing.check_narrowings(app)
     app.wsgi_app = auth.Forwarded(  # type: ignore[method-assign]
         versions.Versions(app.wsgi_app), settings.trusted_networks, takes_host=settings.needs_key
     )

@@ -14,9 +14,10 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from scheduler_app.api.auth import PAGES, is_local_name
 from scheduler_app.api.known_keys import known_keys
+from scheduler_app.api.narrowing import require_narrowed
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.scopes import SAFE_METHODS, SCOPE, require_scope_of_route
-from scheduler_app.api.services import EVERYBODY, admit, real_services, services
+from scheduler_app.api.services import EVERYBODY, admit, caller, real_services, services
 from scheduler_app.config import Settings
 from scheduler_app.domain.api_key import Caller, KeyScope
 from scheduler_app.store.access_tokens import SESSION_SECONDS
@@ -104,6 +105,11 @@ def page_access(settings: Settings) -> Callable[[], AnyResponse | None]:
         _check_form(g.session_token or cookie(_VISITOR))
         if request.endpoint not in (*OPEN_ENDPOINTS, f"{PAGES}.sign_out"):
             require_scope_of_route()
+            if caller().tags:
+                if request.endpoint == f"{PAGES}.overview":
+                    # It is of everything.
+                    return redirect(url_for(f"{PAGES}.schedules"), 303)
+                require_narrowed()
         return None
 
     return check

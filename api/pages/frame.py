@@ -23,7 +23,7 @@ from scheduler_app.api.services import caller, services, tenant
 from scheduler_app.api.wire.event import receiver_shown
 from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.ids import name_of
-from scheduler_app.domain.kill_switch import KillSwitch
+from scheduler_app.domain.kill_switch import KillSwitch, Scope
 from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.store.stops import CorruptKillSwitch
 
@@ -70,7 +70,8 @@ def of_every_page() -> View:
         "form_token": g.get("form_token", ""),
         "signed_in": g.get("session_token") is not None,
         "key_name": caller().name or "",
-        "may_write": may(KeyScope.WRITE),
+        # Forms offer what others have named; a key with tags writes by the API.
+        "may_write": may(KeyScope.WRITE) and not caller().tags,
         "may_trigger": may(KeyScope.TRIGGER),
         "kill_switches_on": kill_switches_on,
     }
@@ -81,9 +82,11 @@ def kill_switches_on() -> list[KillSwitch | CorruptKillSwitch]:
     if not g.get("is_admitted"):
         return []
     try:
-        return services().kill_switch_notice.of(tenant())
+        found = services().kill_switch_notice.of(tenant())
     except STORE_FAULTS:
         return []  # the page itself says so
+    tags = caller().tags
+    return [each for each in found if not tags or each.target.scope is Scope.ALL or each.target.name in tags]
 
 
 @blueprint.after_request

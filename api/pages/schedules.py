@@ -18,7 +18,7 @@ from scheduler_app.api.pages.formatting import state_words
 from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.scopes import require
-from scheduler_app.api.services import services, tenant
+from scheduler_app.api.services import caller, services, tenant
 from scheduler_app.api.wire.field_types import BoundedList, Cursor, DestinationName, ScheduleId
 from scheduler_app.api.wire.schedule import ScheduleChoice, schedule_shown
 from scheduler_app.api.wire.schedule_fields import LAST_OUTCOMES
@@ -176,6 +176,8 @@ def _views(filters: Loaded) -> list[View]:
     )
     shown: list[View] = []
     for key, name, which in views:
+        if caller().tags:
+            which = which | {"tag": filters["tag"]}
         count, more = services().schedules.count(tenant(), most=MOST_IN_VIEW, **which)
         shown.append(
             {

@@ -34,6 +34,7 @@ def key_draft(given: Loaded, tenant: str) -> KeyDraft:
         expires_at=given.get("expires_at"),
         is_installations=given.get("installation", False),
         requests_per_second=given.get("requests_per_second"),
+        tags=tuple(dict.fromkeys(given.get("tags", ()))),
     )
 
 
@@ -76,6 +77,7 @@ _KEY_SHOWN = shows(
         "scopes": lambda key: [each.value for each in KeyScope if each in key.scopes],
         "installation": lambda key: key.is_installations or None,
         "created_by": lambda key: key.created_by or None,
+        "tags": lambda key: list(key.tags) or None,
     },
 )
 

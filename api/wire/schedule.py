@@ -7,12 +7,13 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import ClassVar
 
+from flask import g
 from marshmallow import ValidationError, post_load, validate, validates, validates_schema
 
 from scheduler_app import json_fields as fields
 from scheduler_app.actions.http import check_header
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.services import services
+from scheduler_app.api.services import caller, services
 from scheduler_app.api.wire.field_types import ID, SCHEDULE_WORDS, Instant
 from scheduler_app.api.wire.input_schema import InputSchema, WriteQuery
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema, attributes, edit_result, without_none
@@ -116,6 +117,18 @@ class ScheduleInput(CallbackInput):
 
     class Meta(InputSchema.Meta):
         include = EDIT_FIELDS
+
+    @validates_schema
+    def check_tags_of_key(self, data: Loaded, **_: object) -> None:
+        """What a key with tags makes has one of them, and keeps one. An edit that gives no tags takes none
+        away."""
+        tags, is_edit = caller().tags, not isinstance(self, NewSchedule) and not g.get("makes_schedule")
+        if not tags or (is_edit and "tags" not in data):
+            return
+        if tags.isdisjoint(data.get("tags") or ()):
+            raise ValidationError(
+                f"must have {caller().tags_in_words}: your key is for such schedules alone", "tags"
+            )
 
     @post_load
     def draft(self, data: Loaded, **_: object) -> tuple[WholeId | None, ScheduleDraft]:

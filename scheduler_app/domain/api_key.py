@@ -96,6 +96,13 @@ class Caller:
     """The one tenant in which it acts; None for the installation's, which acts in each."""
     rate: RequestRate | None = None
     """How many requests it may make."""
+    tags: frozenset[str] = frozenset()
+    """It sees and changes only schedules with one of these; empty: all of them."""
+
+    @property
+    def tags_in_words(self) -> str:
+        """What a refusal calls them."""
+        return f"the tag {' or '.join(sorted(self.tags))}"
 
     def check_grants(self, scopes: frozenset[KeyScope]) -> None:
         """Raises NotAuthorized for scopes that this caller lacks."""
@@ -117,6 +124,8 @@ class StoredKey:
     expires_at: datetime | None = None
     is_installations: bool = False
     """It belongs to the installation, and not to the tenant of its id."""
+    tags: tuple[str, ...] = ()
+    """It is for schedules with one of these alone; empty: for all of its tenant."""
     previous_sha256: str | None = field(default=None, repr=False)
     """Of the key before a rotation, which is accepted until `previous_until`."""
     previous_until: datetime | None = None
@@ -142,6 +151,7 @@ class StoredKey:
             self.scopes,
             None if self.is_installations else self.tenant,
             None if rate is None else RequestRate("key", name, rate),
+            frozenset(self.tags),
         )
 
     def opens(self, digest: str, now: datetime) -> bool:
@@ -164,11 +174,14 @@ class KeyDraft:
     expires_at: datetime | None = None
     is_installations: bool = False
     requests_per_second: float | None = None
+    tags: tuple[str, ...] = ()
 
     def check(self, caller: Caller, now: datetime) -> None:
         """Raises InvalidField, and NotAuthorized for more than the caller may give."""
         if self.expires_at is not None and self.expires_at <= now:
             raise InvalidField("expires_at", "has passed: give a time to come, or leave it out")
+        if self.tags and self.is_installations:
+            raise InvalidField("tags", "are of one tenant: leave them out, or leave installation out")
         if caller.tenant is not None and (self.is_installations or self.tenant != caller.tenant):
             raise NotAuthorized(f"your own key acts in the tenant {caller.tenant} alone: leave tenant out")
         caller.check_grants(self.scopes)

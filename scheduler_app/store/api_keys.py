@@ -119,6 +119,7 @@ def _document(key: StoredKey) -> Document:
         "created_by": key.created_by or None,
         "expires_at": key.expires_at,
         "installation": key.is_installations or None,
+        "tags": list(key.tags) or None,
         "request_seed": key.request_seed,
         "requests_per_second": key.requests_per_second,
     }
@@ -139,6 +140,7 @@ def _read(row: Mapping[str, Any]) -> StoredKey:
         created_by=optional(text, get("created_by"), "created_by") or "",
         expires_at=optional(instant, get("expires_at"), "expires_at"),
         is_installations=bool(optional(flag, get("installation"), "installation")),
+        tags=tuple(text(each, "an item of tags") for each in optional(items, get("tags"), "tags") or ()),
         previous_sha256=optional(text, get("previous_sha256"), "previous_sha256"),
         previous_until=optional(instant, get("previous_until"), "previous_until"),
         last_used_at=optional(instant, get("last_used_at"), "last_used_at"),

@@ -39,6 +39,7 @@ def _show_key(found: Mapping[str, Any]) -> None:
 @keys.command("create")
 @click.argument("name")
 @_scopes
+@click.option("--tag", "tags", multiple=True, help="Only for schedules with such a tag; may be repeated.")
 @click.option("--expires-in", type=duration, help="How long it lasts: 90d, 12h; for ever by default.")
 @click.option(
     "--admin",
@@ -50,6 +51,7 @@ def create_key(
     scheduler: Scheduler,
     name: str,
     scopes: Sequence[str],
+    tags: Sequence[str],
     expires_in: int | None,
     admin: bool,
 ) -> Json:
@@ -57,15 +59,17 @@ def create_key(
     ends = None if expires_in is None else clock.now() + timedelta(seconds=expires_in)
     if admin:
         tenant_source = click.get_current_context().get_parameter_source("tenant")
-        if scopes or tenant_source is ParameterSource.COMMANDLINE:
-            raise click.UsageError("--admin has every scope in every tenant: leave --scope and --tenant out")
+        if scopes or tags or tenant_source is ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                "--admin has every scope in every tenant: leave --scope, --tag and --tenant out"
+            )
         # Imported here: it imports the driver of MongoDB, for which the other commands need not wait.
         from scheduler_app.cli.first_key import create_first_key
 
         return create_first_key(name, ends)
     if not scopes:
         raise click.UsageError(f"give --scope: {', '.join(SCOPES)}")
-    return scheduler.create_key(name, scopes, expires_at=ends)
+    return scheduler.create_key(name, scopes, tags=tags, expires_at=ends)
 
 
 def _show_keys(found: Sequence[Mapping[str, Any]]) -> None:
@@ -78,13 +82,14 @@ def _show_keys(found: Sequence[Mapping[str, Any]]) -> None:
             each["name"],
             "installation" if each.get("installation") else str(each["tenant"]),
             ", ".join(each["scopes"]),
+            ", ".join(each.get("tags", ())),
             each.get("expires_at", ""),
             each.get("last_used_at", "never"),
             each.get("last_used_from", ""),
         ]
         for each in found
     ]
-    table(["id", "name", "tenant", "scopes", "expires", "last used", "from"], rows)
+    table(["id", "name", "tenant", "scopes", "tags", "expires", "last used", "from"], rows)
 
 
 @keys.command("list")

@@ -13,6 +13,8 @@ from scheduler_app.domain.resource_fields import (
     Word,
     computed,
 )
+from scheduler_app.domain.resources.schedule import TAG
+from scheduler_app.domain.schedule import MAX_TAGS
 from scheduler_app.domain.tenant import MAX_TENANT_NOTE, TenantState
 
 _SCOPES = tuple(each.value for each in KeyScope)
@@ -47,6 +49,12 @@ KEY = (
         "It acts in every tenant, by the header `Scheduler-Tenant`, as the keys of API_KEYS do",
         default="`false`",
         at="is_installations",
+    ),
+    ResourceField(
+        "tags",
+        ListOf(TAG, 1, MAX_TAGS),
+        "It sees and changes only schedules with one of these tags, and what it makes must have one; all else"
+        " is refused. Every schedule of its tenant unless given",
     ),
     ResourceField("expires_at", Moment(), "When it ends; without, it goes on until it is deleted"),
     _REQUESTS_PER_SECOND,

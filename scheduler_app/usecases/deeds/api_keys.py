@@ -60,6 +60,7 @@ class KeyService:
             secret_sha256=key_digest(text),
             expires_at=draft.expires_at,
             is_installations=draft.is_installations,
+            tags=draft.tags,
             created_by=caller.name or "",
             request_seed=request_seed,
             requests_per_second=draft.requests_per_second,

@@ -239,7 +239,9 @@ def test_the_checksum_is_a_crc_that_a_scanner_can_compute() -> None:
         ({"name": ""}, 422, "name"),
         ({"tenant": "none-such"}, 422, "there is no tenant none-such"),
         ({"expires_at": "2020-01-01T00:00:00Z"}, 422, "has passed"),
-        ({"tags": ["t"]}, 422, "tags: Unknown field"),
+        ({"tags": []}, 422, "tags"),
+        ({"tags": ["t"], "installation": True}, 422, "leave installation out"),
+        ({"tag": "t"}, 422, "tag: Unknown field"),
     ],
 )
 def test_what_cannot_be_made_is_refused(
