@@ -527,7 +527,8 @@ def _use_api_keys(keys: Any, now: datetime) -> None:
     assert keys.of(TENANT)
     assert keys.count(TENANT) == 1
     keys.used(made.id, now, "127.0.0.1", every_seconds=60)
-    assert keys.rotate(made, "1" * 64, now)
+    assert keys.renew(made, "2" * 64)
+    assert keys.rotate(keys.get(made.id), "1" * 64, now, None)
     assert keys.end_overlap(keys.get(made.id))
     assert keys.delete(made.id)
     keys.delete_all(TENANT)

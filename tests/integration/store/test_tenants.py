@@ -476,7 +476,7 @@ BY_DOCUMENT_OR_TOKEN = {
     # A token names its feed, whoever's it is.
     *("calendar_feeds.insert", "calendar_feeds.find"),
     # A key names itself by its id.
-    *("api_keys.insert", "api_keys.rotate", "api_keys.shown", "api_keys.end_overlap"),
+    *("api_keys.insert", "api_keys.rotate", "api_keys.renew", "api_keys.shown", "api_keys.end_overlap"),
     # A kill switch's target, and a blackout's, names its tenant.
     *(f"heartbeats.{verb}" for verb in ("insert", "edit", "replace_corrupt", "ping")),
     *("blackouts.put", "notification_rules.put", "silences.put", "tellings.forget"),
