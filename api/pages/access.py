@@ -58,7 +58,8 @@ _SCOPES = {
         *("send_message", "preview_delivery", "reschedule"),
         *("save_notification", "delete_notification"),
         *("save_heartbeat", "renew_heartbeat_url", "delete_heartbeat"),
-        *("save_feed", "delete_feed"),
+        *("save_feed", "delete_feed", "new_calendar", "edit_calendar", "save_calendar"),
+        *("save_calendar_edit", "delete_calendar"),
     ),
     KeyScope.READ: ("preview_when", "pick", "choose_zone"),
 }

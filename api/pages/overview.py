@@ -1,4 +1,4 @@
-"""The overview: what needs somebody, what runs now and next; processes; calendars."""
+"""The overview: what needs somebody, what runs now and next; processes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,20 +8,16 @@ from flask import current_app, render_template
 
 from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.pages.formatting import Bar, names_of, stacked_bars
-from scheduler_app.api.pages.forms import NoFields, next_page_query, takes_query
+from scheduler_app.api.pages.forms import NoFields, takes_query
 from scheduler_app.api.pages.frame import blueprint, kill_switches_on
 from scheduler_app.api.pages.issues import Issue, issue_of, issue_of_switch
 from scheduler_app.api.pages.times import clock_time, instant
 from scheduler_app.api.services import require_installation, services, tenant
-from scheduler_app.api.wire.calendar import calendar_shown
-from scheduler_app.api.wire.field_types import Cursor
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.forecast import EVERY_CALLBACK
-from scheduler_app.domain.ids import whole_id
 from scheduler_app.domain.run_calendar import RunCalendar, RunOutcome
 from scheduler_app.health.overview import MOST_COUNTED, Overview, look_over
 from scheduler_app.health.processes import check_fleet, check_receivers, check_releases, check_settings
-from scheduler_app.store.paging import PageRequest
 from scheduler_app.usecases.questions.figures import SHOWN_STATES, Figures
 from scheduler_app.usecases.questions.run_calendar import CalendarPeriod
 from scheduler_app.version import POLICY_LEVEL, __version__
@@ -173,12 +169,7 @@ def _calendar() -> tuple[RunCalendar, datetime]:
     return found, made_at
 
 
-CALENDAR_ROWS = 50
 ORIGINS = 5
-
-
-class CalendarsQuery(NoFields):
-    cursor = Cursor()
 
 
 @blueprint.get("/processes")
@@ -194,13 +185,3 @@ def processes(_: Loaded) -> str:
         check_releases(nodes, POLICY_LEVEL),
     ]
     return render_template("processes.html", nodes=nodes, checks=checks, most_origins=ORIGINS)
-
-
-@blueprint.get("/calendars")
-@takes_query(CalendarsQuery)
-def calendars(query: Loaded) -> str:
-    asked = services().calendars
-    found = asked.page(tenant(), PageRequest(limit=CALENDAR_ROWS, after=query.get("cursor")))
-    rows = [calendar_shown(each) for each in found.rows]
-    users = {each.name: asked.users(whole_id(tenant(), each.name)) for each in found.rows}
-    return render_template("calendars.html", rows=rows, users=users, onward=next_page_query(found.next))

@@ -98,6 +98,9 @@ PLACES = (
             ListedPage("Ledger", "ledger", "operations#the-ledger", "witness"),
             ListedPage("Machinery", "processes", "production#what-to-watch", "processes workers queues"),
             ListedPage("You", "you", "page#who-may-open-it", "time zone sign out"),
+            ListedPage(
+                "New list of closed days", "new_calendar", "rules#holidays-and-business-days", is_form=True
+            ),
             ListedPage("New destination", "new_destination", "destinations#limits", is_form=True),
         ),
     ),

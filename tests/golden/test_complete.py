@@ -46,6 +46,7 @@ FORMS_NOT_SENT: Final = {
         *("dismiss_failure", "end_silence", "renew_heartbeat_url", "save_heartbeat", "save_notification"),
         *("save_silence", "send_failure_again", "silence_failure", "try_notification"),
         *("ask_backfill", "cancel_backfill", "delete_feed", "save_feed"),
+        *("delete_calendar", "save_calendar", "save_calendar_edit"),
     )
 }
 #: Statuses that the specification names and no recorded answer has.

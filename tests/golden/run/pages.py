@@ -28,6 +28,8 @@ _PATHS: Final = (
     "/new-destination",
     "/destinations/shop/edit",
     "/calendars",
+    "/new-calendar",
+    "/calendars/own/edit",
     "/calendar",
     "/forecast",
     "/go?to=full",
