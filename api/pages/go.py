@@ -20,9 +20,7 @@ from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.masking import masked_url
-from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.search import FoundEvent
-from scheduler_app.store.paging import PageRequest
 from scheduler_app.usecases.questions.search import SearchAnswer
 
 #: Of each kind.
@@ -129,9 +127,7 @@ def _nearest(words: str) -> list[Hit]:
     """Names that differ little from the words: of tags, and of the newest schedules."""
     tags, _ = services().search.tags(tenant(), limit=MOST_NAMES)
     named = {each.tag.rpartition(":")[2]: Hit(each.tag, _tag_address(each.tag)) for each in tags}
-    newest = services().schedules.page(tenant(), PageRequest(limit=MOST_NAMES)).rows
-    for each in newest:
-        if isinstance(each, Schedule):
-            named[each.name] = Hit(each.name, url_for(f"{PAGES}.schedule", schedule_id=each.id))
+    for each in services().schedules.newest(tenant(), most=MOST_NAMES):
+        named[each.name] = Hit(each.name, url_for(f"{PAGES}.schedule", schedule_id=each.id))
     by_folded = {name.casefold(): hit for name, hit in named.items()}
     return [by_folded[name] for name in get_close_matches(words.casefold(), by_folded, NEAREST)]

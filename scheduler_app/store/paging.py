@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
 from typing import Any, Final, Generic, TypeVar
 
 from pymongo import ASCENDING, DESCENDING
@@ -94,7 +93,7 @@ class PagedQuery:
 
     def page(self, window: PageRequest) -> Page[Document]:
         if self.row_filter is None:
-            found = list(self._find(window, window.limit + 1, skip=window.skip))
+            found = self._find(window, window.limit + 1, skip=window.skip).to_list()
             rows = found[: window.limit]
             return Page(rows, self._position(rows[-1]) if len(found) > len(rows) else None)
         chosen, following = self._choose(self.row_filter, window)
@@ -140,12 +139,12 @@ class PagedQuery:
         if row_filter.field:
             fields[row_filter.field] = 1
         few = min(most, 2 * (window.skip + window.limit))
-        first = list(self._find(window, few, fields))
+        first = self._find(window, few, fields).to_list()
         yield first
         if few <= len(first) < most:
             onward = replace(window, after=self._position(first[-1]))
             with self._find(onward, most - few, fields).batch_size(BATCH) as cursor:
-                while batch := list(islice(cursor, BATCH)):
+                while batch := cursor.to_list(BATCH):
                     yield batch
 
     def _find(self, window: PageRequest, limit: int, fields: Document | None = None, *, skip: int = 0) -> Any:

@@ -102,7 +102,7 @@ class EventFigures:
             hint=hint,
             max_time_ms=int(MAX_SECONDS * 1000),
         )
-        return [outcome for row in rows if (outcome := _event_summary(row)) is not None]
+        return [outcome for row in rows.to_list() if (outcome := _event_summary(row)) is not None]
 
 
 def _range(

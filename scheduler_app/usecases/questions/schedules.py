@@ -36,6 +36,11 @@ class ScheduleQuestions:
         found = self.store.schedules.page(tenant, window, **choice)
         return replace(found, rows=self.store.last_runs.attach(found.rows))
 
+    def newest(self, tenant: str, *, most: int) -> list[Schedule]:
+        """The newest schedules of those that can be read, without their last runs."""
+        rows = self.store.schedules.page(tenant, PageRequest(limit=most)).rows
+        return [each for each in rows if isinstance(each, Schedule)]
+
     def count(self, tenant: str, *, most: int, **choice: Any) -> tuple[int, bool]:
         """How many `page` would find, and whether there may be more than `most`."""
         return self.store.schedules.count(tenant, most=most, **choice)
