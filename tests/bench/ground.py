@@ -110,12 +110,19 @@ def broker(name: str) -> Iterator[str]:
 
 @contextmanager
 def ground(
-    *, workers: int = 0, beats: int = 0, apis: int = 0, broker_url: str = "", **settings: str
+    *,
+    workers: int = 0,
+    beats: int = 0,
+    apis: int = 0,
+    broker_url: str = "",
+    data: Path | None = None,
+    **settings: str,
 ) -> Iterator[Ground]:
-    """Starts everything, and ends it again whatever happens. `settings` are the processes' environment."""
+    """Starts everything, and ends it again whatever happens. `settings` are the processes' environment,
+    `data` is a folder for MongoDB's files, which stays."""
     with (
         tempfile.TemporaryDirectory(prefix="bench-") as folder,
-        Mongod(Path(folder) / "mongod") as mongod,
+        Mongod(data or Path(folder) / "mongod") as mongod,
         Redis(Path(folder) / "redis") as redis,
         receiver() as sink,
     ):

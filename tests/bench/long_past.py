@@ -36,6 +36,7 @@ DESTINATIONS = 25
 MESSAGES = 2_000
 #: Nothing falls due while pages are measured.
 SOONEST, SPREAD_HOURS = timedelta(hours=3), 20
+FRESH = timedelta(hours=2)
 A_BATCH = 10_000
 INDEXES_SECONDS = 1_800
 THREADS = 2
@@ -76,6 +77,15 @@ def plant(store: Store, settings: Settings, *, schedules: int, events: int) -> N
         for number in range(MESSAGES)
     ]
     store.messages.insert_many(made_messages, now)
+
+
+def is_planted(store: Store, *, schedules: int, events: int) -> bool:
+    """Whether the database has this already, and nothing of it falls due for a while."""
+    one = store.mongo.collection("schedules").find_one({"_id": BUSY}, {"updated_at": 1})
+    counts = [store.mongo.collection(each).estimated_document_count() for each in ("schedules", "events")]
+    if one is None or counts != [schedules, events + MESSAGES]:
+        return False
+    return bool(clock.now() - one["updated_at"] < FRESH)
 
 
 def _make_indexes(store: Store, settings: Settings) -> None:

@@ -6,6 +6,7 @@ import gzip
 import time
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import median
 from urllib.parse import quote
 
@@ -16,7 +17,7 @@ from scheduler_app.domain.figures import HOUR, FigurePart, FigureSubject, begin_
 from scheduler_app.domain.ids import TENANT, event_id
 from scheduler_app.store import Store
 from tests.bench.ground import ground
-from tests.bench.long_past import BUSY, TAGS, plant
+from tests.bench.long_past import BUSY, TAGS, is_planted, plant
 from tests.bench.report import Report, Row
 
 LIMIT_MS, LIMIT_KB = 200, 100
@@ -103,14 +104,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--schedules", type=int, default=100_000)
     parser.add_argument("--events", type=int, default=10_000_000, help="0.7 GB on the disk at 10,000,000")
     parser.add_argument("--questions", action="store_true", help="ask the routes alone, and no page")
+    parser.add_argument("--data", type=Path, help="a folder that keeps what is planted, for two hours")
     parser.add_argument("--repeat", type=int, default=5, help="how often each page is asked for, once warm")
 
 
 def run(options: argparse.Namespace) -> Report:
-    with ground() as made:
+    with ground(data=options.data and options.data.absolute()) as made:
         began = time.monotonic()
-        plant(made.store, made.settings, schedules=options.schedules, events=options.events)
-        _plant_figures(made.store, schedules=options.schedules, events=options.events)
+        if not is_planted(made.store, schedules=options.schedules, events=options.events):
+            made.store.mongo.db.client.drop_database(made.store.mongo.db.name)
+            made.store.prepare()
+            plant(made.store, made.settings, schedules=options.schedules, events=options.events)
+            _plant_figures(made.store, schedules=options.schedules, events=options.events)
         planted = time.monotonic() - began
         for kind in ("worker", "beat", "api"):
             made.add(kind)
