@@ -152,8 +152,8 @@ class Forecast:
     cells: Counter[Cell] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     """Why the counts are estimates; empty where they are exact."""
-    out_of_time: bool = False
-    """Whether some schedules were not evaluated because that took too long."""
+    is_of_all: bool = True
+    """Whether all schedules were evaluated: some may stand for others."""
     overdue: int = 0
     """Callbacks that were due before the stretch begins and still wait."""
     withheld: Counter[Withheld] = field(default_factory=Counter)

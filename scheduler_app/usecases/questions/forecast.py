@@ -136,7 +136,7 @@ class ForecastService:
             _add_counts(forecast, counts, times * total / max(1, len(planned)))
             for became, count in withheld.items():
                 forecast.withheld[became] += round(count * times * total / max(1, len(planned)))
-        forecast.out_of_time = done < len(planned)
+        forecast.is_of_all = done == total
         if done < total:
             forecast.notes.append(
                 f"{done} of {total} active schedules, chosen by chance, stand for all of them."

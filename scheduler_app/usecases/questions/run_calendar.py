@@ -36,9 +36,10 @@ from scheduler_app.usecases.questions.forecast import ForecastService
 MOST_RUNS: Final = 50_000
 MOST_WHERE_COUNTED: Final = 20_000
 MAX_SECONDS: Final = 2.0
+MOST_EVALUATED: Final = 20_000
 #: The same for a first answer, which is shown until there is a whole one.
 FIRST_SECONDS: Final = 0.2
-MOST_EVALUATED: Final = 20_000
+MOST_EVALUATED_FIRST: Final = 3_000
 #: The schedules of a tag or a destination whose past runs are read.
 MOST_OWNERS: Final = 2_000
 #: Schedules with few runs that are named, and where their past is looked for one by one; windows of
@@ -194,7 +195,7 @@ class RunCalendars:
         later = Buckets(max(now, buckets.start), buckets.end, buckets.width, buckets.origin)
         forecasts = ForecastService(
             self.store,
-            max_schedules=MOST_EVALUATED,
+            max_schedules=MOST_EVALUATED_FIRST if first else MOST_EVALUATED,
             max_seconds=self.max_seconds,
             first_seconds=self.first_seconds if first else None,
         )
@@ -202,7 +203,7 @@ class RunCalendars:
         counts: Counter[int] = Counter()
         for cell, count in found.cells.items():
             counts[cell.bucket] += count
-        future = _Future(now, counts, coming, found.notes, first and found.out_of_time)
+        future = _Future(now, counts, coming, found.notes, first and not found.is_of_all)
         took = monotonic() - began
         if took > self.kept_from and not future.is_first_answer:
             self._keep(key, monotonic() + min(KEPT_TIMES * took, KEPT_SECONDS), future)

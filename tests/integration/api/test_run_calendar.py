@@ -342,11 +342,16 @@ def test_a_first_answer_is_not_kept_and_a_whole_one_is_shown_in_its_place(
     calendars = RunCalendars(store, kept_from=-1.0, first_seconds=-1.0)
     day = CalendarPeriod(start=NOON, end=NOON + DAY, width=HOUR)
 
-    def answer(*, first: bool) -> tuple[bool, bool, int]:
-        found = calendars.read(TENANT, day, EVERY_CALLBACK, NOON, first=first)
+    def answer(*, first: bool, by: RunCalendars = calendars) -> tuple[bool, bool, int]:
+        found = by.read(TENANT, day, EVERY_CALLBACK, NOON, first=first)
         return found.is_first_answer, bool(found.notes), total(found)[RunOutcome.TO_COME]
 
     assert answer(first=True)[:2] == (True, True)
+    with monkeypatch.context() as patched:
+        patched.setattr(run_calendar, "MOST_EVALUATED_FIRST", 2)
+        patient = RunCalendars(store, kept_from=300.0, first_seconds=300.0)
+        assert answer(first=True, by=patient)[:2] == (True, True)
+        assert answer(first=False, by=patient)[:2] == (False, False)
     assert answer(first=False) == (False, False, 144 + 72 + 48)
     assert answer(first=True) == (False, False, 144 + 72 + 48)
 
