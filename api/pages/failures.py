@@ -1,6 +1,6 @@
 """What fails, by its cause: whom it hits, since when; it is sent again, dismissed or silenced."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from flask import g, render_template
@@ -13,10 +13,12 @@ from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.formatting import names_of, names_of_ids
 from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.pages.issues import failure_title, issue_of_failure, trend_of
+from scheduler_app.api.scopes import may
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.failure import CauseChoice, chosen_causes
 from scheduler_app.api.wire.field_types import Cursor
 from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.cause import MAX_NOTE, Cause, CauseKind, CauseState, subject_shown
 from scheduler_app.domain.cause_match import MAX_VALUES, CauseMatch
 from scheduler_app.domain.errors import InvalidField, NotFound
@@ -31,6 +33,8 @@ from scheduler_app.usecases.duties.redrives import RedriveAsked, RedrivePlan
 ROWS = 30
 #: Schedules that a failure names, and runs of a redrive.
 NAMED, SHOWN = 12, 3
+#: Dead letters of a failure whose page shows at once what would be sent; of more, a button does.
+MOST_PREVIEWED = 500
 #: Requests a second that may be chosen; without one, they are sent as fast as may be.
 RATES = (1.0, 5.0, 20.0, 100.0)
 SILENCE = timedelta(hours=2)
@@ -62,6 +66,8 @@ class SendAgainForm(InputSchema):
     once = fields.String(validate=validate.Length(max=64))
     confirmed = fields.String(validate=validate.Equal("yes"))
     """The person has seen how many runs will be sent."""
+    seen = fields.String(validate=validate.Length(max=100))
+    """The choice of which that was said: another one is shown first."""
 
 
 class DismissForm(InputSchema):
@@ -119,7 +125,7 @@ def send_failure_again(form: Loaded, failure_id: WholeId) -> Response | str | tu
         rate_per_second=form.get("rate"),
     )
     try:
-        if "confirmed" not in form:
+        if "confirmed" not in form or form.get("seen", _choice(asked)) != _choice(asked):
             return _page(failure_id, asked=asked, plan=assembly.redrives.plan(tenant(), asked, now))
         made = assembly.redrives.start(tenant(), asked, now, request_seed=forms.seed_of(form))
     except InvalidField as error:
@@ -184,6 +190,10 @@ def _page(
     assembly, now = services(), services().now()
     report = assembly.failures.get(failure_id)
     cause = report.cause
+    asked = asked or RedriveAsked(failure_id, RedriveChoice.ALL, RedriveTime.NOW, None)
+    is_quick = 0 < report.counts.dead <= MOST_PREVIEWED and may(KeyScope.TRIGGER)
+    if plan is None and is_quick and not refusal:
+        plan = _plan(asked, now)
     shown = plan.shown[:SHOWN] if plan else ()
     return render_template(
         "failure.html",
@@ -196,7 +206,9 @@ def _page(
         answer=_answer(report),
         trend=trend_of(cause, now),
         may_be_silenced=bool(silenced_by(cause).schedules or silenced_by(cause).destinations),
-        asked=asked or RedriveAsked(failure_id, RedriveChoice.ALL, RedriveTime.NOW, None),
+        asked=asked,
+        seen=_choice(asked),
+        is_quick=is_quick,
         plan=plan,
         shown=shown,
         refusal=refusal,
@@ -208,6 +220,18 @@ def _page(
         rates=RATES,
         most=MAX_PLANNED,
     )
+
+
+def _plan(asked: RedriveAsked, now: datetime) -> RedrivePlan | None:
+    """None of a failure whose runs cannot be sent again from here."""
+    try:
+        return services().redrives.plan(tenant(), asked, now)
+    except InvalidField:
+        return None
+
+
+def _choice(asked: RedriveAsked) -> str:
+    return f"{asked.choice} {asked.time} {asked.rate_per_second or ''}"
 
 
 def _answer(report: CauseReport) -> Any:

@@ -23,7 +23,7 @@ from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.recurrence.zones import instant_at, local_in
-from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
+from scheduler_app.domain.schedule import TICK, EditRecord, Schedule, ScheduleState
 from scheduler_app.domain.states import FINAL, State
 from scheduler_app.store.causes import CauseListFilter
 from scheduler_app.store.events.figures import EventSummary
@@ -36,6 +36,7 @@ MOST_RUNS = 10_000
 DAYS_BEFORE, DAYS_AFTER = 6, 2
 MOST_FAILURES = 10
 MOST_RECEIVERS = 6
+MOST_CHANGES = 6
 #: Runs of a day that are counted by a rule which cannot be counted at once.
 MOST_COUNTED = 1_000
 #: What a tag's first part is called.
@@ -113,6 +114,8 @@ def tag_page(query: Loaded) -> str:
         ],
         cut=len(runs) == MOST_RUNS,
         receivers=_receivers(schedules, now),
+        changes=_changes(schedules),
+        names={each.id: each.name for each in schedules},
         next_day=timedelta(days=1),
         zone=zone,
     )
@@ -178,6 +181,14 @@ def _receivers(schedules: Sequence[Schedule], now: datetime) -> list[View]:
     known = asked.destination_questions.sound(list(named)[:MOST_RECEIVERS])
     health = asked.destination_questions.health(tenant(), known, now)
     return [{"name": name_of(each.id), "health": health_words(health[each.id])} for each in known]
+
+
+def _changes(schedules: Sequence[Schedule]) -> list[EditRecord]:
+    """The newest edits of them."""
+    if not schedules:
+        return []
+    window = PageRequest(limit=MOST_CHANGES)
+    return services().edits.of_schedules(window, [each.id for each in schedules]).rows
 
 
 def _midnight(day: date, zone: str) -> datetime:

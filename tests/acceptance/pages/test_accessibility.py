@@ -66,6 +66,8 @@ def test_no_page_shuts_anybody_out(
         *("/failures", "/notifications", "/heartbeats", "/ledger", "/you", "/docs/"),
         *("/calendars", "/go?to=test", "/forecast", f"/schedules/{schedule_id}/edit"),
         *("/calendar?view=hours", "/new-destination", "/new-message", "/stops", "/destinations/crm/edit"),
+        *("/events?state=error&tag=t", "/calendar-feeds", "/new-calendar", "/tags?tag=crm"),
+        f"/schedules/{schedule_id}/backfill",
         *("/schedules?order=name", f"/schedules/{schedule_id}?from=2026-01-01"),
         *(f"/schedules/{schedule_id}?why=2026-01-01T00:00:00Z", "/events/msg_waits"),
     )
@@ -73,7 +75,7 @@ def test_no_page_shuts_anybody_out(
         for path in (*paths, f"/schedules/{schedule_id}", f"/events/{event_id}"):
             page.goto(path)
             judge(page, path)
-        for path in ("/new-schedule", "/new-message", "/new-destination"):
+        for path in ("/new-schedule", "/new-message", "/new-destination", "/new-calendar"):
             page.goto(path)
             page.locator("main form").evaluate("(form) => { form.noValidate = true; form.requestSubmit(); }")
             expect(page.locator(".wrong").first).to_be_visible()

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 from flask.testing import FlaskClient
 
+from scheduler_app.api.pages import failures as failures_page
 from scheduler_app.clock import clock
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
@@ -106,3 +107,27 @@ def test_what_is_over_says_since_when_and_offers_to_send_only_what_is_left(
 def test_a_failure_that_is_gone_is_a_page(client: FlaskClient) -> None:
     gone = client.get("/failures/none-such")
     assert (gone.status_code, 'data-test="problem"' in gone.text) == (404, True)
+
+
+def test_what_would_be_sent_is_shown_at_once_and_a_changed_choice_is_shown_before_it_is_sent(
+    client: FlaskClient,
+    path: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = client.get(path).text
+    assert 'data-test="plan"' in page
+    assert "Send 1 run<" in page
+    (seen,) = re.findall(r'name="seen" value="([^"]+)"', page)
+    form = {"form_token": form_token(client, path), "confirmed": "yes", "seen": seen}
+    changed = client.post(
+        f"{path}/send-again", data=form | {"which": "newest_of_each_schedule", "rate": "5.0"}
+    )
+    assert changed.status_code == 200, "what was seen is not what would be sent"
+    assert 'data-test="plan"' in changed.text
+    (now_seen,) = re.findall(r'name="seen" value="([^"]+)"', changed.text)
+    assert now_seen != seen
+    monkeypatch.setattr(failures_page, "MOST_PREVIEWED", 0)
+    page = client.get(path).text
+    assert 'data-test="plan"' not in page
+    assert 'data-test="preview">See what would be sent<' in page
+    assert client.post(f"{path}/send-again", data=form).status_code == 303

@@ -95,3 +95,37 @@ def test_an_open_failure_that_touches_a_customer_is_told_with_a_way_to_it(
     store.mongo.collection("causes").update_one({}, {"$set": {"tags": {"names": ["customer:acme"]}}})
     page = client.get("/tags?tag=customer:acme").text
     assert re.search(r'data-test="open-failure">.*href="/failures/[^"]+">See the cause<', page)
+
+
+def test_a_customer_sees_what_was_changed_of_its_schedules_and_by_whom(
+    client: FlaskClient, create: Create
+) -> None:
+    report = create(name="Report", tags=["customer:acme"])["id"]
+    other = create(name="Other")["id"]
+    said = {"X-Scheduler-Note": "same for all"}
+    assert (
+        client.put(f"/api/schedules/{report}", json={"timeout_seconds": 12}, headers=said).status_code == 200
+    )
+    client.put(f"/api/schedules/{other}", json={"timeout_seconds": 12})
+    client.post(f"/api/schedules/{report}/pause")
+    page = client.get("/tags?tag=customer:acme").text
+    changes = page.partition('data-test="changes"')[2].partition("</ul>")[0].split('data-test="a-change"')[1:]
+    assert len(changes) == 2
+    assert "paused" in changes[0], "the newest first"
+    for words in ("Somebody", "edited", f'href="/schedules/{report}#changes">Report<', "same for all"):
+        assert words in changes[1], words
+    assert "Other" not in page.partition("<main")[2]
+    assert 'data-test="changes"' not in client.get("/tags?tag=nobody").text
+
+
+def test_all_schedules_of_a_customer_are_paused_after_their_number_was_seen(
+    client: FlaskClient, create: Create
+) -> None:
+    made = [create(tags=["customer:acme"])["id"] for _ in range(2)]
+    page = client.get("/tags?tag=customer:acme").text
+    form = page.partition('action="/schedules/selected"')[2].partition("</form>")[0]
+    given = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
+    asked = client.post("/schedules/selected", data=given).text
+    assert "Pause 2 schedules?" in asked
+    client.post("/schedules/selected", data=given | {"confirmed": "yes"})
+    assert {client.get(f"/api/schedules/{each}").get_json()["state"] for each in made} == {"paused"}

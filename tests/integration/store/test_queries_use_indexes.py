@@ -576,6 +576,8 @@ def _use_edits(edits: Any, now: datetime) -> None:
     assert edits.of_all(PageRequest(limit=9), TENANT).rows == [made]
     assert edits.of_all(PageRequest(limit=9), TENANT, by="ann").rows == [made]
     edits.of_all(PageRequest(limit=9, after=Position(now, "x"), since=now, until=now), TENANT)
+    assert edits.of_schedules(PageRequest(limit=9), ["s1", "s2"]).rows == [made]
+    edits.of_schedules(PageRequest(limit=9, after=Position(now, "x")), ["s1", "s2"])
     assert edits.get(made.id, "s1") == made
 
 

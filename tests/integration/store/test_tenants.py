@@ -266,6 +266,10 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     ),
     "edits.of_all": (lambda w: w.store.edits.of_all(PageRequest(limit=9), w.stranger).rows, []),
     "edits.page": (lambda w: w.store.edits.page(PageRequest(limit=9), w.theirs(w.living)).rows, []),
+    "edits.of_schedules": (
+        lambda w: w.store.edits.of_schedules(PageRequest(limit=9), [w.theirs(w.living)]).rows,
+        [],
+    ),
     "edits.get": (lambda w: w.store.edits.get(w.edit, w.theirs(w.living)), None),
     "redrives.running": (lambda w: w.store.redrives.running(w.stranger, most=9), 0),
     "redrives.get": (lambda w: w.store.redrives.get(w.theirs(w.redrive)), None),
