@@ -1,7 +1,10 @@
 """What a forecast is made of: the schedules with a future, and the events that wait."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar, cast
+
+from bson.raw_bson import RawBSONDocument
 
 from scheduler_app.domain.action import UNKNOWN_ORIGIN
 from scheduler_app.domain.forecast import (
@@ -21,7 +24,7 @@ from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.documents import stored_origin
 from scheduler_app.store.indexes import BY_DUE, BY_TAG, OF_DESTINATION, PENDING
-from scheduler_app.store.mongo import BY_ID, Document, Mongo
+from scheduler_app.store.mongo import BY_ID, DecodedCache, Document, Mongo
 from scheduler_app.store.schedules.cursors import WITHOUT_REQUEST, without_request
 from scheduler_app.store.schedules.documents import READABLE, read_action
 from scheduler_app.store.schedules.trigger_documents import read_calendar_use, read_jitter, read_trigger
@@ -33,6 +36,10 @@ MOST_COUNTED = 100_000
 _LIVING: Document = {"$in": sorted(LIVING)}
 _ORIGIN: Document = {"$cond": [{"$eq": [{"$type": "$origin"}, "string"]}, "$origin", UNKNOWN_ORIGIN]}
 _MILLISECOND = timedelta(milliseconds=1)
+
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 class WaitingCount(NamedTuple):
@@ -82,21 +89,17 @@ _PLANNED: Document = WITHOUT_REQUEST | dict.fromkeys(
 )
 #: Schedules that come in one answer.
 A_BATCH = 2_000
+#: Schedules that a process keeps decoded, if their documents are no larger than that: some 20 MB.
+MOST_DECODED, MOST_BYTES = 20_000, 1_024
 
 
 class _Reading:
-    """Reads what a forecast asks of schedules; what many of them say alike is read once."""
+    """Reads what a forecast asks of schedules; what many of them say alike is read once. Thread-safe."""
 
     def __init__(self, secret_box: SecretBox) -> None:
         self._secret_box = secret_box
         self._actions: dict[tuple[str, str], tuple[str, str | None]] = {}
         self._rules: dict[tuple[object, ...], PlannedRule] = {}
-
-    def attach_calendars(self, calendars: Calendars) -> None:
-        """Reads those that the rules observe."""
-        rules = list(self._rules.values())
-        for rule, attached in zip(rules, calendars.attach(rules), strict=True):
-            rule.calendar = attached.calendar
 
     def schedule(self, row: Document) -> PlannedSchedule | None:
         """What is asked of it, its rule without a calendar; None for one that cannot be read."""
@@ -115,24 +118,21 @@ class _Reading:
             return None
 
     def _rule(self, row: Document, of: str) -> PlannedRule:
-        checkpoint, use, pinned = row.get("checkpoint"), row.get("calendar"), row.get("pinned") or ""
+        use, pinned = row.get("calendar"), row.get("pinned") or ""
+        if row.get("checkpoint") is not None:
+            return _read_rule(row, of)
         # A calendar may move an occurrence of before the start to a day after it.
         key = (
+            of,
             without_start(pinned) if use is None or row.get("on_holiday") == "skip" else pinned,
             None if "DTSTART" in pinned else row.get("created_at"),
-            None if checkpoint is None else row["_id"],
             *(row.get(name) for name in ("rrule", "run_at", "timezone", "gap", "overlap")),
             *(use, row.get("on_holiday"), row.get("calendar_days"), repr(row.get("trigger"))),
         )
         known = self._rules.get(key)
         if known is None:
-            known = self._rules[key] = PlannedRule(
-                of,
-                read_trigger(row),
-                instant(row.get("created_at"), "created_at"),
-                optional(fields, checkpoint, "checkpoint"),
-                read_calendar_use(row),
-            )
+            known = _read_rule(row, of)
+            _keep(self._rules, key, known)
         return known
 
     def _receiver(self, row: Document, schedule_id: str) -> tuple[str, str | None]:
@@ -141,16 +141,38 @@ class _Reading:
         known = self._actions.get(key)
         if known is None:
             action = read_action(without_request(row).get("action"), schedule_id, self._secret_box)
-            known = self._actions[key] = action.isolation_key, action.destination
+            known = action.isolation_key, action.destination
+            _keep(self._actions, key, known)
         return known
+
+
+def _read_rule(row: Document, of: str) -> PlannedRule:
+    """Without the calendar that it observes."""
+    return PlannedRule(
+        of,
+        read_trigger(row),
+        instant(row.get("created_at"), "created_at"),
+        optional(fields, row.get("checkpoint"), "checkpoint"),
+        read_calendar_use(row),
+    )
+
+
+def _keep(known: dict[_Key, _Value], key: _Key, value: _Value) -> None:
+    if len(known) >= MOST_DECODED:
+        known.clear()
+    known[key] = value
 
 
 class Forecasts:
     def __init__(self, mongo: Mongo, secret_box: SecretBox, calendars: Calendars) -> None:
         self._schedules = mongo.collection("schedules")
         self._events = mongo.collection("events")
-        self._secret_box = secret_box
         self._calendars = calendars
+        options = self._schedules.codec_options
+        self._raw = self._schedules.with_options(options.with_options(document_class=RawBSONDocument))
+        reading = _Reading(secret_box)
+        # Each calendar and forecast asks for the same ones, until beats advance them or people edit them.
+        self._readings = DecodedCache(reading.schedule, options, size=MOST_DECODED, most_bytes=MOST_BYTES)
 
     def planned(
         self, tenant: str, choice: ForecastChoice = EVERY_CALLBACK, *, most: int
@@ -169,12 +191,18 @@ class Forecasts:
             ]
             drawn = [row["_id"] for row in self._schedules.aggregate(steps, hint=hint)]
             which, hint = {"_id": {"$in": drawn}}, BY_ID
-        rows = self._schedules.find(which | READABLE, _PLANNED, hint=hint).limit(most).batch_size(A_BATCH)
-        reading = _Reading(self._secret_box)
-        found = [reading.schedule(row) for row in rows.to_list()]
-        reading.attach_calendars(self._calendars)
+        rows = self._raw.find(which | READABLE, _PLANNED, hint=hint).limit(most).batch_size(A_BATCH)
+        found = [self._readings.of(bytes(row.raw)) for row in cast("list[RawBSONDocument]", rows.to_list())]
+        self._attach_calendars(found)
         gone = max(0, min(total, most) - len(found))
         return max(total, len(found)), [*found, *[None] * gone]
+
+    def _attach_calendars(self, found: Iterable[PlannedSchedule | None]) -> None:
+        """Reads those that the rules observe: they change without the schedules."""
+        observing = {id(each.rule): each.rule for each in found if each and each.rule.calendar is not None}
+        rules = list(observing.values())
+        for rule, attached in zip(rules, self._calendars.attach(rules), strict=True):
+            rule.calendar = attached.calendar
 
     def waiting_choice(self, tenant: str, choice: ForecastChoice) -> tuple[WaitingChoice, bool]:
         """The events that wait of those that are chosen, and whether that leaves out some: the schedules with

@@ -335,16 +335,23 @@ class DecodedCache(Generic[Decoded]):
     several times what fetching its bytes does. Thread-safe.
     """
 
-    def __init__(self, read: Callable[[Document], Decoded], options: CodecOptions[Document]) -> None:
+    def __init__(
+        self,
+        read: Callable[[Document], Decoded],
+        options: CodecOptions[Document],
+        *,
+        size: int = CACHED_DOCUMENTS,
+        most_bytes: int = MAX_CACHED_BYTES,
+    ) -> None:
         def decoded(raw: bytes) -> Decoded:
             return read(bson.decode(raw, options))
 
-        self._decoded = decoded
-        self._kept = lru_cache(maxsize=CACHED_DOCUMENTS)(decoded)
+        self._decoded, self._most_bytes = decoded, most_bytes
+        self._kept = lru_cache(maxsize=size)(decoded)
 
     def of(self, raw: bytes) -> Decoded:
         """The reading of a document's BSON."""
-        return self._kept(raw) if len(raw) <= MAX_CACHED_BYTES else self._decoded(raw)
+        return self._kept(raw) if len(raw) <= self._most_bytes else self._decoded(raw)
 
 
 log = get_logger(__name__)

@@ -71,7 +71,7 @@ class ForecastService:
         # Beats go on expanding while schedules and events are read, in this order. What became an event
         # meanwhile is judged one by one by the cursor that was read; clocks differ by less than this.
         since = now - CLOCKS_DIFFER
-        cursors = self._count_rules(tenant, choice, forecast, outlooks, on_schedules)
+        evaluated = self._count_rules(tenant, choice, forecast, outlooks, on_schedules)
         chosen, more = self.store.forecasts.waiting_choice(tenant, choice)
         if more:
             forecast.notes.append(
@@ -81,7 +81,7 @@ class ForecastService:
             self._count_waiting(chosen, forecast, since)
         else:
             self._count_each_waiting(tenant, chosen, forecast, outlooks, since)
-        self._count_made_meanwhile(tenant, chosen, forecast, outlooks, since, cursors)
+        self._count_made_meanwhile(tenant, chosen, forecast, outlooks, since, evaluated)
         if outlooks.left_out:
             names = ", ".join(sorted(outlooks.left_out)[:5])
             forecast.notes.append(f"Of the blackouts {names} the first {MAX_WINDOWS} windows are looked at.")
@@ -95,15 +95,15 @@ class ForecastService:
         forecast: Forecast,
         outlooks: BlackoutOutlooks,
         on_schedules: OnSchedules,
-    ) -> dict[str, datetime]:
-        """Returns the first occurrence of each schedule that was counted by its rule."""
+    ) -> list[PlannedSchedule]:
+        """Returns the schedules that were counted by their rules."""
         began = monotonic()
         total, planned = self.store.forecasts.planned(tenant, choice, most=self.max_schedules)
         many = self.first_seconds is not None and len(planned) > MANY_SCHEDULES
         until = began + (self.first_seconds if many and self.first_seconds is not None else self.max_seconds)
         found = [each for each in planned if each is not None]
         unreadable = len(planned) - len(found)
-        cursors: dict[str, datetime] = {}
+        evaluated: list[PlannedSchedule] = []
         done = unreadable
         dense = 0
         # What many share is counted first. Where there is no time for all, those of a part stand for it.
@@ -123,7 +123,7 @@ class ForecastService:
                 except InvalidRecurrence:  # its schedules' own fault: the others are counted
                     unreadable += len(group)
                     continue
-                cursors |= {each.id: each.next_run_at for each in group if each.next_run_at is not None}
+                evaluated += group
                 on_schedules(group, found_of_it)
                 dense += 0 if found_of_it.exact else len(group)
                 for receiver, number in Counter(each.receiver for each in group).items():
@@ -145,7 +145,7 @@ class ForecastService:
             forecast.notes.append(f"{dense} schedules that fire very often are estimated.")
         if unreadable:
             forecast.notes.append(f"{unreadable} schedules cannot be read or evaluated, and are left out.")
-        return cursors
+        return evaluated
 
     def _count_waiting(self, chosen: WaitingChoice, forecast: Forecast, since: datetime) -> None:
         forecasts, buckets = self.store.forecasts, forecast.buckets
@@ -195,12 +195,15 @@ class ForecastService:
         forecast: Forecast,
         outlooks: BlackoutOutlooks,
         since: datetime,
-        cursors: dict[str, datetime],
+        evaluated: Sequence[PlannedSchedule],
     ) -> None:
         limit, buckets = self.max_events, forecast.buckets
         found = self.store.forecasts.made_since(chosen, since, buckets, limit=limit)
         if len(found) == limit:
             forecast.notes.append("More occurrences became events meanwhile than the forecast reads.")
+        if not found:
+            return
+        cursors = {each.id: each.next_run_at for each in evaluated}
         facts = self.store.kill_switches.judged_by({each.schedule_id for each in found if outlooks})
         for each in found:
             cursor = cursors.get(each.schedule_id)
@@ -219,7 +222,8 @@ def _parts(
     groups by chance."""
     groups: dict[tuple[object, ...], list[PlannedSchedule]] = {}
     for each in schedules:
-        key: tuple[object, ...] = id(each.rule), each.next_run_at, id(_outlook(outlooks, each))
+        outlook = _outlook(outlooks, each) if outlooks else None
+        key: tuple[object, ...] = id(each.rule), each.next_run_at, id(outlook)
         groups.setdefault((each.id,) if each.jitter_seconds else key, []).append(each)
     shared = [group for group in groups.values() if len(group) > 1]
     alone = [group for group in groups.values() if len(group) == 1]

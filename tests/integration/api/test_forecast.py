@@ -132,6 +132,44 @@ def test_schedules_of_one_rule_are_evaluated_together(store: Store, monkeypatch:
     assert len(evaluated) == 2 * 3 * 2 + 30
 
 
+def test_what_did_not_change_is_decoded_once_and_the_days_of_a_calendar_are_asked_for_each_time(
+    store: Store, client: FlaskClient
+) -> None:
+    body = {"dates": [{"date": "2040-03-05"}], "weekend": []}
+    assert client.put("/api/calendars/office", json=body).status_code == 201
+    rule = {"rrule": "DTSTART:20400301T120000Z\nRRULE:FREQ=DAILY", "calendar": "office"}
+    fields = {"name": "n", "callback_url": "http://127.0.0.1:9/", "on_holiday": "skip"}
+    for name in ("a", "b"):
+        assert client.put(f"/api/schedules/{name}", json=fields | rule).status_code == 201
+    counted = {"name": "c", "callback_url": "http://127.0.0.1:9/", "rrule": f"{rule['rrule']};COUNT=5"}
+    assert client.put("/api/schedules/c", json=counted).status_code == 201
+    start = datetime(2040, 3, 1, tzinfo=UTC)
+    buckets = Buckets(start, start + 10 * DAY, DAY)
+
+    def counts() -> int:
+        return by_bucket(store, buckets).total()
+
+    def planned() -> dict[str, PlannedSchedule]:
+        _, found = store.forecasts.planned(TENANT, most=9)
+        return {each.id: each for each in found if each is not None}
+
+    assert counts() == 9 + 9 + 5
+    first, again = planned(), planned()
+    assert all(first[name] is again[name] for name in "abc")
+    # The days alone change; beats have not looked at the schedules yet.
+    schedules = store.mongo.collection("schedules")
+    documents = list(schedules.find())
+    more = body | {"dates": [{"date": "2040-03-05"}, {"date": "2040-03-06"}]}
+    assert client.put("/api/calendars/office", json=more).status_code == 200
+    assert list(schedules.find()) == documents
+    assert counts() == 8 + 8 + 5
+    schedules.update_one({"_id": "a"}, {"$set": {"tags": ["t"]}})
+    third = planned()
+    assert (third["a"].tags, third["b"] is first["b"]) == (("t",), True)
+    assert client.post("/api/schedules/b/pause").status_code == 200
+    assert counts() == 8 + 5
+
+
 def set_blackout(store: Store, target: Target, policy: BlackoutPolicy, begins: datetime, hours: int) -> None:
     given = {"run_at": begins}
     name = f"{target.scope.value}-{target.name}-{policy}"
