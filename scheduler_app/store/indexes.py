@@ -23,12 +23,12 @@ from scheduler_app.store.mongo import Document, Mongo
 DAY_SECONDS = 86_400
 #: How long lines of the ledger, and of deletions, are kept, whatever the retention of events is.
 LEDGER_DAYS = 400
-ROUTED = "routed_v1"
+ROUTED = "routed_v2"
 HELD = "held_v1"
 PAUSED_UNTIL = "paused_until_v1"
 OWED_NOTIFICATIONS = "notify_v1"
 NOTIFIES = "notifies_v1"
-BY_DUE = "due_v3"
+BY_DUE = "due_v4"
 BY_NEXT_RUN = "expand_v3"
 PENDING = "pending_v1"
 BY_TAG = "list_tag_v1"
@@ -52,16 +52,29 @@ HAS_BREAKER = "breaker_v1"
 EVENTS = [
     # `$exists` and not a list of states: a partial index on `state: {$in: …}` is not used by such queries.
     IndexModel(
-        # With the partition and the origin, so that the waiting events of other beats' partitions, and of one
-        # origin, are left out without being read. The partition stands behind the time: what is due is one
-        # range, in order, for a beat with one partition or with all, and for those who ask for all events.
-        [("state", ASCENDING), ("due_at", ASCENDING), ("partition", ASCENDING), ("origin", ASCENDING)],
+        # With the partition, tenant and origin, so that the waiting events of other beats' partitions, of one
+        # tenant, and of one origin, are left out without being read. The partition stands behind the time:
+        # what is due is one range, in order, for a beat with one partition or with all, and for those who ask
+        # for all events.
+        [
+            ("state", ASCENDING),
+            ("due_at", ASCENDING),
+            ("partition", ASCENDING),
+            ("tenant", ASCENDING),
+            ("origin", ASCENDING),
+        ],
         name=BY_DUE,
         partialFilterExpression={"due_at": {"$exists": True}},
     ),
     # The living events of queues that schedules name, and no others: a write for those alone.
     IndexModel(
-        [("queue", ASCENDING), ("state", ASCENDING), ("due_at", ASCENDING), ("origin", ASCENDING)],
+        [
+            ("queue", ASCENDING),
+            ("state", ASCENDING),
+            ("due_at", ASCENDING),
+            ("tenant", ASCENDING),
+            ("origin", ASCENDING),
+        ],
         name=ROUTED,
         partialFilterExpression={"routed": True, "due_at": {"$exists": True}},
     ),
@@ -319,7 +332,10 @@ TELLINGS = [
 BY_TENANT = [IndexModel([("tenant", ASCENDING)], name=OF_TENANT)]
 
 #: Each would be a write for each event. Releases before the INDEX_LEVEL ask for some of them by name.
-REPLACED = {"events": ("due_v1", "due_v2", "retention_v1"), "schedules": ("expand_v1", "expand_v2")}
+REPLACED = {
+    "events": ("due_v1", "due_v2", "due_v3", "retention_v1", "routed_v1"),
+    "schedules": ("expand_v1", "expand_v2"),
+}
 #: An older release counted attempts to sign in here, each address for a minute.
 UNUSED_COLLECTIONS = ("sign_in_attempts",)
 

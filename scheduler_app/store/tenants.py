@@ -6,6 +6,7 @@ from typing import Any, Final
 from pymongo import ReplaceOne
 from pymongo.errors import BulkWriteError
 
+from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.resources.access import TENANT_LIMITS
 from scheduler_app.domain.stored_fields import Corrupt, fields, instant, one_of, optional, text, version
 from scheduler_app.domain.tenant import MAX_TENANTS, Tenant, TenantLimits, TenantState
@@ -51,6 +52,10 @@ class Tenants:
         """Those that have documents, by name."""
         rows = self._majority.find({}, hint=BY_ID).sort("_id", 1).limit(MAX_TENANTS)
         return [self._sound(row) for row in rows]
+
+    def beside_default(self) -> bool:
+        """Whether there are others than `default`."""
+        return self._tenants.find_one({"_id": {"$ne": TENANT}}, {"_id": 1}, hint=BY_ID) is not None
 
     def count(self) -> int:
         return self._tenants.count_documents({}, hint="_id_", limit=MAX_TENANTS)

@@ -1,4 +1,5 @@
-"""Queues of due jobs by origin: which starts next, which origin is at its limit, and what is postponed.
+"""Queues of due jobs by tenant and origin: which starts next, which origin is at its limit, and what is
+postponed. One receiver is an origin for each tenant that calls it.
 
 It has no thread and no clock: the courier's thread owns it and passes the time. An origin keeps its jobs that
 wait and fly, how often its attempts end, and the line of those that come again later.
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from scheduler_app.domain.ids import TENANT, tenant_of
 from scheduler_app.worker.attempt import Job
 
 WINDOW_SECONDS = 10
@@ -113,10 +115,24 @@ class ReturnLine:
 
 
 @dataclass(slots=True)
+class TenantQueues:
+    """What `OriginQueues` knows of a tenant."""
+
+    name: str
+    turns: "deque[Origin]" = field(default_factory=deque)
+    """Its origins that are in turn."""
+    waiting: int = 0
+    in_flight: int = 0
+    blocked: bool = False
+    """Not in turn: it had its share when it was last looked at."""
+
+
+@dataclass(slots=True)
 class Origin:
     """What `OriginQueues` knows of one; its thread alone changes it."""
 
     name: str
+    tenant: TenantQueues
     concurrency: int
     """Attempts in flight that its kind of action allows a worker."""
     waiting: int = 0
@@ -162,7 +178,7 @@ MIN_RETURNS_A_SECOND = 10
 
 
 class OriginQueues:
-    """Which job comes next. Origins take turns, and schedules within an origin."""
+    """Which job comes next. Tenants take turns, origins within a tenant, and schedules within an origin."""
 
     def __init__(self, *, concurrency: Mapping[str, int], max_events: int) -> None:
         """`concurrency`: attempts in flight to one origin, by the kind of action. `max_events`: what the
@@ -172,8 +188,13 @@ class OriginQueues:
         self._unshared = MAX_IN_FLIGHT - max(concurrency.values()) * SHARES_OF_THE_REST
         self._max_events = max_events
         self._origins: dict[str, Origin] = {}
-        self._turns: deque[Origin] = deque()
+        self._tenants: dict[str, TenantQueues] = {}
+        self._turns: deque[TenantQueues] = deque()
+        """Those that have an origin in turn."""
+        self._has_tenants = False
+        """Whether a job of another tenant than the default one has come."""
         self._blocked: list[Origin] = []
+        self._blocked_tenants: list[TenantQueues] = []
         self._saturated = 0
         self.in_flight = 0
         self.waiting = 0
@@ -182,10 +203,10 @@ class OriginQueues:
 
     def add(self, job: Job, now: float, held: int) -> Postponed | None:
         """Queues a job that is due; returns it when its origin has enough already. `held`: the worker's."""
-        origin = self._origins.get(job.origin)
-        if origin is None:
-            origin = self._new_origin(job)
+        origin = self._origin_of(job)
         if self._is_at_limit(origin) and origin.waiting >= self._allowed(origin, now, held):
+            return self._postponed(origin, job, now)
+        if self._has_share(origin.tenant) and origin.tenant.waiting >= self._allowed_of_all(held):
             return self._postponed(origin, job, now)
         schedule = job.attempt.event.schedule_id
         queue = origin.jobs.get(schedule)
@@ -193,51 +214,63 @@ class OriginQueues:
             queue = origin.jobs[schedule] = deque()
         queue.append(job)
         if not origin.waiting and not origin.blocked:
-            self._turns.append(origin)
-        origin.waiting += 1
-        self.waiting += 1
+            self._into_turn(origin)
+        self._count_waiting(origin, 1)
         return None
 
     def next(self, now: float) -> Job | None:
         """The job that is to start now; None when all that wait have to."""
         while self._turns and self.in_flight < MAX_IN_FLIGHT:
-            origin = self._turns[0]
-            job = self._next_of(origin, now)
-            if job is None:
-                # Out of turn until one of its requests ends, or `unblock` gives it another look.
+            tenant = self._turns[0]
+            if self._has_share(tenant):
                 self._turns.popleft()
-                origin.blocked = True
-                self._blocked.append(origin)
-                if origin.full_since is None and self._is_at_limit(origin):
-                    origin.full_since = now
+                tenant.blocked = True
+                self._blocked_tenants.append(tenant)
                 continue
-            if origin.waiting:
-                self._turns.rotate(-1)
-            else:
+            job = self._next_of_tenant(tenant, now)
+            if not tenant.turns:
                 self._turns.popleft()
-                origin.full_since = None
-            return job
+            elif job is not None:
+                self._turns.rotate(-1)
+            if job is not None:
+                return job
         return None
+
+    def _next_of_tenant(self, tenant: TenantQueues, now: float) -> Job | None:
+        origin = tenant.turns[0]
+        job = self._next_of(origin, now)
+        if job is None:
+            # Out of turn until one of its requests ends, or `unblock` gives it another look.
+            tenant.turns.popleft()
+            origin.blocked = True
+            self._blocked.append(origin)
+            if origin.full_since is None and self._is_at_limit(origin):
+                origin.full_since = now
+        elif origin.waiting:
+            tenant.turns.rotate(-1)
+        else:
+            tenant.turns.popleft()
+            origin.full_since = None
+        return job
 
     def can_start(self, job: Job, now: float) -> bool:
         """Whether a job that does not wait could start at once."""
-        origin = self._origins.get(job.origin)
+        origin = self._origins.get(_key(job))
         return self.in_flight < MAX_IN_FLIGHT and (origin is None or not self._is_full(origin, now))
 
     def started(self, job: Job, now: float) -> None:
-        origin = self._origins.get(job.origin)
-        if origin is None:
-            origin = self._new_origin(job)
-        event = job.attempt.event
+        origin, event = self._origin_of(job), job.attempt.event
         origin.in_flight += 1
+        origin.tenant.in_flight += 1
         self.in_flight += 1
         origin.flying[event.schedule_id] = origin.flying.get(event.schedule_id, 0) + 1
         origin.young[event.id] = now
 
     def ended(self, job: Job, now: float) -> None:
         """A request ended, however it did."""
-        origin, event = self._origins[job.origin], job.attempt.event
+        origin, event = self._origins[_key(job)], job.attempt.event
         origin.in_flight -= 1
+        origin.tenant.in_flight -= 1
         self.in_flight -= 1
         origin.young.pop(event.id, None)
         origin.ended.count(now)
@@ -258,9 +291,13 @@ class OriginQueues:
             origin.waiting = 0
             origin.full_since = None
             origin.blocked = False
+        for tenant in self._tenants.values():
+            tenant.waiting, tenant.blocked = 0, False
+            tenant.turns.clear()
         self.waiting = 0
         self._turns.clear()
         self._blocked.clear()
+        self._blocked_tenants.clear()
 
     def take_out(self, which: Callable[[Job], bool]) -> list[Job]:
         """Takes out the waiting jobs for which that holds."""
@@ -283,7 +320,12 @@ class OriginQueues:
     # -- now and then ------------------------------------------------------------------------------------
 
     def unblock(self) -> None:
-        """Gives blocked origins their turn again: limits move, and young requests grow old."""
+        """Gives blocked origins and tenants their turn again: limits move, and young requests grow old."""
+        tenants, self._blocked_tenants = self._blocked_tenants, []
+        for tenant in tenants:
+            tenant.blocked = False
+            if tenant.turns:
+                self._turns.append(tenant)
         blocked, self._blocked = self._blocked, []
         for origin in blocked:
             self._unblock(origin)
@@ -300,6 +342,9 @@ class OriginQueues:
                 idle.append(origin.name)
         for name in idle:
             del self._origins[name]
+        if idle:
+            there = {origin.tenant.name for origin in self._origins.values()}
+            self._tenants = {name: each for name, each in self._tenants.items() if name in there}
         return postponed
 
     def waiting_long(self, now: float) -> Iterator[Job]:
@@ -327,10 +372,32 @@ class OriginQueues:
 
     # -- one origin --------------------------------------------------------------------------------------
 
-    def _new_origin(self, job: Job) -> Origin:
-        concurrency = self._concurrency[job.attempt.deliverable.action.kind]
-        origin = self._origins[job.origin] = Origin(job.origin, concurrency)
+    def _origin_of(self, job: Job) -> Origin:
+        key = _key(job)
+        origin = self._origins.get(key)
+        if origin is None:
+            name = tenant_of(job.attempt.event.id)
+            self._has_tenants |= name != TENANT
+            tenant = self._tenants.setdefault(name, TenantQueues(name))
+            concurrency = self._concurrency[job.attempt.deliverable.action.kind]
+            origin = self._origins[key] = Origin(key, tenant, concurrency)
         return origin
+
+    def _has_share(self, tenant: TenantQueues) -> bool:
+        """Whether it has as much in flight as is left: alone it has half, and there is room for the next
+        one. A worker that knows the default tenant alone shares nothing."""
+        return self._has_tenants and tenant.in_flight >= MAX_IN_FLIGHT - self.in_flight
+
+    def _into_turn(self, origin: Origin) -> None:
+        tenant = origin.tenant
+        if not tenant.turns and not tenant.blocked:
+            self._turns.append(tenant)
+        tenant.turns.append(origin)
+
+    def _count_waiting(self, origin: Origin, count: int) -> None:
+        origin.waiting += count
+        origin.tenant.waiting += count
+        self.waiting += count
 
     def _limit(self, origin: Origin) -> int:
         if self.in_flight <= self._unshared:
@@ -366,34 +433,39 @@ class OriginQueues:
             job = queue.popleft()
             if queue:
                 origin.jobs[schedule] = queue
-            origin.waiting -= 1
-            self.waiting -= 1
+            self._count_waiting(origin, -1)
             return job
         return None
 
     def _took_out(self, origin: Origin, count: int) -> None:
-        origin.waiting -= count
-        self.waiting -= count
+        self._count_waiting(origin, -count)
         if not origin.waiting:
             origin.full_since = None
             if not origin.blocked:
-                self._turns.remove(origin)
+                tenant = origin.tenant
+                tenant.turns.remove(origin)
+                if not tenant.turns and not tenant.blocked:
+                    self._turns.remove(tenant)
 
     def _unblock(self, origin: Origin) -> None:
         if origin.blocked:
             origin.blocked = False
             if origin.waiting:
-                self._turns.append(origin)
+                self._into_turn(origin)
 
     def _is_saturated(self, origin: Origin, now: float) -> bool:
         return origin.full_since is not None and now - origin.full_since > SATURATED_SECONDS
 
     def _allowed(self, origin: Origin, now: float, held: int) -> int:
         """How many may wait for an origin that is at its limit."""
-        share = (self._max_events - held) * WAITING_SHARE
+        share = self._allowed_of_all(held)
         if self._is_saturated(origin, now):
             share = min(share, int(origin.ended.per_second(now) * KEPT_SECONDS))
         return max(MIN_KEPT, share)
+
+    def _allowed_of_all(self, held: int) -> int:
+        """How many may wait for what is at its limit, whatever its pace is."""
+        return max(MIN_KEPT, (self._max_events - held) * WAITING_SHARE)
 
     def _beyond(self, origin: Origin, now: float, held: int) -> list[Postponed]:
         """Takes out what the origin cannot take soon: the latest of the schedules that have the most."""
@@ -422,6 +494,12 @@ class OriginQueues:
     def _is_idle(self, origin: Origin, now: float) -> bool:
         coming = origin.returns.coming(now)
         return not (origin.in_flight or origin.waiting or coming or origin.ended.per_second(now))
+
+
+def _key(job: Job) -> str:
+    """The origin, as it is shown: the default tenant's by itself."""
+    tenant = tenant_of(job.attempt.event.id)
+    return job.origin if tenant == TENANT else f"{job.origin} ({tenant})"
 
 
 def _level(lengths: Sequence[int], excess: int) -> int:

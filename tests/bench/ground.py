@@ -62,12 +62,12 @@ class Ground:
     def idle(self) -> bool:
         """Whether all events are finished; it looks for one, so that asking costs the run nothing."""
         living = self._living({"$gt": LONG_AGO})
-        return self.store.mongo.collection("events").find_one(living, {"_id": 1}, hint="due_v3") is None
+        return self.store.mongo.collection("events").find_one(living, {"_id": 1}, hint="due_v4") is None
 
     def late(self, moment: datetime) -> int:
         """How many events were due before `moment` and are not finished."""
         living = self._living({"$gt": LONG_AGO, "$lt": moment})
-        return self.store.mongo.collection("events").count_documents(living, hint="due_v3")
+        return self.store.mongo.collection("events").count_documents(living, hint="due_v4")
 
     def _living(self, due: dict[str, datetime]) -> dict[str, Any]:
         return {"state": {"$in": sorted(LIVING)}, "due_at": due}

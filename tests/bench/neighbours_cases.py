@@ -11,12 +11,14 @@ from datetime import datetime, timedelta
 import requests
 
 from scheduler_app.clock import clock
+from scheduler_app.domain.ids import TENANT, whole_id
+from scheduler_app.domain.tenant import Tenant
 from tests.bench.ground import Ground
 from tests.bench.half_open import HalfOpenConnections
 from tests.bench.limited_backlog import LimitedBacklog
 from tests.bench.neighbour import Neighbour
 from tests.bench.paced import PacedClients
-from tests.bench.planted import events_at, insert, make_schedules, whole_ms
+from tests.bench.planted import SCHEDULES, events_at, insert, make_schedules, whole_ms
 from tests.bench.receiver import Receiver
 from tests.bench.report import Row
 from tests.bench.running_commands import RunningCommands
@@ -62,19 +64,27 @@ class HangingRequests(Neighbour):
 class Overdue(Neighbour):
     """A backlog of another receiver, which answers: everything in it was due an hour ago, before any victim.
 
-    Beat is held while the backlog is written, so that all of it is there when beat goes on.
+    Beat is held while the backlog is written, so that all of it is there when beat goes on. It may be a whole
+    tenant's, of many receivers, none of which has much.
     """
 
     gap_seconds = 12
 
-    def __init__(self, events: int) -> None:
+    def __init__(self, events: int, *, tenant: str = TENANT, origins: int = 1) -> None:
         self._events = events
+        self._tenant = tenant
+        if origins > 1:
+            self.gap_seconds = 25
+        self.origins = origins
 
     def events(self, seconds: float) -> int:
         return self._events
 
     def prepare(self, made: Ground, receiver: Receiver, begin: datetime, seconds: float) -> None:
-        schedules = make_schedules(made, prefix="overdue", receiver=receiver)
+        if self._tenant != TENANT:
+            made.store.tenants.put(Tenant(self._tenant, clock.now()))
+        prefix = whole_id(self._tenant, "overdue")
+        schedules = make_schedules(made, prefix=prefix, receiver=receiver, count=max(SCHEDULES, self.origins))
         due = whole_ms(clock.now() - timedelta(hours=1))
         self._made = made
         self._backlog = events_at(
@@ -188,6 +198,7 @@ def neighbours() -> dict[str, Neighbour]:
         "bulk": BulkCreations(clients=2, rules=1_000),
         "half-open": HalfOpen(200),
         "overdue": Overdue(100_000),
+        "tenant": Overdue(100_000, tenant="acme", origins=300),
         "commands": RunningCommands(50),
         "limited": LimitedBacklog(20_000, rate=50, burst=10, concurrency=5),
     }

@@ -25,7 +25,7 @@ from scheduler_app.store.events.documents import (
     stored_origin,
     update_or_set_aside,
 )
-from scheduler_app.store.indexes import HELD, ROUTED
+from scheduler_app.store.indexes import BY_DUE, HELD, ROUTED
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease, lease_over, new_token
 from scheduler_app.store.partition_owners import in_partitions
 from scheduler_app.telemetry import get_logger, metrics
@@ -80,21 +80,26 @@ class Outbox:
         limit: int,
         after: datetime | None = None,
         but: Collection[str] = (),
+        but_tenants: Collection[str] = (),
         queue: str = CALLBACKS,
         partitions: Collection[int] | None = None,
     ) -> list[DueEvent]:
         """Waiting events of a queue, due up to `until` (and after `after`), oldest first; none of the origins
-        in `but`, and none of other partitions than these, which the index leaves out."""
+        in `but`, of `but_tenants`, and of other partitions than these, which the index leaves out."""
         which = _waiting(until) | in_queues((queue,)) | in_partitions(partitions)
         if after is not None:
             which["due_at"]["$gt"] = after
         if but:
             # Documents of older releases have no origin, which counts as unknown.
             which["origin"] = {"$nin": [*but, *([None] if UNKNOWN_ORIGIN in but else [])]}
+        if but_tenants:
+            which["tenant"] = {"$nin": list(but_tenants)}
         # In one batch, and so in one round trip: by default the first has 101 rows.
         rows = self._events.find(which, _DUE).sort("due_at", 1).limit(limit).batch_size(limit)
         if queue != CALLBACKS:  # the other index has the backlog of CALLBACKS, too
             rows = rows.hint(ROUTED)
+        elif but_tenants:  # others begin with the tenant, and do not give the order
+            rows = rows.hint(BY_DUE)
         return self._readable(rows)
 
     def named_queues(self, *, after: str = "", limit: int = MOST_QUEUES) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.action import CALLBACKS, FRESH_FOR, Lane, QueueLengths, in_turn
-from scheduler_app.domain.ids import is_backfill, schedule_of
+from scheduler_app.domain.ids import SEPARATOR, is_backfill, schedule_of, tenant_of
 from scheduler_app.domain.states import SUSPECT_AFTER
 from scheduler_app.store.events.outbox import DueEvent
 
@@ -214,7 +214,13 @@ class WaitingEvents(Protocol):
     """`Outbox.due` of one queue."""
 
     def __call__(
-        self, until: datetime, *, limit: int, after: datetime | None = None, but: Collection[str] = ()
+        self,
+        until: datetime,
+        *,
+        limit: int,
+        after: datetime | None = None,
+        but: Collection[str] = (),
+        but_tenants: Collection[str] = (),
     ) -> list[DueEvent]: ...
 
 
@@ -237,9 +243,15 @@ class DispatchSelection:
             yield sorted(page)
 
 
-def select(waiting: WaitingEvents, now: datetime, until: datetime, room: Room) -> DispatchSelection:
+def select(
+    waiting: WaitingEvents,
+    now: datetime,
+    until: datetime,
+    room: Room,
+    has_tenants: Callable[[], bool] = lambda: False,
+) -> DispatchSelection:
     """Selects among the events of one queue that wait up to `until`. One read is enough, unless more wait
-    than it returns.
+    than it returns. `has_tenants`: whether there are others than the default one; asked only then.
 
     Raises a STORE_FAULT.
     """
@@ -248,13 +260,14 @@ def select(waiting: WaitingEvents, now: datetime, until: datetime, room: Room) -
     found = waiting(until, limit=CANDIDATES, after=None if room.late else stale)
     full = len(found) == CANDIDATES
     if full:
-        found = _read_beyond(waiting, found, stale, until)
+        found = _read_beyond(waiting, found, stale, until, has_tenants())
     fresh: list[DueEvent] = []
     late: list[DueEvent] = []
     for event in found:
         (fresh if lane_of(event, now) is Lane.FRESH else late).append(event)
     if len(found) > EVENTS_A_PAGE:  # less goes out together, in whatever order
-        fresh, late = list(_by_urgency(fresh, now)), list(in_turn(late, _origin, _schedule))
+        owners = (_tenant, _origin, _schedule) if any(SEPARATOR in each.id for each in found) else _OWNERS
+        fresh, late = list(_by_urgency(fresh, now, owners)), list(in_turn(late, *owners))
     fresh = fresh[: min(CANDIDATES, room.fresh * EVENTS_A_BATCH)]
     late = _fitting(late, room.late)
     more = full or len(fresh) + len(late) < len(found)
@@ -262,45 +275,69 @@ def select(waiting: WaitingEvents, now: datetime, until: datetime, room: Room) -
 
 
 def _read_beyond(
-    waiting: WaitingEvents, found: list[DueEvent], stale: datetime, until: datetime
+    waiting: WaitingEvents, found: list[DueEvent], stale: datetime, until: datetime, has_tenants: bool
 ) -> list[DueEvent]:
-    """Reads on behind a full read, `found`, so that neither late nor fresh events, nor those of any origin,
-    are hidden."""
+    """Reads on behind a full read, `found`, so that neither late nor fresh events, nor those of any tenant or
+    origin, are hidden."""
     late = [event for event in found if event.due_at <= stale]
     if not late:
-        return _events_of_others(waiting, found, stale, until)
+        return _events_of_others(waiting, found, stale, until, has_tenants)
     fresh = waiting(until, limit=CANDIDATES, after=stale)
     if len(late) == CANDIDATES:
-        late = _events_of_others(waiting, late, None, stale)
+        late = _events_of_others(waiting, late, None, stale, has_tenants)
     if len(fresh) == CANDIDATES:
-        fresh = _events_of_others(waiting, fresh, stale, until)
+        fresh = _events_of_others(waiting, fresh, stale, until, has_tenants)
     return late + fresh
 
 
 def _events_of_others(
-    waiting: WaitingEvents, found: list[DueEvent], after: datetime | None, until: datetime
+    waiting: WaitingEvents,
+    found: list[DueEvent],
+    after: datetime | None,
+    until: datetime,
+    has_tenants: bool,
 ) -> list[DueEvent]:
-    """`found`, and the events behind it of origins that have fewer of them."""
+    """`found`, and the events behind it of tenants, and of origins, that have fewer of them."""
+
+    def but_origins(hogs: Collection[str]) -> list[DueEvent]:
+        return waiting(until, limit=CANDIDATES, after=after, but=hogs)
+
+    def but_tenants(hogs: Collection[str]) -> list[DueEvent]:
+        return waiting(until, limit=CANDIDATES, after=after, but_tenants=hogs)
+
+    of_tenants = _with_those_behind(found, _tenant, but_tenants) if has_tenants else found
+    of_origins = _with_those_behind(found, _origin, but_origins)
+    return sorted({each.id: each for each in (*of_tenants, *of_origins)}.values())
+
+
+def _with_those_behind(
+    found: list[DueEvent],
+    owner: Callable[[DueEvent], str],
+    read_but: Callable[[Collection[str]], list[DueEvent]],
+) -> list[DueEvent]:
+    """`found`, and what is read without the owners that have most of it."""
     rows, hogs = found, set[str]()
     for _ in range(ROUNDS):
-        hogs |= {origin for origin, count in Counter(map(_origin, rows)).items() if count >= EVENTS_OF_A_HOG}
+        hogs |= {each for each, count in Counter(map(owner, rows)).items() if count >= EVENTS_OF_A_HOG}
         if not hogs or len(rows) < CANDIDATES:
             break
-        rows = waiting(until, limit=CANDIDATES, after=after, but=hogs)
+        rows = read_but(hogs)
         there = {event.id for event in found}
         found = found + [event for event in rows if event.id not in there]
     return sorted(found)
 
 
-def _by_urgency(events: Sequence[DueEvent], now: datetime) -> Iterator[DueEvent]:
+def _by_urgency(
+    events: Sequence[DueEvent], now: datetime, owners: Sequence[Callable[[DueEvent], str]]
+) -> Iterator[DueEvent]:
     """The soonest first. Events due within the same slice of time, in the first of which all overdue ones
-    are, are taken in turn among origins and schedules."""
+    are, are taken in turn among their owners."""
 
     def slice_of(event: DueEvent) -> int:
         return max(0, (event.due_at - now - FIRST_SLICE) // SLICE + 1)
 
     for _, some in groupby(events, slice_of):
-        yield from in_turn(some, _origin, _schedule)
+        yield from in_turn(some, *owners)
 
 
 def _fitting(events: Sequence[DueEvent], messages: int) -> list[DueEvent]:
@@ -316,10 +353,17 @@ def _fitting(events: Sequence[DueEvent], messages: int) -> list[DueEvent]:
     return fitting
 
 
-# A tenant comes before its origins, once there are tenants: `in_turn` takes any number of owners.
+def _tenant(event: DueEvent) -> str:
+    return tenant_of(event.id)
+
+
 def _origin(event: DueEvent) -> str:
     return event.origin
 
 
 def _schedule(event: DueEvent) -> str:
     return schedule_of(event.id)
+
+
+#: Where there is one tenant.
+_OWNERS = (_origin, _schedule)

@@ -34,9 +34,9 @@ def test_the_write_that_is_tried_leaves_nothing(store: Store) -> None:
 
 
 def test_a_missing_index_is_named(store: Store) -> None:
-    store.mongo.collection("events").drop_index("due_v3")
+    store.mongo.collection("events").drop_index("due_v4")
     check = found(store)["mongodb indexes"]
-    assert (check.status, check.found) == (Status.WRONG, "missing: events.due_v3")
+    assert (check.status, check.found) == (Status.WRONG, "missing: events.due_v4")
 
 
 def test_a_database_that_no_process_has_used_yet_says_who_makes_the_indexes(store: Store) -> None:

@@ -24,7 +24,7 @@ def test_an_index_that_was_replaced_is_dropped_once_its_successor_is_there_and_n
     nodes.update_one({"_id": "older"}, [{"$set": older | {"seen_at": "$$NOW"}}], upsert=True)
     ensure_indexes(store.mongo, retention_days=30, message_retention_days=90)
     drop_replaced_indexes(store)
-    assert {"due_v2", "retention_v1", "due_v3", "retention_v2"} <= set(events.index_information())
+    assert {"due_v2", "retention_v1", "due_v4", "retention_v2"} <= set(events.index_information())
     # The last release reports no level at all.
     nodes.update_one({"_id": "older"}, {"$unset": {"index_level": ""}})
     drop_replaced_indexes(store)
@@ -34,7 +34,7 @@ def test_an_index_that_was_replaced_is_dropped_once_its_successor_is_there_and_n
     for _ in range(2):  # the second time there is nothing to drop
         drop_replaced_indexes(store)
         names = set(events.index_information())
-        assert {"due_v3", "retention_v2"} <= names
+        assert {"due_v4", "retention_v2"} <= names
         assert not names & {"due_v2", "retention_v1"}
 
 

@@ -205,6 +205,8 @@ def test_every_verb_s_query_has_an_index(
 def _use_events(store: Any, now: datetime) -> None:
     due = now + 20 * SECOND
     assert store.outbox.due(due, limit=10, after=now, but={"http://a.test:80", "unknown"}) == []
+    assert store.outbox.due(due, limit=10, after=now, but_tenants={"default", "acme"}) == []
+    assert store.outbox.due(due, limit=10, but_tenants={"acme"})
     assert store.outbox.due(due, limit=10, partitions=set(range(128)))
     assert store.outbox.due(due, limit=10, partitions=set(range(200, 257)))
     put_off = [Deferral(each.id, due, each.due_at, "no room") for each in store.outbox.due(now, limit=1)]
@@ -538,6 +540,7 @@ def _use_tenants(tenants: Any, now: datetime) -> None:
     assert tenants.put(Tenant("acme", now))
     assert tenants.get("acme")
     assert tenants.all()
+    assert tenants.beside_default()
     assert tenants.count() == 1
     tenants.close("acme")
 

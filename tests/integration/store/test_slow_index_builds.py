@@ -72,7 +72,7 @@ def test_a_build_that_goes_on_is_named_and_waited_for(large: Store, mongod: Mong
     assert issubclass(IndexBuildGoesOn, STORE_FAULTS)
     mongod.release_index_builds()
     wait_until(lambda: is_prepared(large), "the indexes")
-    assert "due_v3" in large.mongo.collection("events").index_information()
+    assert "due_v4" in large.mongo.collection("events").index_information()
 
 
 def test_doctor_says_which_indexes_are_still_being_built(large: Store, mongod: MongodWithFailPoints) -> None:

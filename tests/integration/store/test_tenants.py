@@ -494,7 +494,7 @@ BY_DOCUMENT_OR_TOKEN = {
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
     "messages.unsent",
-    *(f"tenants.{verb}" for verb in ("put", "get", "all", "count", "close")),
+    *(f"tenants.{verb}" for verb in ("put", "get", "all", "count", "close", "beside_default")),
     *(f"deletions.{verb}" for verb in ("start", "at_work", "get", "newest", "claim", "close", "advance")),
     *(f"deletions.{verb}" for verb in ("remove_batch", "is_nothing_left", "finish")),
     *("schedules.deleted_before", "schedules.remove", "schedules.for_delivery", "events.any_of_schedule"),

@@ -221,7 +221,7 @@ def test_an_array_in_a_field_of_an_index_is_found_and_told_of(
 ) -> None:
     inspection, events = Inspection(store), store.mongo.collection("events")
     # The database has been another test's, and the index remembers what it has met there.
-    events.drop_index("due_v3")
+    events.drop_index("due_v4")
     store.prepare()
     ids = {}
     for number, (field, value) in enumerate([("due_at", [now, now]), ("state", ["completed"])]):
@@ -233,7 +233,7 @@ def test_an_array_in_a_field_of_an_index_is_found_and_told_of(
     for event_id, (field, value) in ids.items():
         events.update_one({"_id": event_id}, {"$set": {field: value}})
     assert inspection.inspect(now) == len(ids)
-    assert "due_v3" in "".join(capsys.readouterr())
+    assert "due_v4" in "".join(capsys.readouterr())
     for event_id, (field, _) in ids.items():
         row = events.find_one({"_id": event_id})
         assert row is not None

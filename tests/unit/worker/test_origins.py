@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from scheduler_app.domain.ids import tenant_of
 from scheduler_app.worker.attempt import Attempt, Job
 from scheduler_app.worker.lease import Lease
 from scheduler_app.worker.origins import (
@@ -371,3 +372,87 @@ def test_what_is_taken_out_is_taken_from_every_origin_and_the_rest_starts() -> N
     assert waiting.take_out(lambda each: each in (second, fourth)) == []
     assert start_all(waiting, 0.0) == [jobs[0], last[0]]
     assert waiting.waiting == 0
+
+
+def tenant_and_origin(job: Job) -> tuple[str, str]:
+    return tenant_of(job.attempt.event.id), job.origin
+
+
+def test_tenants_take_turns_and_so_do_the_origins_of_a_tenant() -> None:
+    waiting = queues(concurrency=100)
+    for origin in ("http://a:80", "http://b:80"):
+        for _ in range(2):
+            assert waiting.add(job(origin, "acme:s"), 0.0, 0) is None
+    for _ in range(2):
+        assert waiting.add(job("http://a:80", "globex:s"), 0.0, 0) is None
+    order = [tenant_and_origin(each) for each in start_all(waiting, 0.0)]
+    assert order == [
+        ("acme", "http://a:80"),
+        ("globex", "http://a:80"),
+        ("acme", "http://b:80"),
+        ("globex", "http://a:80"),
+        ("acme", "http://a:80"),
+        ("acme", "http://b:80"),
+    ]
+    assert waiting.waiting == 0
+
+
+def test_one_receiver_of_two_tenants_is_an_origin_for_each() -> None:
+    waiting = queues(concurrency=4)
+    for _ in range(9):
+        assert waiting.add(job(schedule_id="acme:s1"), 0.0, 0) is None
+        assert waiting.add(job(schedule_id="acme:s2"), 0.0, 0) is None
+    assert len(start_all(waiting, 0.0)) == 4
+    assert waiting.add(job(schedule_id="globex:s"), 0.0, 0) is None
+    assert [tenant_and_origin(each) for each in start_all(waiting, 0.0)] == [("globex", "http://a:80")]
+    shown = {load.origin: load.in_flight for load in waiting.loads(0.0, most=9)}
+    assert shown == {"http://a:80 (acme)": 4, "http://a:80 (globex)": 1}
+
+
+def test_however_many_origins_of_a_tenant_hang_there_is_room_for_the_next_tenant() -> None:
+    waiting = queues(concurrency=4)
+
+    def hang(tenant: str, count: int) -> int:
+        for number in range(count):
+            waiting.add(job(f"http://{number}:80", f"{tenant}:s{number}"), 0.0, 0)
+        return len(start_all(waiting, 0.0))
+
+    assert hang("acme", 2 * MAX_IN_FLIGHT) == MAX_IN_FLIGHT // 2
+    assert hang("globex", 2 * MAX_IN_FLIGHT) == MAX_IN_FLIGHT // 4
+    assert hang("third", 1) == 1
+
+
+def test_a_worker_that_knows_no_tenants_gives_the_default_one_all_it_has() -> None:
+    waiting = queues(concurrency=4)
+    for number in range(2 * MAX_IN_FLIGHT):
+        waiting.add(job(f"http://{number}:80"), 0.0, 0)
+    assert len(start_all(waiting, 0.0)) == MAX_IN_FLIGHT
+
+
+def test_what_a_tenant_with_its_share_cannot_send_soon_is_postponed_and_goes_on_when_it_has_room() -> None:
+    waiting, kept = queues(concurrency=4, max_events=MAX_IN_FLIGHT), 0
+    jobs = [job(f"http://{number}:80", f"acme:s{number}") for number in range(MAX_IN_FLIGHT)]
+    for each in jobs[: MAX_IN_FLIGHT // 2]:
+        assert waiting.add(each, 0.0, 0) is None
+    started = start_all(waiting, 0.0)
+    assert len(started) == MAX_IN_FLIGHT // 2
+    for each in jobs[MAX_IN_FLIGHT // 2 :]:
+        kept += waiting.add(each, 0.0, MAX_IN_FLIGHT) is None
+    assert kept == MIN_KEPT
+    assert waiting.next(0.0) is None
+    waiting.ended(started[0], 1.0)
+    waiting.unblock()
+    assert len(start_all(waiting, 1.0)) == 1
+
+
+def test_tenants_are_forgotten_with_their_last_origin_and_what_is_taken_out_is_out_of_turn() -> None:
+    waiting = queues()
+    for tenant in ("acme", "globex"):
+        assert waiting.add(job(schedule_id=f"{tenant}:s"), 0.0, 0) is None
+    taken = waiting.take_out(lambda each: tenant_and_origin(each)[0] == "acme")
+    assert len(taken) == 1
+    started = start_all(waiting, 0.0)
+    assert [tenant_and_origin(each)[0] for each in started] == ["globex"]
+    waiting.ended(started[0], 0.0)
+    waiting.review(1_000.0, 0)
+    assert waiting._tenants == {}

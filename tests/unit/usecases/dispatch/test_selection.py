@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduler_app.domain.action import FRESH_FOR
+from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.states import SUSPECT_AFTER
 from scheduler_app.store.events.outbox import DueEvent
 from scheduler_app.usecases.duties import dispatch_selection
@@ -37,14 +38,23 @@ class Waiting:
         self.reads: list[tuple[int, datetime | None, frozenset[str]]] = []
 
     def __call__(
-        self, until: datetime, *, limit: int, after: datetime | None = None, but: Collection[str] = ()
+        self,
+        until: datetime,
+        *,
+        limit: int,
+        after: datetime | None = None,
+        but: Collection[str] = (),
+        but_tenants: Collection[str] = (),
     ) -> list[DueEvent]:
         found = [
             each
             for each in self._events
-            if each.due_at <= until and (after is None or each.due_at > after) and each.origin not in but
+            if each.due_at <= until
+            and (after is None or each.due_at > after)
+            and each.origin not in but
+            and tenant_of(each.id) not in but_tenants
         ][:limit]
-        self.reads.append((len(found), after, frozenset(but)))
+        self.reads.append((len(found), after, frozenset((*but, *but_tenants))))
         return found
 
 
@@ -188,3 +198,42 @@ def test_pages_take_what_is_fresh_first_and_a_share_of_what_is_late() -> None:
     assert [len(page) for page in DispatchSelection(fresh, [], more=False).pages(16)] == [16, 14]
     assert [len(page) for page in DispatchSelection([], late, more=False).pages(16)] == [16, 14]
     assert list(DispatchSelection([], [], more=False).pages(16)) == []
+
+
+def of_tenant(tenant: str, count: int, at: datetime = NOW) -> list[DueEvent]:
+    """Each calls an origin of its own."""
+    return [due(at, number, origin=f"{tenant}{number}", schedule=f"{tenant}:s") for number in range(count)]
+
+
+@pytest.mark.parametrize("at", [NOW, NOW - FRESH_FOR - MOMENT], ids=["fresh", "late"])
+def test_tenants_take_turns_before_their_origins_do(at: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch_selection, "EVENTS_A_PAGE", 3)
+    events = [*of_tenant("acme", 6, at), *of_tenant("globex", 2, at), *many(2, at)]
+    found = select(Waiting(events), NOW, UNTIL, ROOM)
+    order = [tenant_of(each.id) for each in (*found.fresh, *found.late)]
+    assert sorted(order[:3]) == sorted(order[3:6]) == ["acme", "default", "globex"]
+    assert order[6:] == ["acme"] * 4
+
+
+@pytest.mark.parametrize("at", [NOW, NOW - FRESH_FOR - MOMENT], ids=["fresh", "late"])
+def test_a_tenant_with_any_number_of_origins_hides_no_other_tenant(at: datetime) -> None:
+    last = due(at + MOMENT, origin="z", schedule="globex:s")
+    waiting = Waiting([*of_tenant("acme", 20 * CANDIDATES, at), last])
+    assert last not in waiting_without_tenants(waiting)
+    waiting.reads.clear()
+    found = select(waiting, NOW, NOW + MOMENT, ROOM, lambda: True)
+    chosen = [*found.fresh, *found.late]
+    assert chosen.index(last) <= 1
+    assert frozenset({"acme"}) in [each[2] for each in waiting.reads]
+
+
+def waiting_without_tenants(waiting: "Waiting") -> list[DueEvent]:
+    found = select(waiting, NOW, NOW + MOMENT, ROOM)
+    return [*found.fresh, *found.late]
+
+
+def test_whether_there_are_tenants_is_asked_of_a_full_read_alone() -> None:
+    def has_tenants() -> bool:
+        raise AssertionError
+
+    assert len(select(Waiting(many(3, NOW)), NOW, UNTIL, ROOM, has_tenants).fresh) == 3
