@@ -90,13 +90,13 @@ def test_the_overview_s_strip_takes_a_turn_and_nobody_waits_for_another_s(
     turns.give_back(next(iter(turns.known)))
     read, answers = RunCalendars.read, list[int]()
 
-    def read_beside(self: RunCalendars, *asked: Any) -> Any:
+    def read_beside(self: RunCalendars, *asked: Any, **how: Any) -> Any:
         monkeypatch.setattr(RunCalendars, "read", read)
         client = signed_in[KEY].client
         other = Thread(target=lambda: answers.append(client.get(path).status_code), daemon=True)
         other.start()
         other.join(20)
-        return read(self, *asked)
+        return read(self, *asked, **how)
 
     monkeypatch.setattr(RunCalendars, "read", read_beside)
     assert signed_in[OTHER_KEY].client.get(path).status_code == 200

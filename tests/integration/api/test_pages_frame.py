@@ -5,7 +5,9 @@ import re
 import pytest
 from flask.testing import FlaskClient
 
+from scheduler_app.api.pages import overview
 from scheduler_app.api.pages.places import PLACES, ListedPage, Place, manual_address
+from scheduler_app.usecases.questions import run_calendar
 
 _PAGES = [(place, page) for place in PLACES for page in place.pages]
 
@@ -56,3 +58,16 @@ def test_the_overview_shows_what_runs_now_and_next(client: FlaskClient) -> None:
     assert re.search(r"Most in the next two hours: .* with 1 run\.", strip)
     assert strip.count('class="o"') == 1
     assert client.get("/overview/now-and-next?x=1").status_code == 422
+
+
+def test_the_strip_is_estimated_first_and_counted_whole_when_it_is_loaded_again(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overview, "KEPT_TIMES", 0)
+    for minutes in (10, 20):
+        fields = {"name": "n", "delay_seconds": 60 * minutes, "callback_url": "http://127.0.0.1:9/"}
+        assert client.post("/api/schedules", json=fields).status_code == 201
+    monkeypatch.setattr(run_calendar, "MOST_EVALUATED_FIRST", 1)
+    estimate = "1 of 2 active schedules, chosen by chance, stand for all"
+    shown = [client.get("/overview/now-and-next").text for _ in range(2)]
+    assert [estimate in each for each in shown] == [True, False]
