@@ -67,6 +67,7 @@ lock: .venv/installed-tools ## write requirements/*.txt anew for what pyproject.
 	@$(LOCK) --extra server --extra embedded pyproject.toml requirements/build.in --constraint requirements/dev.txt --output-file requirements/up.txt
 	@$(LOCK) --extra server pyproject.toml --constraint requirements/dev.txt --output-file requirements/runtime.txt
 	@$(LOCK) requirements/build.in --constraint requirements/dev.txt --output-file requirements/build.txt
+	@$(LOCK) requirements/manual.in --constraint requirements/dev.txt --output-file requirements/manual.txt
 	@$(LOCK) requirements/tools.in --output-file requirements/tools.txt
 
 audit: .venv/installed-tools ## ask PyPI for known vulnerabilities of all that is installed by requirements/*.txt

@@ -3,6 +3,7 @@
 An edit gives only what was changed in the form, so that masks stand for what they hide.
 """
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from flask import render_template, url_for
@@ -14,6 +15,7 @@ from scheduler_app.api import idempotency
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages import forms
+from scheduler_app.api.pages.destination_picker import health_words
 from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.pages.schedule_form import own_receiver, tested
 from scheduler_app.api.problems import HttpProblem, problem_of
@@ -22,7 +24,6 @@ from scheduler_app.api.wire.destination import (
     DestinationChange,
     DestinationInput,
     destination_shown,
-    flow_shown,
 )
 from scheduler_app.api.wire.field_types import Cursor, DestinationName
 from scheduler_app.api.wire.input_schema import InputSchema
@@ -32,6 +33,7 @@ from scheduler_app.domain.http_action import METHODS
 from scheduler_app.domain.ids import WholeId, name_of, whole_id
 from scheduler_app.store.paging import PageRequest
 from scheduler_app.usecases.deeds.creation import Preconditions
+from scheduler_app.usecases.questions.destinations import MOST_RUNS, DestinationHealth
 
 #: On a page: how each is now is asked of Redis.
 ROWS = 25
@@ -51,18 +53,29 @@ class ChangeForm(InputSchema):
 def destinations(query: Loaded) -> str:
     assembly = services()
     found = assembly.destinations.page(tenant(), PageRequest(limit=ROWS, after=query.get("cursor")))
-    rows: list[View] = []
-    for each in found.rows:
-        view = destination_shown(each)
-        if isinstance(each, Destination):
-            flow = assembly.destinations.flow(each)
-            waiting = assembly.destinations.waiting(each, flow)
-            view["waiting"] = waiting
-            view["flow"] = flow_shown(flow, waiting, assembly.now()) if flow else None
-        rows.append(view)
+    readable = [each for each in found.rows if isinstance(each, Destination)]
+    health = assembly.destination_questions.health(tenant(), readable, assembly.now())
     return render_template(
-        "destinations.html", rows=rows, onward=forms.next_page_query(found.next), done=query.get("done")
+        "destinations.html",
+        rows=[destination_shown(each) for each in found.rows],
+        health={name_of(each): _health_shown(of, assembly.now()) for each, of in health.items()},
+        most_runs=MOST_RUNS,
+        onward=forms.next_page_query(found.next),
+        done=query.get("done"),
     )
+
+
+def _health_shown(of: DestinationHealth, now: datetime) -> View:
+    flow = of.flow
+    return {
+        "words": health_words(of),
+        "failing_since": of.failing.since if of.failing else None,
+        "next_try": now + timedelta(seconds=flow.open_for) if flow and flow.open_for else None,
+        "under_way": flow.in_flight if flow else 0,
+        "waiting": of.waiting,
+        "schedules": of.schedules,
+        "last_runs": of.last_runs,
+    }
 
 
 @blueprint.post("/destinations/change")

@@ -102,7 +102,7 @@ def answer_said(attempt: Mapping[str, Any]) -> str:
 
 
 #: What templates call by these names.
-FILTERS = (answer_said, counted, duration, form_words, state_look, state_words, short_count)
+FILTERS = (answer_said, counted, duration, form_words, state_look, state_words, status_words, short_count)
 
 
 def _short(number: float) -> str:

@@ -15,7 +15,7 @@ from scheduler_app.api.pages import formatting, times
 from scheduler_app.api.pages.access import name_visitor
 from scheduler_app.api.pages.keys import KEYS, NEW_SCHEDULE
 from scheduler_app.api.pages.places import PLACES, help_of, manual_address, place_at
-from scheduler_app.api.pages.policy_words import label_of
+from scheduler_app.api.pages.policy_words import choice_words, label_of
 from scheduler_app.api.pages.run_marks import run_mark
 from scheduler_app.api.problems import PROBLEM_JSON
 from scheduler_app.api.scopes import may
@@ -46,7 +46,10 @@ blueprint = Blueprint(
     static_url_path="/assets",
 )
 blueprint.after_request(name_visitor)
-for show in (*formatting.FILTERS, *times.TIME_FILTERS, name_of, receiver_shown, label_of, run_mark):
+for show in (
+    *(*formatting.FILTERS, *times.TIME_FILTERS),
+    *(name_of, receiver_shown, label_of, choice_words, run_mark),
+):
     blueprint.add_app_template_filter(show)
 
 

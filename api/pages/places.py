@@ -112,6 +112,8 @@ _HELP = {
     "edit_schedule": "rules#rules-a-cookbook",
     "event": "receivers#what-your-answer-means",
     "go": "questions#search",
+    "sign_in": "page#who-may-open-it",
+    "begin_session": "page#who-may-open-it",
     "tag_page": "questions#tags",
 }
 FRONT = "page#the-page"

@@ -54,9 +54,16 @@ _OTHER_LABELS = {
     "body": "Body",
     "json": "Body",
     "body_base64": "Body",
+    "rate_per_second": "Calls that begin in a second, at most",
+    "burst": "Calls that begin at once after a quiet time, at most",
+    "concurrency": "Calls that are open at once, at most",
+    "allowed_methods": "Methods that schedules may choose",
+    "signing": "Sign each call",
     "new_destination_name": "Name of the new destination",
     "new_destination_url": "Web address of the new destination",
 }
+
+_YES_NO = {"true": "yes", "false": "no"}
 
 CHOICES = {
     "catch_up": {
@@ -106,7 +113,7 @@ def label_of(name: str) -> str:
 
 def choice_words(name: str, value: str) -> str:
     """What a form calls one of the values of a field."""
-    return CHOICES.get(name, {}).get(value) or value.replace("_", " ")
+    return CHOICES.get(name, {}).get(value) or _YES_NO.get(value) or value.replace("_", " ")
 
 
 def lasting(seconds: float) -> str:

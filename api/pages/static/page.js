@@ -65,8 +65,12 @@ document.addEventListener("click", (event) => {
 });
 document.addEventListener("htmx:beforeRequest", (event) => {
   const part = event.detail.elt;
-  const open = part.querySelector('details[open], input[name="selected"]:checked');
-  if (part.id === "live" && (paused || open || document.hidden || part.contains(document.activeElement))) {
+  if (part.id !== "live") return;
+  const beside = part.getAttribute("hx-select-oob");
+  const at = document.activeElement;
+  const isUsed = (each) =>
+    each.querySelector('details[open], input[name="selected"]:checked') || (each.contains(at) && !at.matches("[data-pause]"));
+  if (paused || document.hidden || [part, ...(beside ? document.querySelectorAll(beside) : [])].some(isUsed)) {
     event.preventDefault();
   }
 });

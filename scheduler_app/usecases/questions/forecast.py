@@ -142,7 +142,7 @@ class ForecastService:
                 f"{done} of {total} active schedules, chosen by chance, stand for all of them."
             )
         if dense:
-            forecast.notes.append(f"{dense} schedules that fire very often are estimated.")
+            forecast.notes.append(f"Schedules that run very often are estimated: {dense}.")
         if unreadable:
             forecast.notes.append(f"{unreadable} schedules cannot be read or evaluated, and are left out.")
         return evaluated

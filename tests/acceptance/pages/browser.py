@@ -45,7 +45,7 @@ def watched_page(browser: Browser, url: str, **options: object) -> Iterator[Page
     def on_console(said: ConsoleMessage) -> None:
         # Chromium reports each answer of 400 and above here: those are the server's words, not a fault.
         if said.type == "error" and "Failed to load resource" not in said.text:
-            wrong.append(f"console: {said.text}")
+            wrong.append(f"console of {page.url}: {said.text}")
 
     def on_request(request: Request) -> None:
         if not request.url.startswith(("data:", f"{url}/")):

@@ -1,85 +1,51 @@
-"""axe finds nothing on any page, light or dark."""
+"""axe finds nothing where a page is empty, something is wrong or is open; `test_demo.py` walks all pages."""
 
-from contextlib import closing
-from functools import partial
+from collections.abc import Callable
 from typing import Literal
 
 import pytest
 import requests
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
-from tests.acceptance.journal import Journal
 from tests.acceptance.pages.browser import watched_page
+from tests.acceptance.pages.judging import judge
 from tests.acceptance.pages.story import use
+from tests.acceptance.shared_stack import SharedStack
 from tests.acceptance.stack import Stack
-from tests.integration.actions.receiver import says
 
 pytestmark = pytest.mark.long
 
-
-@pytest.fixture(scope="module")
-def event_id(stack: Stack) -> str:
-    """A dead letter, so that every page has something to show."""
-    with closing(Journal()) as journal:
-        return fill_all_pages(stack, journal)
-
-
-def fill_all_pages(stack: Stack, journal: Journal) -> str:
-    schedule_id = stack.create(
-        journal.script("/bad", says("404 Not Found")), phrase="every weekday at 9:00", tags=["crm"]
-    )
-    stack.post(f"/schedules/{schedule_id}/trigger", status=202)
-    (event,) = stack.finished(schedule_id)
-    put = partial(requests.put)
-    waits = {"id": "waits", "callback_url": journal.url("/"), "delay_seconds": 9_000, "event_name": "order"}
-    stack.post("/messages", waits)
-    url = {"url": journal.url("/"), "concurrency": 2}
-    assert put(f"{stack.url}/api/destinations/crm", json=url).ok
-    assert put(f"{stack.url}/api/kill-switch", json={"tag": "away", "note": "a restore"}).ok
-    assert put(
-        f"{stack.url}/api/blackouts/night", json={"cron": "0 1 * * *", "duration_seconds": 60, "all": True}
-    ).ok
-    found: str = event["_id"]
-    return found
-
-
-#: What is folded is not looked at.
-UNFOLD = "() => { for (const each of document.querySelectorAll('details')) each.open = true; }"
-
-
-def judge(page: Page, where: str) -> None:
-    page.evaluate(UNFOLD)
-    found = Axe().run(page).response["violations"]
-    said = [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found]
-    assert said == [], where
+EMPTY = (
+    *("/", "/schedules", "/events", "/messages", "/calendar", "/failures", "/dead-letters", "/destinations"),
+    *(
+        "/calendars",
+        "/calendar-feeds",
+        "/stops",
+        "/notifications",
+        "/heartbeats",
+        "/ledger",
+        "/tags?tag=none",
+    ),
+)
 
 
 @pytest.mark.parametrize("look", ["light", "dark"])
-def test_no_page_shuts_anybody_out(
-    browser: Browser, stack: Stack, event_id: str, look: Literal["light", "dark"]
+def test_no_page_shuts_anybody_out_where_there_is_nothing_yet_or_something_is_wrong(
+    browser: Browser,
+    stack: SharedStack,
+    look: Literal["light", "dark"],
 ) -> None:
-    schedule_id = event_id.partition("-manual-")[0]
-    paths = (
-        *("/", "/schedules", "/new-schedule", "/events", "/dead-letters", "/schedules/nothing", "/calendar"),
-        *("/calendar?view=week", "/calendar?view=agenda", "/destinations", "/messages", "/processes"),
-        *("/failures", "/notifications", "/heartbeats", "/ledger", "/you", "/docs/"),
-        *("/calendars", "/go?to=test", "/forecast", f"/schedules/{schedule_id}/edit"),
-        *("/calendar?view=hours", "/new-destination", "/new-message", "/stops", "/destinations/crm/edit"),
-        *("/events?state=error&tag=t", "/calendar-feeds", "/new-calendar", "/tags?tag=crm"),
-        f"/schedules/{schedule_id}/backfill",
-        *("/schedules?order=name", f"/schedules/{schedule_id}?from=2026-01-01"),
-        *(f"/schedules/{schedule_id}?why=2026-01-01T00:00:00Z", "/events/msg_waits"),
-    )
+    stack.empty()
     with watched_page(browser, stack.url, color_scheme=look) as page:
-        for path in (*paths, f"/schedules/{schedule_id}", f"/events/{event_id}"):
+        for path in EMPTY:
             page.goto(path)
-            judge(page, path)
+            judge(page, f"{path}, empty")
         for path in ("/new-schedule", "/new-message", "/new-destination", "/new-calendar"):
             page.goto(path)
             page.locator("main form").evaluate("(form) => { form.noValidate = true; form.requestSubmit(); }")
             expect(page.locator(".wrong").first).to_be_visible()
             judge(page, f"{path}, refused")
+        assert requests.put(f"{stack.url}/api/destinations/crm", json={"url": f"{stack.url}/echo"}).ok
         page.goto("/destinations/crm/edit")
         use(page, "delete")
         judge(page, "a deletion that is to be confirmed")
@@ -87,3 +53,19 @@ def test_no_page_shuts_anybody_out(
         page.keyboard.type("dead")
         expect(page.get_by_test_id("found").get_by_role("link")).to_have_count(1)
         judge(page, "the dialog of Ctrl-K")
+        page.keyboard.press("Escape")
+        page.get_by_test_id("keys").click()
+        judge(page, "the list of keys")
+
+
+def test_the_sign_in_shuts_nobody_out(browser: Browser, make_stack: Callable[..., Stack]) -> None:
+    stack = make_stack(API_KEYS="a-key-for-the-sign-in")
+    stack.api()
+    for look in ("light", "dark"):
+        with watched_page(browser, stack.url, color_scheme=look) as page:
+            page.goto("/")
+            judge(page, "the sign-in")
+            page.get_by_test_id("key").fill("another-key-entirely")
+            use(page, "sign-in")
+            expect(page.get_by_test_id("refused")).to_be_visible()
+            judge(page, "a refused sign-in")

@@ -344,7 +344,11 @@ def test_messages_calendars_and_destinations_have_a_page_and_say_what_to_do_firs
     assert "s3cr3t" not in messages
     assert "No message matches" in client.get("/messages?state=completed").text
     assert "1 schedule<" in client.get("/calendars").text
-    assert "5.0 a second" in client.get("/destinations").text
+    client.post("/api/schedules", json={"name": "a", "destination": "crm", "path": "/", "on_demand": True})
+    destinations = client.get("/destinations").text
+    assert "5 a second" in destinations
+    assert re.search(r'data-test="health">Nothing sent lately<', destinations)
+    assert re.search(r'<td class="num only-l"><a href="/schedules\?destination=crm">1</a>', destinations)
 
 
 def test_one_goes_to_a_page_a_schedule_or_an_event_by_a_word(client: FlaskClient, create: Create) -> None:
@@ -419,13 +423,13 @@ def test_a_page_is_sent_compressed_only_where_no_other_site_has_asked_for_it(cli
 def test_the_forecast_says_how_much_falls_due_and_for_whom(
     client: FlaskClient, create: Create, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "Nothing falls due" in client.get("/forecast").text
+    assert "Nothing is to come" in client.get("/forecast").text
     create(run_at=(clock.now() + timedelta(hours=1)).isoformat())
     monkeypatch.setattr(forecast, "monotonic", lambda: monotonic() + forecast.KEPT_SECONDS + 1)
     for path in ("/forecast", "/forecast?hours=168"):
         page = client.get(path)
         assert page.status_code == 200, page.text
-        assert "callbacks fall due" in page.text
+        assert "to come; most in the" in page.text
     assert "http://127.0.0.1:9" in client.get("/forecast").text
     assert client.get("/forecast?hours=5").status_code == 422
 

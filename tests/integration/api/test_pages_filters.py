@@ -73,7 +73,7 @@ def test_causes_name_schedules_and_tags_and_are_filtered_by_tag_and_time(
         count = re.search(r"<strong>(\d+)</strong>", page)
         cells = [
             re.sub(r"<[^>]*>", "", cell)
-            for cell in re.findall(r'data-test="(?:schedules|tags)">(.*?)</td>', page, re.DOTALL)
+            for cell in re.findall(r'data-test="(?:schedules|tags)">(.*?)</div>', page, re.DOTALL)
         ]
         return (count[1], cells[0], cells[1]) if count else ("0", "", "")
 

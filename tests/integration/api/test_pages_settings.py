@@ -88,7 +88,7 @@ def test_a_wrong_heartbeat_is_refused_beside_its_field(client: FlaskClient) -> N
 
 
 def test_the_ledger_is_a_page_and_a_file(client: FlaskClient) -> None:
-    assert "The ledger has no line yet" in client.get("/ledger").text
+    assert "The ledger is empty" in client.get("/ledger").text
     file = client.get("/ledger/export?hours=168")
     assert (file.mimetype, file.text.startswith("hour,owed,")) == ("text/csv", True)
     assert client.get("/ledger?hours=9").status_code == 422

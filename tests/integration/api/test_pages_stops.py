@@ -109,7 +109,7 @@ def test_a_blackout_is_set_shown_and_deleted(client: FlaskClient) -> None:
     found = client.get("/api/blackouts/maintenance").get_json()
     assert (found["duration_seconds"], found["tag"], found["policy"]) == (5_400, "billing", "skip")
     page = client.get("/stops").text
-    for said in ("maintenance", "the tag billing", "90 min", "skipped", "backups"):
+    for said in ("maintenance", "the tag billing", "90 min", "is left out", "backups"):
         assert said in page
     assert client.post("/stops/blackouts/delete", data=form | {"name": "maintenance"}).status_code == 303
     assert 'data-test="no-blackout"' in client.get("/stops").text
@@ -144,7 +144,7 @@ def test_after_turning_it_on_the_page_says_what_it_stops_and_warns_where_that_is
     create(tags=["billing"])
     form = {"form_token": form_token(client, "/stops"), "scope": "tag"}
     page = client.post("/stops/on", data=form | {"named": "billing"}, follow_redirects=True).text
-    assert "1 active schedule and 0 waiting events of the tag billing are stopped now" in page
+    assert "1 active schedule and 0 waiting runs of the tag billing are stopped now" in page
     assert 'data-test="stops-nothing"' not in page
     page = client.post("/stops/on", data=form | {"named": "biling"}, follow_redirects=True).text
     assert "0 active schedules" in page

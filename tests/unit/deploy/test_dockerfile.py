@@ -34,6 +34,12 @@ def test_whatever_is_copied_exists_and_is_let_through_to_the_builder() -> None:
     assert {"scheduler_app", "api", "beat"} <= set(copied)
 
 
+def test_the_manual_is_built_into_the_wheel() -> None:
+    built, packed = TEXT.index("-m sphinx"), TEXT.index("pip wheel --no-cache-dir --no-deps")
+    assert TEXT.index("COPY docs docs") < built < packed
+    assert re.search(r"-m sphinx .* docs api/manual ", TEXT), "documentation.MANUAL_FOLDER is there"
+
+
 def test_it_runs_as_a_user_without_a_name_for_itself() -> None:
     assert re.findall(r"^USER (.+)$", TEXT, re.MULTILINE) == ["10001:10001"]
 

@@ -27,7 +27,7 @@ ASKED = {
 #: `make pin-images` needs docker and a registry, and has not been run yet. A new image comes here, or pinned.
 NOT_PINNED = {"mongo:7.0", "redis:7.4", "rabbitmq:4.1", "python:3.12-slim-bookworm"}
 
-every_lock = pytest.mark.parametrize("name", ["build", "dev", "runtime", "tools", "up"])
+every_lock = pytest.mark.parametrize("name", ["build", "dev", "manual", "runtime", "tools", "up"])
 
 
 def locked(name: str) -> list[tuple[Requirement, int]]:
