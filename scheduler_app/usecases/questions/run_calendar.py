@@ -11,7 +11,7 @@ from typing import Final
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.calendars import NamedCalendar
 from scheduler_app.domain.calendars.calendar import DayKind
-from scheduler_app.domain.figures import HOUR, KEPT, FigureSubject, begin_of_part
+from scheduler_app.domain.figures import HOUR, KEPT, MINUTE, FigureSubject, begin_of_part
 from scheduler_app.domain.forecast import Buckets, Counts, ForecastChoice, PlannedSchedule
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.kill_switch import Target
@@ -255,9 +255,9 @@ class RunCalendars:
                 again = _rarest({each: runs for each, (_, runs) in coming.rare.items()}, MOST_RUNNING_AGAIN)
                 named = counting.name(again, window, now)
                 notes.append(
-                    f"There were more than {counted_from:,} runs: done and failed ones are counted by the"
-                    " hour in which they ended, and of those before now only schedules are named that run"
-                    " again."
+                    f"There were more than {counted_from:,} runs: done and failed ones are counted when they"
+                    " ended, and not when they were due, and of those before now only schedules are named"
+                    " that run again."
                 )
                 return RunCounts(counted, rare=named.rare, frequent=named.frequent), again
         found = counting.read(chosen, window, now, most=most)
@@ -273,15 +273,17 @@ class RunCalendars:
         not since the beginning."""
         if choice.schedule_id is not None or (choice.tag is not None and choice.destination is not None):
             return None
-        if window.width % HOUR or begin_of_part(window.origin, HOUR) != window.origin:
-            return None
         subject = FigureSubject(tenant)
         if choice.tag is not None:
             subject = FigureSubject(tenant, "tag", choice.tag)
         if choice.destination is not None:
             subject = FigureSubject(tenant, "destination", name_of(choice.destination))
+        widths = (HOUR, MINUTE) if subject.has_minutes else (HOUR,)
+        width = next((each for each in widths if _is_made_of(window, each)), None)
+        if width is None:
+            return None
         counters = self.store.figure_counters
-        first = counters.first(subject, HOUR, window.start - KEPT[HOUR])
+        first = counters.first(subject, width, window.start - KEPT[width])
         if first is None:
             return None
         if first > window.start:
@@ -290,7 +292,7 @@ class RunCalendars:
             if self.store.run_counting.exceeds(chosen, before, most=0):
                 return None
         found = Counter[tuple[int, RunOutcome]]()
-        for part in counters.read(subject, HOUR, window.start, window.end):
+        for part in counters.read(subject, width, window.start, window.end):
             bucket = window.of(part.at)
             if bucket is not None:
                 found[bucket, RunOutcome.DONE] += part.outcomes["completed"]
@@ -340,6 +342,11 @@ class RunCalendars:
             facts = self.store.kill_switches.judged_by([schedule_id])
             tags, destination = facts.get(schedule_id, ((), None))
         return Target.asked(tenant, schedule_id, tags, destination)
+
+
+def _is_made_of(buckets: Buckets, width: timedelta) -> bool:
+    """Whether each of the buckets is some parts of that width."""
+    return not buckets.width % width and begin_of_part(buckets.origin, width) == buckets.origin
 
 
 def _rarest(runs: Mapping[str, Sequence[NamedRun]], most: int) -> list[str]:

@@ -274,7 +274,7 @@ def test_of_more_runs_than_are_read_those_are_shown_that_workers_counted(store: 
         past = [(part.counts[RunOutcome.DONE], part.counts[RunOutcome.FAILED]) for part in found.parts[:3]]
         assert past == [(2, 0), (0, 0), (20, 1)]
         (note,) = found.notes
-        assert "counted by the hour in which they ended" in note
+        assert "counted when they ended" in note
         # What runs again, and rarely, is named with its past.
         (rare,) = found.rare
         assert (rare.id, rare.runs[0].outcome) == ("rare", RunOutcome.FAILED)
@@ -291,6 +291,11 @@ def test_of_more_runs_than_are_read_those_are_shown_that_workers_counted(store: 
         found = read(store, start, NOON, width, choice=choice, most_runs=5)
         assert total(found)[RunOutcome.DONE] == 5
         assert "left out" in found.notes[0]
+    # Smaller parts are made of minutes, which are kept of everything and of destinations.
+    part = FigurePart(NOON - 40 * MINUTE, Counter(completed=7))
+    store.figure_counters.add([(FigureSubject(TENANT), MINUTE, part)])
+    found = read(store, NOON - 50 * MINUTE, NOON, 5 * MINUTE, most_runs=5)
+    assert [part.counts[RunOutcome.DONE] for part in found.parts] == [0, 0, 7, *[0] * 7]
 
 
 def test_of_what_runs_often_a_few_runs_are_read_to_know_that(
