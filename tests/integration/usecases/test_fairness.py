@@ -19,6 +19,7 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.action import CALLBACKS, Lane, QueueLengths
 from scheduler_app.domain.event import Event, manual
 from scheduler_app.domain.states import SUSPECT_AFTER
+from scheduler_app.domain.tenant import Tenant
 from scheduler_app.store import Store
 from scheduler_app.store.recoveries import GRACE_SECONDS
 from scheduler_app.usecases.duties.dispatch import Dispatch
@@ -187,6 +188,27 @@ def test_a_backlog_of_one_origin_hides_nothing_of_another_s(
     insert(store, now, others)
     dispatching(store, queue).dispatch_page(now)
     assert {each.id for each in others} <= set(queue.ids(Lane.LATE))
+
+
+@pytest.mark.parametrize("behind", [timedelta(0), HOUR], ids=["fresh", "late"])
+def test_a_tenant_with_many_receivers_hides_no_other_tenant_s_event(
+    store: Store, publisher: CeleryPublisher, now: datetime, behind: timedelta
+) -> None:
+    def of_tenant(tenant: str, count: int, at: datetime) -> list[Event]:
+        return [
+            event(at + n * MILLISECOND / 100, f"{tenant}:s{n}", origin=f"http://{tenant}{n % 500}.test:80")
+            for n in range(count)
+        ]
+
+    for tenant in ("acme", "globex"):
+        store.tenants.put(Tenant(tenant, now))
+    insert(store, now, of_tenant("acme", HIDING, now - 2 * behind))
+    last = now - behind + SECOND
+    few = [*of_tenant("globex", 3, last), *of_origin(VICTIM, [last] * 3, "victim")]
+    insert(store, now, few)
+    dispatching(store, publisher).dispatch_page(now)
+    first = taken_messages(publisher, EVENTS_A_PAGE // EVENTS_A_BATCH + 2)
+    assert {each.id for each in few} <= {event_id for ids in first for event_id in ids}
 
 
 def test_of_one_origin_s_schedules_the_busiest_hides_nothing_of_the_others(
@@ -378,12 +400,17 @@ def test_a_trigger_overtakes_what_waits_in_the_broker(
 
 def taken(publisher: CeleryPublisher, count: int) -> list[str]:
     """The first event of each message in the order in which a consumer is given them."""
-    found: list[str] = []
+    return [ids[0] for ids in taken_messages(publisher, count)]
+
+
+def taken_messages(publisher: CeleryPublisher, count: int) -> list[list[str]]:
+    """The events of each message in that order."""
+    found: list[list[str]] = []
     app = publisher._app
     with app.connection_for_read() as connection, connection.channel() as channel:
 
         def note(body: Any, message: Any) -> None:
-            found.append(body[1]["ids"][0])
+            found.append(body[1]["ids"])
             message.ack()
 
         with app.amqp.TaskConsumer(channel, callbacks=[note], accept=["json"]) as consumer:
