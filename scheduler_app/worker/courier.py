@@ -323,8 +323,7 @@ class Courier(EssentialThread):
 
     def _delayed(self, busy: Postponed, now: datetime) -> Delayed:
         reason = (
-            f"{busy.job.origin} has {busy.in_flight} requests in flight"
-            f" and {busy.waiting} waiting in this worker"
+            f"{busy.full} has {busy.in_flight} requests in flight and {busy.waiting} waiting in this worker"
         )
         job = busy.job
         return postponed(job.attempt.event, job.lease, now + timedelta(seconds=busy.seconds), reason)

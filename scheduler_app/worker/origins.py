@@ -62,10 +62,11 @@ MAX_POSTPONED_SECONDS = 3_600
 
 
 class Postponed(NamedTuple):
-    """A job that has to come again, in `seconds` from now, and how its origin is."""
+    """A job that has to come again, in `seconds` from now, and how the origin or tenant is that is full."""
 
     job: Job
     seconds: float
+    full: str
     in_flight: int
     waiting: int
 
@@ -206,8 +207,11 @@ class OriginQueues:
         origin = self._origin_of(job)
         if self._is_at_limit(origin) and origin.waiting >= self._allowed(origin, now, held):
             return self._postponed(origin, job, now)
-        if self._has_share(origin.tenant) and origin.tenant.waiting >= self._allowed_of_all(held):
-            return self._postponed(origin, job, now)
+        tenant = origin.tenant
+        if self._has_share(tenant) and tenant.waiting >= self._allowed_of_all(held):
+            return self._postponed(origin, job, now)._replace(
+                full=f"the tenant {tenant.name}", in_flight=tenant.in_flight, waiting=tenant.waiting
+            )
         schedule = job.attempt.event.schedule_id
         queue = origin.jobs.get(schedule)
         if queue is None:
@@ -489,7 +493,8 @@ class OriginQueues:
         """The next place in the line of those that come again: as fast as the origin has been answering."""
         least = max(1, MIN_RETURNS_A_SECOND // max(1, self._saturated))
         each_second = max(least, int(origin.ended.per_second(now)))
-        return Postponed(job, origin.returns.place(now, each_second), origin.in_flight, origin.waiting)
+        seconds = origin.returns.place(now, each_second)
+        return Postponed(job, seconds, job.origin, origin.in_flight, origin.waiting)
 
     def _is_idle(self, origin: Origin, now: float) -> bool:
         coming = origin.returns.coming(now)

@@ -437,8 +437,11 @@ def test_what_a_tenant_with_its_share_cannot_send_soon_is_postponed_and_goes_on_
     started = start_all(waiting, 0.0)
     assert len(started) == MAX_IN_FLIGHT // 2
     for each in jobs[MAX_IN_FLIGHT // 2 :]:
-        kept += waiting.add(each, 0.0, MAX_IN_FLIGHT) is None
+        late = waiting.add(each, 0.0, MAX_IN_FLIGHT)
+        kept += late is None
     assert kept == MIN_KEPT
+    assert late is not None
+    assert (late.full, late.in_flight, late.waiting) == ("the tenant acme", MAX_IN_FLIGHT // 2, MIN_KEPT)
     assert waiting.next(0.0) is None
     waiting.ended(started[0], 1.0)
     waiting.unblock()
