@@ -27,6 +27,7 @@ from flask import Flask, Response, current_app, g, request
 from werkzeug.http import parse_list_header
 from werkzeug.wrappers import Response as AnyResponse
 
+from scheduler_app.api.acts import note_wrong_key
 from scheduler_app.api.known_keys import known_keys
 from scheduler_app.api.narrowing import require_narrowed
 from scheduler_app.api.problems import HttpProblem
@@ -200,6 +201,8 @@ log = get_logger(__name__)
 #: itself.
 MAX_WRONG_KEYS = 10
 WRONG_KEYS_SECONDS = 60
+#: Addresses whose wrong keys have lines in the audit, within that time; all are logged.
+MAX_TOLD = 100
 #: Addresses that are remembered; beyond that, the one whose first wrong key is the oldest is forgotten.
 MAX_ADDRESSES = 10_000
 #: A client that has one IPv6 address mostly has all of its network.
@@ -212,9 +215,17 @@ class WrongKeys:
     def __init__(self) -> None:
         self._lock = Lock()
         self._counts: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._told = (float("-inf"), 0)
 
     def __len__(self) -> int:
         return len(self._counts)
+
+    def may_be_told(self, now: float) -> bool:
+        """Whether another address may have a line in the audit, of `MAX_TOLD` in this time."""
+        with self._lock:
+            began, count = self._told if now - self._told[0] < WRONG_KEYS_SECONDS else (now, 0)
+            self._told = began, count + 1
+        return count < MAX_TOLD
 
     def add(self, address: str, now: float) -> int:
         """Counts a wrong key; returns how many the address has sent since its first one within `SECONDS`.
@@ -237,6 +248,8 @@ def refuse_beyond_limit(event: str) -> None:
     counted: WrongKeys = current_app.extensions["wrong_keys"]
     address = request.remote_addr or ""
     count = counted.add(address, monotonic())
+    if count == 1 and counted.may_be_told(monotonic()):
+        note_wrong_key(event, _client_of(address))
     if count <= MAX_WRONG_KEYS:
         log.warning(event, message="A wrong API key was refused", address=address)
         return

@@ -1,7 +1,6 @@
-"""Edits: conditional requests (RFC 9110, 13: ETag, If-Match), the log of edits, and taking one back.
+"""Edits: conditional requests (RFC 9110, 13: ETag, If-Match), what the audit tells of them, and reverts.
 
-The log says who edited a schedule, in the words of the API: its fields before and after, masked as in
-answers.
+It tells of an edit in the words of the API: the schedule's fields before and after, masked as in answers.
 """
 
 import re
@@ -10,27 +9,26 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from flask import Flask, g, request
+from flask import g, request
 from marshmallow import ValidationError, fields
 
+from scheduler_app.actions.registry import kind_of
 from scheduler_app.api import request_limits
+from scheduler_app.api.acts import for_reason
 from scheduler_app.api.json_types import View
 from scheduler_app.api.problems import problem_of
-from scheduler_app.api.services import caller, services
+from scheduler_app.api.services import services
 from scheduler_app.api.wire.field_types import Headers
 from scheduler_app.api.wire.schedule import ScheduleInput, ScheduleOutput, schedule_shown
 from scheduler_app.api.wire.schedule_fields import EDIT_FIELDS
-from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
+from scheduler_app.domain.audit import AuditLine, Difference, difference_of
+from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
 from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.masking import split_query
-from scheduler_app.domain.schedule import MAX_EDIT_NOTE, EditRecord, Schedule
+from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.triggers import BY_NAME
-from scheduler_app.store.edits import Edits
-from scheduler_app.store.faults import REJECTED, STORE_FAULTS
-from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.deeds.creation import Preconditions
-from scheduler_app.usecases.deeds.schedules import OnEdit
 from scheduler_app.usecases.questions.change_preview import edited_times
 
 _VERSION = re.compile(r"(\d{1,15})(-[0-9a-f]{8})?\Z")
@@ -94,72 +92,30 @@ def version_wanted(schedule_id: WholeId) -> int | None:
     return current
 
 
-log = get_logger(__name__)
-
-#: Why, in a person's words; the editor's field does the same.
-NOTE_HEADER = "X-Scheduler-Note"
-
-
-def edit_recorder(edits: Edits) -> OnEdit:
-    """What notes each edit of a schedule. An edit that cannot be noted has been made all the same."""
-
-    def note(
-        schedule_id: str, what: str, before: Schedule | None, after: Schedule | None, now: datetime
-    ) -> None:
-        was, will = _fields(before, now), _fields(after, now)
-        differ = {name for name in was.keys() | will.keys() if was.get(name) != will.get(name)}
-        record = EditRecord(
-            id=edits.new_id(),
-            schedule_id=schedule_id,
-            at=now,
-            what=what,
-            version=after.version if after else 0,
-            by=caller().name or "",
-            note=_read_note(),
-            before={name: was[name] for name in sorted(differ & was.keys())},
-            after={name: will[name] for name in sorted(differ & will.keys())},
-            secrets_changed=_secrets_changed(before, after, differ),
-            times=edited_times(before, after) if before and after and what == "edited" else None,
+def describe_edit(what: str, before: Schedule, after: Schedule, now: datetime) -> Difference:
+    """What an edit of a schedule changes, in the words of the API."""
+    found = difference_of(_fields(before, now), _fields(after, now))
+    secrets = None
+    if _secrets_changed(before, after, {*found.before, *found.after}):
+        digest = services().secret_box.digest
+        was, will = (
+            digest(before.id, kind_of(each.action).to_document(each.action)) for each in (before, after)
         )
-        try:
-            edits.add(record)
-        except (*STORE_FAULTS, *REJECTED) as error:
-            log.warning(
-                "edit.unnoted",
-                message="An edit was made and could not be noted",
-                schedule_id=schedule_id,
-                error=str(error)[:300],
-            )
-
-    return note
+        secrets = (was, will)
+    times = edited_times(before, after) if what == "edited" else None
+    return replace(found, secrets=secrets, times=times)
 
 
-def register_edit_notes(app: Flask) -> None:
-    """Refuses a note that cannot be kept, before anything is changed."""
-
-    @app.before_request
-    def check_note() -> None:
-        if len(request.headers.get(NOTE_HEADER, "")) > MAX_EDIT_NOTE:
-            raise InvalidField(NOTE_HEADER, f"must not exceed {MAX_EDIT_NOTE} characters")
-
-
-def _read_note() -> str:
-    found: str = g.get("edit_note") or request.headers.get(NOTE_HEADER, "")
-    return found[:MAX_EDIT_NOTE]
-
-
-def _fields(schedule: Schedule | None, now: datetime) -> View:
+def _fields(schedule: Schedule, now: datetime) -> View:
     """What an edit can change, as answers show it: in JSON's types, which are those that can be kept."""
-    if schedule is None:
-        return {}
     # The reason of a state follows from how it came about: no edit of a person gives it.
     shown: View = _OUTPUT.dump(schedule_shown(schedule, now))
     return {name: value for name, value in shown.items() if name in EDIT_FIELDS and name != "reason"}
 
 
-def _secrets_changed(before: Schedule | None, after: Schedule | None, differ: set[str]) -> bool:
+def _secrets_changed(before: Schedule, after: Schedule, differ: set[str]) -> bool:
     """Whether the action differs in what answers mask."""
-    if before is None or after is None or before.action == after.action:
+    if before.action == after.action:
         return False
     was, will = before.action, after.action
     if isinstance(was, HttpAction) and isinstance(will, HttpAction) and replace(was, url=will.url) == will:
@@ -174,24 +130,26 @@ _OUTPUT = ScheduleOutput()
 def revert(schedule_id: WholeId, edit_id: str, version: int | None = None) -> Schedule:
     """Raises NotFound, Conflict, InvalidField, StaleVersion, and Problem where a value is no longer valid."""
     assembly = services()
-    edit = assembly.edits.get(edit_id, schedule_id)
-    if edit is None:
+    edit = assembly.audit.get(edit_id, "schedule", schedule_id)
+    if edit is None or edit.what == "created":
         raise NotFound(f"there is no edit {edit_id[:64]} of {name_of(schedule_id)}")
     if not edit.before and not edit.after:
         raise Conflict("there is nothing to take back: that edit changed no field that answers show")
     if edit.what == "deleted":
         raise Conflict("a deletion cannot be taken back: the schedule's secrets are gone")
+    if edit.change.difference.is_cut:
+        raise Conflict("that edit cannot be taken back: its values were too long to be kept")
     try:
         _, draft = _INPUT.load(revert_body(edit))
     except ValidationError as error:
         raise problem_of(error) from None
-    g.edit_note = g.get("edit_note") or f"Reverts the edit of {edit.at:%Y-%m-%d %H:%M:%S} UTC"
-    return assembly.manager.edit(
-        schedule_id, draft, assembly.now(), version=version, hops=request_limits.request_hops()
-    )
+    with for_reason(f"Reverts the edit of {edit.at:%Y-%m-%d %H:%M:%S} UTC"):
+        return assembly.manager.edit(
+            schedule_id, draft, assembly.now(), version=version, hops=request_limits.request_hops()
+        )
 
 
-def revert_body(edit: EditRecord) -> View:
+def revert_body(edit: AuditLine) -> View:
     """The body of the PUT that takes the edit back."""
     body: dict[str, Any] = dict(edit.before)
     for name in edit.after.keys() - edit.before.keys():

@@ -3,6 +3,7 @@
 from flask import Flask
 
 from scheduler_app.api import (
+    acts,
     auth,
     blueprint,
     edits,
@@ -73,7 +74,7 @@ def routed(settings: Settings) -> Flask:
     request_limits.register_hop_limit(app)
     request_limits.register_mongo_check(app)
     services.register_dry_run(app)
-    edits.register_edit_notes(app)
+    acts.register_acts(app)
     idempotency.register(app)
     request_shares.register_computing_turns(app)
     operations.register_health(app)
@@ -108,7 +109,7 @@ def serve(app: Flask, settings: Settings) -> Assembly:
 
 def _assembled(settings: Settings) -> Assembly:
     app_of_broker = make_app(settings, answer_seconds=BROKER_SECONDS)
-    return assemble(settings, app_of_broker, limiter_seconds=BROKER_SECONDS, on_edit=edits.edit_recorder)
+    return assemble(settings, app_of_broker, limiter_seconds=BROKER_SECONDS, describe=edits.describe_edit)
 
 
 def specification(settings: Settings) -> Node:

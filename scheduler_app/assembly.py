@@ -30,7 +30,7 @@ from scheduler_app.health.processes import check_fleet
 from scheduler_app.health.work import unserved
 from scheduler_app.store import STORE_FAULTS, Processes, SecretBox, Store
 from scheduler_app.store.access_tokens import Sessions
-from scheduler_app.store.edits import Edits
+from scheduler_app.store.audit import Audit
 from scheduler_app.store.events.figures import EventFigures, NewestEvents
 from scheduler_app.store.events.lists import EventLists
 from scheduler_app.store.idempotency import Idempotency
@@ -44,7 +44,8 @@ from scheduler_app.usecases.deeds.failures import FailureService
 from scheduler_app.usecases.deeds.heartbeats import HeartbeatService
 from scheduler_app.usecases.deeds.messages import MessageQuota, MessageService
 from scheduler_app.usecases.deeds.notification_rules import NotificationRuleService, SilenceService
-from scheduler_app.usecases.deeds.schedules import ExpandUntil, OnEdit, ScheduleService, ignore_edit
+from scheduler_app.usecases.deeds.schedules import Describe, ExpandUntil, ScheduleService, tell_state
+from scheduler_app.usecases.duties.audit import AuditDuty
 from scheduler_app.usecases.duties.backfills import BackfillDuty, BackfillService
 from scheduler_app.usecases.duties.cause_inspection import CauseInspection, Fault
 from scheduler_app.usecases.duties.causes import CauseTending
@@ -62,6 +63,7 @@ from scheduler_app.usecases.duties.remaking import Recalendaring, Rezoning
 from scheduler_app.usecases.duties.telling import RuleTelling
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.notices import Notices
+from scheduler_app.usecases.questions.audit import AuditQuestions
 from scheduler_app.usecases.questions.backlog import BacklogService
 from scheduler_app.usecases.questions.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.questions.destinations import DestinationQuestions
@@ -93,7 +95,7 @@ class Effects:
     new_token: Callable[[str], tuple[str, str]]
     new_key: Callable[[WholeId], str]
     judges_failures: bool
-    on_edit: Callable[[Edits], OnEdit]
+    describe: Describe
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,8 @@ class Assembly(Services):
     run_calendars: RunCalendars
     search: SearchQuestions
     figures: FigureQuestions
+    audit_duty: AuditDuty
+    audit_questions: AuditQuestions
     backfill_duty: BackfillDuty
     partition_share: PartitionShare
     expansion: Expansion
@@ -164,7 +168,7 @@ class Assembly(Services):
     rule_telling: RuleTelling
     recent_figures: RecentFigures
     # What reads or keeps one thing, and needs no use case around it.
-    edits: Edits
+    audit: Audit
     event_lists: EventLists
     event_figures: EventFigures
     newest_events: NewestEvents
@@ -230,11 +234,11 @@ def assemble(
     app: Application,
     *,
     limiter_seconds: float = 2.0,
-    on_edit: Callable[[Edits], OnEdit] = lambda edits: ignore_edit,
+    describe: Describe = tell_state,
 ) -> Assembly:
     """Puts a process together; `app` is the Celery application made for the same settings. What has to know
-    the limits of destinations waits `limiter_seconds` for an answer. `on_edit` makes what notes the edits
-    that people make.
+    the limits of destinations waits `limiter_seconds` for an answer. `describe` tells what an
+    edit of a schedule changes.
 
     Raises InvalidField for an unusable SECRETS_KEY, InvalidSetting for an unusable MONGO_URI.
     """
@@ -274,13 +278,10 @@ def assemble(
             effects.dispatch_urgently,
             check_action,
             effects.new_secret,
-            effects.on_edit(store.edits),
+            effects.describe,
         )
         notifications = Notifications(store, effects.dispatch_soon, settings.worker_max_retries)
-        # The log of edits is of what people did, and not of what the scheduler paused by itself.
-        failure_pausing = FailurePausing(
-            store, replace(manager, on_edit=ignore_edit), tell=notifications.paused
-        )
+        failure_pausing = FailurePausing(store, manager, tell=notifications.paused)
         return Services(
             store=store,
             creation=Creation(
@@ -355,7 +356,7 @@ def assemble(
             new_token=new_token,
             new_key=new_key,
             judges_failures=True,
-            on_edit=on_edit,
+            describe=describe,
         ),
     )
     return Assembly(
@@ -369,6 +370,8 @@ def assemble(
         run_calendars=RunCalendars(store),
         search=SearchQuestions(store),
         figures=FigureQuestions(store),
+        audit_duty=AuditDuty(store, settings.audit_retention_days),
+        audit_questions=AuditQuestions(store),
         backfill_duty=BackfillDuty(store, ahead_seconds=settings.horizon_seconds),
         partition_share=share,
         expansion=expansion,
@@ -393,7 +396,7 @@ def assemble(
         ),
         rule_telling=RuleTelling(store, services.notification_rules.notices),
         recent_figures=RecentFigures(store),
-        edits=store.edits,
+        audit=store.audit,
         event_lists=store.event_lists,
         event_figures=store.event_figures,
         newest_events=store.newest_events,
@@ -464,5 +467,5 @@ _NO_EFFECTS = Effects(
     new_token=lambda feed_id: (MASK, ""),
     new_key=lambda key_id: MASK,
     judges_failures=False,
-    on_edit=lambda edits: ignore_edit,
+    describe=tell_state,
 )

@@ -10,6 +10,7 @@ from scheduler_app.api.pages import (  # noqa: F401 - they add their routes to `
     backfill,
     calendar,
     calendar_feeds,
+    changes,
     closed_days,
     dead_letters,
     destinations,

@@ -62,6 +62,7 @@ _SCOPES = {
         *("save_calendar_edit", "delete_calendar"),
     ),
     KeyScope.READ: ("preview_when", "pick", "choose_zone"),
+    KeyScope.ADMIN: ("changes", "export_changes"),
 }
 SCOPES = {name: scope for scope, names in _SCOPES.items() for name in names}
 #: The forms that need no scope: they begin and end a session.

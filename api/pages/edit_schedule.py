@@ -3,12 +3,13 @@
 import hashlib
 import json
 
-from flask import g, render_template, url_for
+from flask import render_template, url_for
 from marshmallow import ValidationError, validate
 from werkzeug.wrappers import Response
 
 from scheduler_app import json_fields as fields
 from scheduler_app.api import request_limits
+from scheduler_app.api.acts import for_reason
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages.destination_picker import with_new_destination
@@ -151,14 +152,14 @@ def save_edit(form: Loaded, schedule_id: WholeId) -> Response | tuple[str, int]:
         draft, effect = _draft(form, found), _effect(form, found)
         if effect["moves"] and form.get("reviewed") != effect["reviewed"]:
             return _edit_form(found, form, effect=effect), 200
-        g.edit_note = form.get("edit_note", "")
-        assembly.manager.edit(
-            schedule_id,
-            draft,
-            now,
-            version=form.get("version"),
-            hops=request_limits.request_hops(),
-        )
+        with for_reason(form.get("edit_note", "")):
+            assembly.manager.edit(
+                schedule_id,
+                draft,
+                now,
+                version=form.get("version"),
+                hops=request_limits.request_hops(),
+            )
     except StaleVersion:
         stale = (
             "This schedule was changed since you opened this page: load the page again and repeat your edit"

@@ -95,6 +95,7 @@ PLACES = (
                 "Who is told", "notifications", "operations#who-is-told", "notifications silences alarms"
             ),
             ListedPage("Heartbeats", "heartbeats", "heartbeats#heartbeats", "pings"),
+            ListedPage("Changes", "changes", "access#the-audit", "audit edits"),
             ListedPage("Ledger", "ledger", "operations#the-ledger", "witness"),
             ListedPage("Machinery", "processes", "production#what-to-watch", "processes workers queues"),
             ListedPage("You", "you", "page#who-may-open-it", "time zone sign out"),

@@ -173,7 +173,7 @@ def schedule(query: Loaded, schedule_id: WholeId) -> str:
         curl=curl(view),
         done=query.get("done"),
         **past,
-        edits=assembly.edits.page(PageRequest(limit=EDITS), schedule_id).rows,
+        edits=assembly.audit.edits(PageRequest(limit=EDITS), schedule_id).rows,
         display_timezone=query.get("display_timezone", ""),
         wrong_zone=wrong_zone,
         asked=query.get("why", ""),

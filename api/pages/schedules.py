@@ -34,7 +34,7 @@ from scheduler_app.usecases.deeds.bulk_edits import Edit, edit_page, refused
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class SelectionAct:
     """What is done to schedules: the words of its button and of its question, and what comes of it."""
 
     button: str
@@ -44,16 +44,18 @@ class Act:
 
 
 ACTS = {
-    "trigger": Act("Run now", "Run {} now?", "triggered", "Each is called once, now, besides its times."),
-    "pause": Act(
+    "trigger": SelectionAct(
+        "Run now", "Run {} now?", "triggered", "Each is called once, now, besides its times."
+    ),
+    "pause": SelectionAct(
         "Pause",
         "Pause {}?",
         "paused",
         "They do not run until somebody resumes them. What was due before is still sent.",
     ),
-    "resume": Act("Resume", "Resume {}?", "resumed", "They run again, from their next times on."),
-    "tag": Act("Tag", "Tag {}?", "tagged", "They get this tag, besides those that they have."),
-    "delete": Act(
+    "resume": SelectionAct("Resume", "Resume {}?", "resumed", "They run again, from their next times on."),
+    "tag": SelectionAct("Tag", "Tag {}?", "tagged", "They get this tag, besides those that they have."),
+    "delete": SelectionAct(
         "Delete",
         "Delete {}?",
         "deleted",

@@ -5,13 +5,14 @@ from marshmallow import validate
 from werkzeug.wrappers import Response
 
 from scheduler_app import json_fields as fields
+from scheduler_app.api.acts import with_line_of_session
 from scheduler_app.api.auth import PAGES, refuse_beyond_limit
 from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.known_keys import known_keys
 from scheduler_app.api.pages.access import drop_session, keep_session
 from scheduler_app.api.pages.forms import takes_form, takes_query
 from scheduler_app.api.pages.frame import blueprint, to_page
-from scheduler_app.api.services import real_services
+from scheduler_app.api.services import caller, real_services
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.telemetry import get_logger
 
@@ -50,7 +51,9 @@ def begin_session(form: Loaded) -> Response | tuple[str, int]:
     if shown.stored is not None:
         keys.note_use(shown.stored, assembly.now())
     # The token is new, whatever cookie the browser sent: a session fixed by an attacker is never used.
-    token = assembly.sessions.open(shown.session_key, shown.digest)
+    token = with_line_of_session(
+        "signed in", shown.caller, lambda: assembly.sessions.open(shown.session_key, shown.digest)
+    )
     log.info("sign_in.done", message="A person signed in", address=request.remote_addr or "")
     return keep_session(redirect(_own_path(form.get("next", "")), 303), token)
 
@@ -60,9 +63,11 @@ def begin_session(form: Loaded) -> Response | tuple[str, int]:
 def sign_out(form: Loaded) -> Response:
     sessions = real_services().sessions
     if g.session_token:
-        sessions.close(g.session_token)
+        with_line_of_session("signed out", caller(), lambda: sessions.close(g.session_token))
         if "everywhere" in form:
-            sessions.close_all(g.session_key)
+            with_line_of_session(
+                "signed out everywhere", caller(), lambda: sessions.close_all(g.session_key) or None
+            )
     return drop_session(to_page("sign_in"))
 
 

@@ -18,12 +18,13 @@ from scheduler_app.api.pages.times import viewer_zone
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.schedule import schedule_shown
+from scheduler_app.domain.audit import AuditLine
 from scheduler_app.domain.cause import CauseState
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.recurrence.zones import instant_at, local_in
-from scheduler_app.domain.schedule import TICK, EditRecord, Schedule, ScheduleState
+from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
 from scheduler_app.domain.states import FINAL, State
 from scheduler_app.store.causes import CauseListFilter
 from scheduler_app.store.events.figures import EventSummary
@@ -183,12 +184,12 @@ def _receivers(schedules: Sequence[Schedule], now: datetime) -> list[View]:
     return [{"name": name_of(each.id), "health": health_words(health[each.id])} for each in known]
 
 
-def _changes(schedules: Sequence[Schedule]) -> list[EditRecord]:
+def _changes(schedules: Sequence[Schedule]) -> list[AuditLine]:
     """The newest edits of them."""
     if not schedules:
         return []
     window = PageRequest(limit=MOST_CHANGES)
-    return services().edits.of_schedules(window, [each.id for each in schedules]).rows
+    return services().audit.edits_of_schedules(window, [each.id for each in schedules]).rows
 
 
 def _midnight(day: date, zone: str) -> datetime:

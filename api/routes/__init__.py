@@ -6,6 +6,7 @@ from flask_smorest import Api
 from scheduler_app.api.openapi import tagged_union
 from scheduler_app.api.routes import (
     access,
+    audit,
     backlog,
     bulk,
     calendars,
@@ -68,6 +69,7 @@ def register(app: Flask) -> Api:
         access.keys_blueprint,
         access.tenants_blueprint,
         access.deletions_blueprint,
+        audit.audit_blueprint,
         tasks.blueprint,
     ):
         api.register_blueprint(blueprint)

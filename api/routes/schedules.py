@@ -214,7 +214,7 @@ edits_blueprint = ApiBlueprint("edits_log", "/api/v1/schedules", "Who changed it
 def list_edits(query: Loaded, schedule_id: WholeId) -> View:
     """List who edited a schedule, when, and what; also a deleted one"""
     assembly, asked = services(), window(query)
-    found = assembly.edits.page(asked, schedule_id)
+    found = assembly.audit.edits(asked, schedule_id)
     if not found.rows:
         assembly.schedules.check_known(schedule_id)
     edits = list(map(wire.edit_shown, found.rows))
@@ -238,9 +238,9 @@ edit_log_blueprint = ApiBlueprint("edit_log", "/api/v1/edits", "Who changed what
 @edit_log_blueprint.arguments(EditLogQuery, location="query")
 @edit_log_blueprint.response(200, EditLogPage)
 def list_all_edits(query: Loaded) -> View:
-    """List who edited which schedule, when, and what, newest first; of each schedule the last 200 are kept"""
+    """List who edited which schedule, when, and what, newest first"""
     asked, by = window(query), query.get("by")
-    found = services().edits.of_all(asked, tenant(), by=by)
+    found = services().audit.edits_of_all(asked, tenant(), by=by)
     return listed("edits", map(logged_edit_shown, found.rows), asked, found)
 
 

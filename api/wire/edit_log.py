@@ -7,8 +7,7 @@ from scheduler_app.api.json_types import View
 from scheduler_app.api.wire.field_types import Instant
 from scheduler_app.api.wire.paging import Listed, Paging
 from scheduler_app.api.wire.schedule import EditOutput, edit_shown
-from scheduler_app.domain.ids import name_of
-from scheduler_app.domain.schedule import EditRecord
+from scheduler_app.domain.audit import AuditLine
 
 
 class EditLogQuery(Paging):
@@ -29,6 +28,6 @@ class EditLogPage(Listed):
     edits = fields.List(LoggedEdit, "Newest first", required=True)
 
 
-def logged_edit_shown(edit: EditRecord) -> View:
+def logged_edit_shown(edit: AuditLine) -> View:
     """The fields of LoggedEdit."""
-    return edit_shown(edit) | {"schedule_id": name_of(edit.schedule_id)}
+    return edit_shown(edit) | {"schedule_id": edit.resource_name}

@@ -44,6 +44,9 @@ class StatusLine(OutputSchema):
     time = Instant("When the event entered the state")
     status = fields.String("The state", validate=validate.OneOf([state.value for state in State]))
     message = fields.String("Why, in words")
+    by = fields.String("The name of the key or the person whose act it was, or what kind of caller it was")
+    reason = fields.String("Why, in that person's words (`Scheduler-Reason`)")
+    request_id = fields.String("The id of that request (`X-Request-Id`)")
 
 
 class AttemptLine(OutputSchema):

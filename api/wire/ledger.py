@@ -13,9 +13,10 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire.field_types import Instant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.domain.hash_chain import Verification
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.instants import shown_instant
-from scheduler_app.domain.ledger import COUNTED, Account, LedgerLine, Verification
+from scheduler_app.domain.ledger import COUNTED, Account, LedgerLine
 from scheduler_app.domain.stored_fields import MAX_WHOLE
 from scheduler_app.usecases.questions.ledger import MOST_HOURS, MOST_HOURS_OF_TAG, MOST_VERIFIED, HourOfTag
 

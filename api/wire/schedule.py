@@ -31,12 +31,13 @@ from scheduler_app.api.wire.schedule_fields import (
     SHOWN,
     ShownSchedule,
 )
+from scheduler_app.domain.audit import AuditLine
 from scheduler_app.domain.deliverable import DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.recurrence.zones import local_in
 from scheduler_app.domain.resources.schedule import SCHEDULE, SCHEDULE_FIELDS, STATES
-from scheduler_app.domain.schedule import MAX_NAME, EditRecord, Schedule, ScheduleState
+from scheduler_app.domain.schedule import MAX_NAME, Schedule, ScheduleState
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
 from scheduler_app.store.encryption import SecretBox
@@ -274,7 +275,7 @@ class EditOutput(OmitNone):
     what = fields.String("What was done: `edited`, `paused`, `resumed`, `deleted`, `signed`, …")
     version = fields.Integer("The schedule's version after it")
     by = fields.String("The name of the API key, where it has one")
-    note = fields.String("Why, in a person's words (`X-Scheduler-Note`)")
+    note = fields.String("Why, in a person's words (`Scheduler-Reason`)")
     before = fields.Dict("The fields that it changed, as they were")
     after = fields.Dict("The same fields as it made them")
     secrets_changed = fields.Boolean("Whether values were changed that masks stand for; absent for no")
@@ -285,10 +286,10 @@ class EditOutput(OmitNone):
 
 
 class EditPage(Listed):
-    edits = fields.List(EditOutput, "Newest first; 200 are kept", required=True)
+    edits = fields.List(EditOutput, "Newest first", required=True)
 
 
-def edit_shown(edit: EditRecord) -> View:
+def edit_shown(edit: AuditLine) -> View:
     """The fields of EditOutput."""
     if edit.corrupt is not None:
         return {"id": edit.id, "reason": edit.corrupt}
@@ -296,7 +297,7 @@ def edit_shown(edit: EditRecord) -> View:
         **attributes(edit, "id", "at", "what"),
         "version": edit.version or None,
         "by": edit.by or None,
-        "note": edit.note or None,
+        "note": edit.act.reason or None,
         "before": dict(edit.before),
         "after": dict(edit.after),
         "secrets_changed": edit.secrets_changed or None,

@@ -39,6 +39,7 @@ _COMMANDS = {
     "blackout": "stops:blackout",
     "keys": "keys:keys",
     "kill-switch": "stops:kill_switch",
+    "audit": "audit:audit",
     "ledger": "ledger:ledger",
     "list": "schedules:list_schedules",
     "message": "message:messages",

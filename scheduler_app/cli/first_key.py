@@ -1,6 +1,7 @@
 """`scheduler keys create --admin`: a key by the settings alone, where no API answers or no key is known."""
 
 from datetime import datetime
+from getpass import getuser
 from typing import Any
 
 import click
@@ -8,10 +9,12 @@ import click
 from scheduler_app.cli.click_extensions import CannotStart
 from scheduler_app.clock import clock
 from scheduler_app.config import InvalidSetting, load_settings
+from scheduler_app.domain.act import Act, Actor, ActorKind
 from scheduler_app.domain.api_key import ALL_SCOPES, Caller, KeyDraft, KeyScope, new_key
 from scheduler_app.domain.errors import InvalidField, SchedulerError
 from scheduler_app.domain.ids import TENANT, name_of
 from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store.acting import acting
 from scheduler_app.usecases.deeds.api_keys import KeyService
 
 
@@ -25,7 +28,9 @@ def create_first_key(name: str, expires_at: datetime | None) -> dict[str, Any]:
         raise CannotStart(str(error)) from None
     try:
         store.prepare()
-        key, text = KeyService(store, new_key).create(draft, Caller("settings", "settings"), clock.now())
+        with acting(Act(Actor(ActorKind.COMMAND, getuser()))):
+            caller = Caller("settings", "settings")
+            key, text = KeyService(store, new_key).create(draft, caller, clock.now())
     except STORE_FAULTS as error:
         raise click.ClickException(f"MongoDB does not answer: {str(error)[:300]}") from None
     except SchedulerError as error:

@@ -16,6 +16,7 @@ from scheduler_app.client.questions import QuestionOperations
 from scheduler_app.client.tries import Reply, Tries, no_address, refusal, unreachable
 
 if TYPE_CHECKING:
+    from scheduler_app.client.audit import AsyncAudit
     from scheduler_app.client.calendars import AsyncCalendars
     from scheduler_app.client.destinations import AsyncDestinations
     from scheduler_app.client.ledger import AsyncLedger
@@ -146,6 +147,12 @@ class AsyncScheduler(
         from scheduler_app.client.ledger import AsyncLedger
 
         return AsyncLedger(self._http)
+
+    @cached_property
+    def audit(self) -> "AsyncAudit":
+        from scheduler_app.client.audit import AsyncAudit
+
+        return AsyncAudit(self._http)
 
     @cached_property
     def destinations(self) -> "AsyncDestinations":

@@ -18,6 +18,7 @@ from scheduler_app.client.questions import QuestionOperations
 from scheduler_app.client.tries import Reply, Tries, no_address, refusal, unreachable
 
 if TYPE_CHECKING:
+    from scheduler_app.client.audit import Audit
     from scheduler_app.client.calendars import Calendars
     from scheduler_app.client.destinations import Destinations
     from scheduler_app.client.ledger import Ledger
@@ -158,6 +159,12 @@ class Scheduler(SchedulerOperations, FailureOperations, QuestionOperations, Acce
         from scheduler_app.client.ledger import Ledger
 
         return Ledger(self._http)
+
+    @cached_property
+    def audit(self) -> "Audit":
+        from scheduler_app.client.audit import Audit
+
+        return Audit(self._http)
 
     @cached_property
     def destinations(self) -> "Destinations":

@@ -280,6 +280,9 @@ class Settings:
     message_retention_days: int = _setting(
         30, parse.whole_number(1, 3650), "how long finished messages are kept, and their ids are known"
     )
+    audit_retention_days: int = _setting(
+        400, parse.whole_number(1, 3650), "how long the lines of the audit are kept"
+    )
     max_messages: int = _setting(
         0,
         parse.whole_number(0, 10**9),

@@ -4,13 +4,13 @@ the line before. A line that was changed afterwards no longer has the hash that 
 An hour has several lines where events ended after the first was written: the last of them is true.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Final
 
+from scheduler_app.domain import hash_chain
+from scheduler_app.domain.hash_chain import BEGINNING, Link, Verification
 from scheduler_app.domain.instants import shown_instant
 
 HOUR: Final = timedelta(hours=1)
@@ -18,8 +18,6 @@ HOUR: Final = timedelta(hours=1)
 MOST_NAMED: Final = 100
 #: The `failure` of a cause that the ledger tells of.
 OF_LEDGER: Final = "ledger"
-#: The hash that the first line of a tenant names.
-BEGINNING: Final = "0" * 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,34 +111,17 @@ class LedgerLine:
             "unjudged": list(self.account.unjudged),
             "previous": self.previous,
         }
-        text = json.dumps(said, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return hash_chain.digest(said)
 
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """How far a tenant's ledger is as it was written."""
-
-    lines: int
-    """How many lines were read, in order, up to the end or to the first that is wrong."""
-    wrong: str | None = None
-    """What is wrong with the next line; None where nothing is."""
+    @property
+    def link(self) -> Link:
+        of = f"of {shown_instant(self.hour)}"
+        return Link(self.number, self.previous, self.hash, self.digest(), of)
 
 
 def verify(lines: Iterable[LedgerLine], *, first: LedgerLine | None = None) -> Verification:
     """Reads lines in their order; `first` is the one before them, where the retention removed some."""
-    previous, number, read = (first.hash, first.number, 0) if first else (None, None, 0)
-    for line in lines:
-        if line.digest() != line.hash:
-            return Verification(read, f"line {line.number} (of {shown_instant(line.hour)}) was changed")
-        if number is not None and line.number != number + 1:
-            return Verification(read, f"line {number + 1} is missing: {line.number} follows {number}")
-        if previous is not None and line.previous != previous:
-            return Verification(read, f"line {line.number} does not follow the line before it")
-        if previous is None and line.number == 1 and line.previous != BEGINNING:
-            return Verification(read, "line 1 names a line before it")
-        previous, number, read = line.hash, line.number, read + 1
-    return Verification(read)
+    return hash_chain.verify((line.link for line in lines), first=first.link if first else None)
 
 
 def by_hour(lines: Iterable[LedgerLine]) -> list[LedgerLine]:

@@ -368,9 +368,6 @@ class Schedule:
 Deliverable = Schedule | Message
 
 
-MAX_EDIT_NOTE = 500
-
-
 #: Occurrences of each side that the record of an edit names.
 MOST_NAMED: Final = 4
 
@@ -385,28 +382,3 @@ class EditedTimes:
     added_count: int
     removed_count: int
     until: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class EditRecord:
-    """`before` and `after` are fields of the API with their values, masks in place of secrets: of those that
-    were changed, and no others."""
-
-    id: str
-    schedule_id: str
-    at: datetime
-    what: str
-    """`edited`, `paused`, `resumed`, `deleted`, …"""
-    version: int
-    """The schedule's, after it."""
-    by: str
-    """The name of the API key; empty for a key without one, and without keys."""
-    note: str
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
-    secrets_changed: bool = False
-    """Whether values were changed that masks stand for."""
-    times: EditedTimes | None = None
-    """None where it left all occurrences as they were."""
-    corrupt: str | None = None
-    """Why the stored document cannot be read; the other fields are empty then."""

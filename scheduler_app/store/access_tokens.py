@@ -13,6 +13,7 @@ from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.ids import WholeId, whole_id
 from scheduler_app.domain.stored_fields import Corrupt, instant, optional, text, version
 from scheduler_app.domain.stored_fields import tenant as check_tenant
+from scheduler_app.store.audit import AuditedDocuments, audited
 from scheduler_app.store.mongo import Document, Mongo, lease
 
 SESSION_VERSION = 1
@@ -50,9 +51,9 @@ class Sessions:
         row = self._sessions.find_one(which, {"key": 1, "stored_sha256": 1}, hint="_id_")
         return (row["key"], row.get("stored_sha256")) if row else None
 
-    def close(self, token: str) -> None:
-        """Ends one session."""
-        self._sessions.delete_one({"_id": _digest(token)})
+    def close(self, token: str) -> bool:
+        """Ends one session; False where it has ended already."""
+        return self._sessions.delete_one({"_id": _digest(token)}).deleted_count == 1
 
     def close_all(self, key: str) -> int:
         """Ends every session of a key; returns how many there were."""
@@ -88,12 +89,14 @@ class CalendarFeeds:
     def __init__(self, mongo: Mongo) -> None:
         self._feeds = mongo.collection("calendar_feeds")
         self._majority = mongo.majority("calendar_feeds")
+        self.audited = AuditedDocuments(mongo, self._feeds, "calendar feed")
 
     @staticmethod
     def new_id(tenant: str) -> WholeId:
         """A fresh id of a tenant's, 24 hex digits."""
         return whole_id(tenant, str(ObjectId()))
 
+    @audited()
     def insert(self, feed: CalendarFeed) -> None:
         """Its id must be a fresh one."""
         row: Document = {
@@ -118,6 +121,7 @@ class CalendarFeeds:
         found = _read_feed(row) if row else None
         return found if isinstance(found, CalendarFeed) else None
 
+    @audited()
     def delete(self, feed_id: str) -> bool:
         """False when there is none of that id."""
         return self._feeds.delete_one({"_id": feed_id}).deleted_count == 1

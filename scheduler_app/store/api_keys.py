@@ -17,6 +17,7 @@ from scheduler_app.domain.stored_fields import (
     text,
     version,
 )
+from scheduler_app.store.audit import AuditedDocuments, audited
 from scheduler_app.store.bulk_writes import insert_new
 from scheduler_app.store.indexes import OF_TENANT
 from scheduler_app.store.mongo import BY_ID, CorruptReports, Document, Mongo
@@ -30,10 +31,18 @@ class StoredKeys:
     def __init__(self, mongo: Mongo) -> None:
         self._keys = mongo.collection("api_keys")
         self._majority = mongo.majority("api_keys")
+        self.audited = AuditedDocuments(
+            mongo,
+            self._keys,
+            "key",
+            row_ids=lambda key_id: (name_of(key_id),),
+            of_installation=lambda row: bool(row.get("installation")),
+        )
         self._reports = CorruptReports(
             "key.corrupt", "A stored key cannot be read and opens nothing; delete it", "key"
         )
 
+    @audited()
     def insert(self, key: StoredKey) -> bool:
         """False where a key of any tenant has that id."""
         return not insert_new(self._keys, [_document(key)])
@@ -56,6 +65,7 @@ class StoredKeys:
         row = self._keys.find_one({"_id": key_id}, hint=BY_ID)
         return None if row is None else self._sound(row)
 
+    @audited("rotated")
     def rotate(
         self, key: StoredKey, secret_sha256: str, previous_until: datetime, request_seed: str | None
     ) -> bool:
@@ -69,18 +79,21 @@ class StoredKeys:
         }
         return self._keys.update_one(which, {"$set": change}, hint=BY_ID).matched_count == 1
 
+    @audited("given another secret")
     def renew(self, key: StoredKey, secret_sha256: str) -> bool:
         """Another secret opens in the place of its own; False where it was changed or deleted."""
         which = _named(key.id) | {"secret_sha256": key.secret_sha256}
         change = {"$set": {"secret_sha256": secret_sha256}}
         return self._keys.update_one(which, change, hint=BY_ID).matched_count == 1
 
+    @audited("overlap ended")
     def end_overlap(self, key: StoredKey) -> bool:
         """The key before the last rotation opens nothing any more; False where there was another one."""
         which = _named(key.id) | {"previous_sha256": key.previous_sha256}
         change = {"$unset": {"previous_sha256": "", "previous_until": ""}}
         return self._keys.update_one(which, change, hint=BY_ID).matched_count == 1
 
+    @audited()
     def delete(self, key_id: WholeId) -> bool:
         """False where there is none."""
         return self._keys.delete_one(_named(key_id)).deleted_count == 1
@@ -88,7 +101,7 @@ class StoredKeys:
     def delete_all(self, tenant: str) -> int:
         """Deletes a tenant's; returns how many there were."""
         rows = list(self._keys.find({"tenant": tenant}, {"_id": 1}, hint=OF_TENANT).limit(MAX_KEYS))
-        return sum(self._keys.delete_one({"_id": row["_id"]}).deleted_count for row in rows)
+        return sum(self.delete(whole_id(tenant, row["_id"])) for row in rows)
 
     def used(self, key_id: WholeId, at: datetime, address: str, *, every_seconds: float) -> None:
         """Notes a use, unless another one was noted less than `every_seconds` ago."""

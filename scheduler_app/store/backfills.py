@@ -6,8 +6,6 @@ from datetime import datetime
 from random import sample
 from typing import Any
 
-from pymongo.errors import DuplicateKeyError
-
 from scheduler_app.domain.action import CALLBACKS, UNKNOWN_ORIGIN, is_queue
 from scheduler_app.domain.backfill import MAX_RATE, Backfill, BackfillOverlap, BackfillState
 from scheduler_app.domain.states import LIVING, Kind, State
@@ -24,6 +22,7 @@ from scheduler_app.domain.stored_fields import (
     version,
     whole,
 )
+from scheduler_app.store.audit import AuditedDocuments, audited
 from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.events.documents import finish_events, source_states
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease, new_token, unclaimed, written_by_token
@@ -42,14 +41,15 @@ class Backfills:
         self._majority = mongo.majority("backfills")
         self._events = mongo.collection("events")
         self._calendars = calendars
+        self.audited = AuditedDocuments(mongo, self._backfills, "backfill")
 
+    @audited("started", of=lambda backfill: backfill.schedule_id)
     def start(self, backfill: Backfill) -> bool:
         """Stores a new one in the place of one that is over. False while the schedule has one at work."""
-        over = {"_id": backfill.schedule_id, "active": {"$exists": False}}
-        try:
-            self._backfills.replace_one(over, _to_document(backfill), upsert=True)
-        except DuplicateKeyError:
+        own = {"_id": backfill.schedule_id}
+        if self._backfills.find_one(own | {"active": {"$exists": True}}, {"_id": 1}) is not None:
             return False
+        self._backfills.replace_one(own, _to_document(backfill), upsert=True)
         return True
 
     def running(self, tenant: str, *, most: int) -> int:
@@ -98,6 +98,7 @@ class Backfills:
         )
         return result.matched_count == 1
 
+    @audited("cancelled")
     def cancel(self, schedule_id: str, now: datetime) -> bool:
         """Ends it, and revokes a beat's claim: no more events are made. False where none is at work."""
         over = [BackfillState.CANCELLED.value, BackfillState.ERROR.value]

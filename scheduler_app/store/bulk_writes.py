@@ -17,7 +17,7 @@ from bson.raw_bson import RawBSONDocument
 from pymongo.errors import BulkWriteError
 
 from scheduler_app.store.faults import REJECTED, of_one_document, only_duplicates
-from scheduler_app.store.mongo import Document, Documents
+from scheduler_app.store.mongo import BY_ID, Document, Documents, is_in_transaction
 from scheduler_app.telemetry import get_logger
 
 
@@ -101,6 +101,12 @@ class _Call(Generic[Item, Result]):
 def insert_new(collection: Documents, documents: Sequence[Document | RawBSONDocument]) -> set[int]:
     """Inserts documents; returns the positions of those whose id some document has already. Raises
     BulkWriteError when MongoDB rejects any of them for another reason; the others are stored then."""
+    if is_in_transaction():
+        ids = [each["_id"] for each in documents]
+        known = {row["_id"] for row in collection.find({"_id": {"$in": ids}}, {"_id": 1}, hint=BY_ID)}
+        if fresh := [each for each in documents if each["_id"] not in known]:
+            collection.insert_many(fresh)
+        return {position for position, own_id in enumerate(ids) if own_id in known}
     try:
         collection.insert_many(documents, ordered=False)
     except BulkWriteError as error:

@@ -33,6 +33,7 @@ from scheduler_app.domain.stored_fields import (
     version,
     whole,
 )
+from scheduler_app.store.audit import AuditedDocuments, audited
 from scheduler_app.store.bulk_writes import insert_new
 from scheduler_app.store.encryption import why_unreadable
 from scheduler_app.store.ended_revisions import EndedRevisions
@@ -148,6 +149,7 @@ class Calendars:
         self._calendars = mongo.collection("calendars")
         self._majority = mongo.majority("calendars")
         self._schedules = mongo.majority("schedules")
+        self.audited = AuditedDocuments(mongo, self._calendars, "calendar")
         self._ended = EndedRevisions(mongo)
         self._reports = CorruptReports(
             "calendar.corrupt", "A calendar cannot be read; its schedules are not looked at", "calendar"
@@ -161,6 +163,7 @@ class Calendars:
         row = self._majority.find_one({"_id": calendar_id} | NOT_DELETED)
         return _read_calendar(row) if row else None
 
+    @audited("created")
     def insert(self, named: NamedCalendar) -> NamedCalendar | None:
         """The calendar as it is stored now; None when there is one of that name. In the place of a deleted
         one it goes on with that one's versions, so that whoever observed the old days is looked at."""
@@ -181,6 +184,7 @@ class Calendars:
         written = self._calendars.update_one(same, [{"$replaceWith": {"$literal": document}}])
         return made if written.matched_count else None
 
+    @audited()
     def update(self, named: NamedCalendar, now: datetime, *, version: int) -> bool:
         """Writes new days over those of `version`, and tells beats to look at the schedules; False when
         somebody was quicker."""
@@ -208,6 +212,7 @@ class Calendars:
         found = {"_id": named.id} | which
         return self._calendars.update_one(found, [{"$set": change | days}]).matched_count == 1
 
+    @audited("deleted")
     def delete(self, calendar_id: WholeId, now: datetime, *, version: int | None) -> bool:
         """False when there is none, or not at `version`. The document stays for a while: a request that has
         read the calendar may write its schedule after this."""
@@ -268,6 +273,7 @@ class Calendars:
         """Removes a deleted calendar for good."""
         self._calendars.delete_one(_deleted(calendar_id))
 
+    @audited("restored")
     def restore(self, calendar_id: WholeId) -> None:
         """Takes its deletion back."""
         self._calendars.update_one(_deleted(calendar_id), {"$unset": {"deleted_at": ""}})

@@ -7,13 +7,14 @@ from typing import Any, Final
 
 from pymongo import DESCENDING
 
+from scheduler_app.domain.audit import Change, Difference
 from scheduler_app.domain.deletion import Deletion
 from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.stored_fields import Corrupt, fields, instant, optional, text, version, whole
 from scheduler_app.domain.stored_fields import tenant as check_tenant
 from scheduler_app.domain.tenant import TenantState
+from scheduler_app.store.audit import Audit, AuditedDocuments, audited
 from scheduler_app.store.bulk_writes import insert_new
-from scheduler_app.store.faults import raising_store_faults
 from scheduler_app.store.mongo import (
     BY_ID,
     CorruptReports,
@@ -21,7 +22,6 @@ from scheduler_app.store.mongo import (
     Mongo,
     lease,
     new_token,
-    transaction,
     unclaimed,
 )
 from scheduler_app.store.tenant_documents import TenantDocuments
@@ -43,12 +43,18 @@ class Deletions:
         self._majority = mongo.majority("deletions")
         self._tenants = mongo.collection("tenants")
         self._documents = TenantDocuments(mongo)
+        self._audit = Audit(mongo)
+        self.audited = AuditedDocuments(mongo, self._deletions, "deletion", of_installation=lambda row: True)
         self._reports = CorruptReports(
             "deletion.corrupt", "A deletion cannot be read and does not go on; delete it again", "deletion"
         )
 
+    @audited("asked for")
     def start(self, deletion: Deletion) -> bool:
         """Stores a new one; False where one of its key is at work."""
+        # Its line is written in the same transaction, in which no error may be provoked.
+        if self._deletions.find_one({"key": deletion.key, "active": True}, {"_id": 1}) is not None:
+            return False
         return not insert_new(self._deletions, [_document(deletion)])
 
     def at_work(self, key: str) -> Deletion | None:
@@ -90,7 +96,7 @@ class Deletions:
         """Marks the tenant as one of which everything is deleted, whatever somebody has set meanwhile; False
         where the claim was lost. Raises a STORE_FAULT."""
         try:
-            with raising_store_faults(), self._mongo.client.start_session() as session, transaction(session):
+            with self._mongo.transaction() as session:
                 self._hold(deletion, token, session)
                 state = {"$set": {"state": TenantState.DELETING.value}}
                 self._tenants.update_one({"_id": deletion.subject}, state, session=session)
@@ -112,17 +118,23 @@ class Deletions:
             "$set": {"ended_at": now},
             "$unset": {"active": "", "owner": "", "lease_until": "", "next_due_at": ""},
         }
-        try:
-            with raising_store_faults(), self._mongo.client.start_session() as session, transaction(session):
+        told = Difference(after={"removed": dict(deletion.counts)})
+        change = Change("deleted", "tenant", WholeId(deletion.subject), told, of_installation=True)
+
+        def write() -> bool:
+            with self._mongo.transaction() as session:
                 self._hold(deletion, token, session, over)
                 self._tenants.delete_one({"_id": deletion.subject}, session=session)
+            return True
+
+        try:
+            return self._audit.change(change, write)
         except _DeletionTaken:
             return False
-        return True
 
     def _remove(self, deletion: Deletion, token: str, name: str, ids: list[Any]) -> int:
         try:
-            with raising_store_faults(), self._mongo.client.start_session() as session, transaction(session):
+            with self._mongo.transaction() as session:
                 removed = self._documents.remove(name, deletion.subject, ids, session)
                 self._hold(deletion, token, session, {"$inc": {f"counts.{name}": removed}})
         except _DeletionTaken:

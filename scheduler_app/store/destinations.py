@@ -40,6 +40,7 @@ from scheduler_app.domain.stored_fields import (
     version,
     whole,
 )
+from scheduler_app.store.audit import AuditedDocuments, audited
 from scheduler_app.store.bulk_writes import insert_new
 from scheduler_app.store.encryption import (
     SEALED_VERSION,
@@ -47,6 +48,7 @@ from scheduler_app.store.encryption import (
     open_document,
     seal_document,
     why_unreadable,
+    without_secrets,
 )
 from scheduler_app.store.indexes import HAS_BREAKER, NOTIFIES, OF_DESTINATION
 from scheduler_app.store.mongo import BY_ID, DecodedCache, Document, Mongo
@@ -154,14 +156,18 @@ class Destinations:
         self._schedules = mongo.collection("schedules")
         self._events = mongo.collection("events")
         self._secret_box = secret_box
+        told = partial(without_secrets, secret_box=secret_box)
+        self.audited = AuditedDocuments(mongo, self._destinations, "destination", shown=told)
         options = self._majority.codec_options
         self._raw = self._majority.with_options(options.with_options(document_class=RawBSONDocument))
         self._readings = DecodedCache(partial(read_destination, secret_box=secret_box), options)
 
+    @audited()
     def insert(self, destination: Destination) -> bool:
         """Returns False when there is one of that name."""
         return not insert_new(self._destinations, [to_destination_document(destination, self._secret_box)])
 
+    @audited()
     def update(self, destination: Destination, *, version: int) -> bool:
         """Writes a change made of the destination as it stood at `version`. Returns False when another change
         came first."""
@@ -169,6 +175,7 @@ class Destinations:
         document = to_destination_document(destination, self._secret_box)
         return self._destinations.bulk_write([ReplaceOne(which, document)]).matched_count == 1
 
+    @audited("deletion begun")
     def begin_deletion(self, destination_id: str, *, version: int | None = None) -> bool:
         """Marks it, so that nothing new names it. Returns False when there is none of that id, or not
         at `version`."""
@@ -177,11 +184,13 @@ class Destinations:
             which["version"] = version
         return self._destinations.update_one(which, {"$set": {"deleting": True}}).matched_count == 1
 
+    @audited("deletion given up")
     def give_up_deletion(self, destination_id: str) -> bool:
         """Takes the mark away; False when there was none."""
         which = {"_id": destination_id, "deleting": True}
         return self._destinations.update_one(which, {"$unset": {"deleting": ""}}).matched_count == 1
 
+    @audited()
     def delete(self, destination_id: str, *, version: int | None = None) -> bool:
         """Removes the document with its secrets. Returns False when there is none of that id, or not at
         `version`."""

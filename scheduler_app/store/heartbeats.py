@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from pymongo.errors import BulkWriteError
-
 from scheduler_app.domain.heartbeat import (
     LEAST_GRACE,
     MAX_EXIT_STATUS,
@@ -33,8 +31,9 @@ from scheduler_app.domain.stored_fields import (
     version,
     whole,
 )
+from scheduler_app.store.audit import AuditedDocuments, audited
+from scheduler_app.store.bulk_writes import insert_new
 from scheduler_app.store.calendars import Calendars
-from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.indexes import HEARTBEATS_DUE
 from scheduler_app.store.mongo import BY_ID, CorruptReports, Document, Mongo
 from scheduler_app.store.schedules.trigger_documents import (
@@ -66,21 +65,17 @@ class Heartbeats:
         self._heartbeats = mongo.collection("heartbeats")
         self._majority = mongo.majority("heartbeats")
         self._calendars = calendars
+        self.audited = AuditedDocuments(mongo, self._heartbeats, "heartbeat")
         self._reports = CorruptReports(
             "heartbeat.corrupt",
             "A heartbeat cannot be read, and nobody is told when it is missed; set it again",
             "heartbeat",
         )
 
+    @audited()
     def insert(self, heartbeat: Heartbeat) -> bool:
         """False where there is one of that id."""
-        try:
-            self._heartbeats.insert_many([_document(heartbeat)])
-        except BulkWriteError as error:
-            if not only_duplicates(error):
-                raise
-            return False
-        return True
+        return not insert_new(self._heartbeats, [_document(heartbeat)])
 
     def get(self, heartbeat_id: WholeId) -> Heartbeat | CorruptHeartbeat | None:
         row = self._majority.find_one({"_id": heartbeat_id})
@@ -100,6 +95,7 @@ class Heartbeats:
         rows = self._heartbeats.find(which, {"_id": 1}, hint="list_v1").limit(MAX_HEARTBEATS)
         return [name_of(row["_id"]) for row in rows]
 
+    @audited()
     def edit(self, edited: Heartbeat, revision: int) -> bool:
         """Writes what a person has given over this revision; False where it is another one by now. Pings that
         come at this moment are kept."""
@@ -109,15 +105,18 @@ class Heartbeats:
         given = settings | _times(edited) | {"look_at": edited.look_at, "revision": edited.revision}
         return self._write({"_id": edited.id, "revision": revision}, given)
 
+    @audited()
     def replace_corrupt(self, heartbeat: Heartbeat) -> None:
         """Stores it over a document that cannot be read."""
         self._heartbeats.delete_one({"_id": heartbeat.id})
         self.insert(heartbeat)
 
+    @audited("given another token")
     def rotate(self, heartbeat_id: WholeId, secret_sha256: str) -> bool:
         """From now on another token opens it; False where there is none."""
         return self._write({"_id": heartbeat_id}, {"secret_sha256": secret_sha256})
 
+    @audited()
     def delete(self, heartbeat_id: WholeId) -> bool:
         """False where there is none."""
         return self._heartbeats.delete_one({"_id": heartbeat_id}).deleted_count == 1

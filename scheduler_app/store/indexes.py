@@ -14,7 +14,8 @@ from pymongo.errors import NetworkTimeout, OperationFailure
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
 from scheduler_app.domain.schedule import PAUSED_BY_FAILURES
 from scheduler_app.store.access_tokens import BY_KEY
-from scheduler_app.store.edits import BY_SCHEDULE, OF_ALL
+from scheduler_app.store.audit_lines import BY_NUMBER as AUDIT_NUMBER
+from scheduler_app.store.audit_lines import BY_RESOURCE, OF_ALL, OWED_LINES, UNCHAINED
 from scheduler_app.store.faults import Unavailable, raising_store_faults
 from scheduler_app.store.idempotency import BY_OWNER, KEPT_SECONDS
 from scheduler_app.store.ledger import BY_HOUR, BY_NUMBER, OF_SCHEDULE, UNSETTLED
@@ -267,6 +268,12 @@ SCHEDULES = [
         name=PAUSED_FOR_FAILURES,
         partialFilterExpression={"pause.reason": PAUSED_BY_FAILURES},
     ),
+    # Those with lines for the audit, for the seconds until a beat has moved them.
+    IndexModel(
+        [("unlogged._id", ASCENDING)],
+        name=OWED_LINES,
+        partialFilterExpression={"unlogged": {"$exists": True}},
+    ),
     # Those that do something else than an HTTP request: the names of the other kinds all sort before "http".
     IndexModel(
         [("action.type", ASCENDING), ("_id", ASCENDING)],
@@ -381,10 +388,23 @@ DELETIONS = [
 ]
 SESSIONS = [IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY_KEY)]
 
-#: What was edited of one schedule, and of all; written by people's edits alone.
-EDITS = [
-    IndexModel([("schedule_id", ASCENDING), ("at", DESCENDING), ("_id", DESCENDING)], name=BY_SCHEDULE),
+#: What was done to one resource, and to all of a tenant; written by what people do, and hardly else.
+AUDIT = [
+    IndexModel([("resource", ASCENDING), ("at", DESCENDING), ("_id", DESCENDING)], name=BY_RESOURCE),
     IndexModel([("tenant", ASCENDING), ("at", DESCENDING), ("_id", DESCENDING)], name=OF_ALL),
+    # Unique, so that two beats never give the same place.
+    IndexModel(
+        [("tenant", ASCENDING), ("number", ASCENDING)],
+        name=AUDIT_NUMBER,
+        unique=True,
+        partialFilterExpression={"number": {"$exists": True}},
+    ),
+    # The lines of the last seconds.
+    IndexModel(
+        [("tenant", ASCENDING), ("_id", ASCENDING)],
+        name=UNCHAINED,
+        partialFilterExpression={"unchained": True},
+    ),
 ]
 
 #: Written when a revision ends, and read by the witness alone.
@@ -421,8 +441,8 @@ _OF_COLLECTIONS = {
     "calendar_feeds": CALENDAR_FEEDS,
     "backfills": [*BACKFILLS, *BY_TENANT],
     "sessions": SESSIONS,
-    "edits": EDITS,
     "deletions": DELETIONS,
+    "audit": AUDIT,
     "causes": CAUSES,
     "redrives": [*REDRIVES, *BY_TENANT],
     "heartbeats": HEARTBEATS,
@@ -469,7 +489,6 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
         partial(_ensure_ttl, mongo, "tellings", "expires_at", "expiry_v1", 0),
         partial(_ensure_ttl, mongo, "figures", "expires_at", "expiry_v1", 0),
         partial(_ensure_ttl, mongo, "silences", "until", "expiry_v1", SILENCES_SHOWN_SECONDS),
-        partial(_ensure_ttl, mongo, "edits", "at", "retention_v1", retention_days * DAY_SECONDS),
         # The witness judges hours whose events are kept; a revision that has ended may have begun before.
         *(
             partial(_ensure_ttl, mongo, name, "ended_at", "retention_v1", (retention_days + 2) * DAY_SECONDS)

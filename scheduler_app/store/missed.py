@@ -17,8 +17,8 @@ from scheduler_app.domain.missed import Missed, MissedStep, missed_id
 from scheduler_app.domain.states import Kind, State
 from scheduler_app.store.events.documents import history_line, to_expired_event_document
 from scheduler_app.store.events.fields import DOCUMENT_VERSION, read_missed
-from scheduler_app.store.faults import STORE_FAULTS, only_duplicates, raising_store_faults
-from scheduler_app.store.mongo import Document, Mongo, transaction
+from scheduler_app.store.faults import STORE_FAULTS, only_duplicates
+from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -33,7 +33,7 @@ class _ClaimLost(Exception):
 
 class MissedOccurrences:
     def __init__(self, mongo: Mongo) -> None:
-        self._client = mongo.client
+        self._mongo = mongo
         self._events = mongo.collection("events")
 
     def settle(self, step: MissedStep, move: MoveCursor, now: datetime) -> int | None:
@@ -44,7 +44,7 @@ class MissedOccurrences:
         the next beat that claims it begins again.
         """
         try:
-            with raising_store_faults(), self._client.start_session() as session, transaction(session):
+            with self._mongo.transaction() as session:
                 # The cursor first: of two beats, the second one is refused before it has written anything.
                 if not move(session):
                     raise _ClaimLost

@@ -115,6 +115,29 @@ def _is_electing(client: MongoClient[Any]) -> bool:
 
 Document = dict[str, Any]
 
+#: Of the transaction that this thread is in.
+_session: ContextVar[ClientSession | None] = ContextVar("session", default=None)
+
+
+def met_another_write(error: BaseException | None) -> bool:
+    """Whether MongoDB has undone all of a transaction, so that it may begin anew."""
+    while error is not None:
+        has_label = getattr(error, "has_error_label", None)
+        if has_label is not None and has_label("TransientTransactionError"):
+            return True
+        error = error.__cause__
+    return False
+
+
+def is_in_transaction() -> bool:
+    """Whether this thread is in one: MongoDB ends it at the first error of a command."""
+    return _session.get() is not None
+
+
+def _in_transaction(options: dict[str, Any]) -> dict[str, Any]:
+    session = _session.get()
+    return options if session is None else {"session": session, **options}
+
 
 class DocumentCursor(Cursor[Document]):
     """The answer to a `find`, which asks MongoDB when it is read."""
@@ -139,7 +162,7 @@ class Documents(Collection[Document]):
     """The store reads and writes every collection through one of these."""
 
     def find(self, *args: Any, **options: Any) -> DocumentCursor:
-        return DocumentCursor(self, *args, **options)
+        return DocumentCursor(self, *args, **_in_transaction(options))
 
     def with_options(self, *args: Any, **options: Any) -> "Documents":  # type: ignore[override]
         return with_store_faults(super().with_options(*args, **options))
@@ -162,7 +185,7 @@ def _verb_with_store_faults(verb: Callable[..., Any]) -> Callable[..., Any]:
     def classifying(self: Documents, *args: Any, **options: Any) -> Any:
         try:
             with limit_command(self.database.client):
-                return verb(self, *args, **options)
+                return verb(self, *args, **_in_transaction(options))
         except OperationFailure as error:
             raise_classified(error)
 
@@ -240,6 +263,30 @@ class Mongo:
         with raising_store_faults(), limit_command(self.client):
             return self.db.command(name, value, **options)
 
+    @contextmanager
+    def transaction(self) -> Iterator[ClientSession]:
+        """What this thread asks of collections inside of it is written as a whole at its end, or not at all
+        where it raises anything. Inside of another one it is part of that. Raises a STORE_FAULT."""
+        outer = _session.get()
+        if outer is not None:
+            yield outer
+            return
+        with raising_store_faults(), self.client.start_session() as session:
+            # It follows no collection's concerns, and the client has none.
+            session.start_transaction(
+                read_concern=ReadConcern("snapshot"), write_concern=WriteConcern("majority", j=True)
+            )
+            token = _session.set(session)
+            try:
+                yield session
+            except BaseException:
+                session.abort_transaction()
+                raise
+            finally:
+                _session.reset(token)
+            with limit_command(self.client):
+                session.commit_transaction()
+
     def hello(self) -> Document:
         """What mongod says of itself. Raises a STORE_FAULT, and OperationFailure where it refuses that."""
         with raising_store_faults(), limit_command(self.client):
@@ -252,14 +299,6 @@ class Mongo:
 
     def close(self) -> None:
         self.client.close()
-
-
-def transaction(session: ClientSession) -> AbstractContextManager[Any]:
-    """A transaction within the session, as durable as every write: it follows no collection's concerns, and
-    the client has none."""
-    return session.start_transaction(
-        read_concern=ReadConcern("snapshot"), write_concern=WriteConcern("majority", j=True)
-    )
 
 
 def new_token() -> str:

@@ -36,6 +36,8 @@ from scheduler_app.domain.stored_fields import (
     text,
     version,
 )
+from scheduler_app.store.audit import AuditedDocuments, audited
+from scheduler_app.store.audit_lines import plain_fields
 from scheduler_app.store.bulk_writes import insert_new
 from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.encryption import SecretBox, UnreadableSecret
@@ -68,6 +70,7 @@ class NotificationRules:
         self._rules = mongo.collection("notifications")
         self._majority = mongo.majority("notifications")
         self._secret_box = secret_box
+        self.audited = AuditedDocuments(mongo, self._rules, "notification", shown=self._told)
         self._calendars = calendars
         self._reports = CorruptReports(
             "notification.corrupt",
@@ -75,6 +78,7 @@ class NotificationRules:
             "notification",
         )
 
+    @audited()
     def put(self, rule: NotificationRule) -> bool:
         """Stores it under its id; whether there was none."""
         row = self._document(rule)
@@ -83,6 +87,7 @@ class NotificationRules:
         self._rules.bulk_write([ReplaceOne({"_id": row["_id"]}, row)])
         return False
 
+    @audited()
     def delete(self, rule_id: WholeId) -> bool:
         """False where there is none of that id."""
         return self._rules.delete_one({"_id": rule_id}).deleted_count == 1
@@ -165,6 +170,21 @@ class NotificationRules:
             **kept,
         }
         return {name: value for name, value in document.items() if value is not None}
+
+    def _told(self, row: Document) -> Document:
+        """What the audit tells: of addresses the kinds, and of all secrets together a digest."""
+        told = plain_fields(row)
+        try:
+            secrets = self._opened(row)
+        except (Corrupt, UnreadableSecret) as error:
+            return told | {"secrets": str(error)}
+        to, signing = secrets.get("to"), secrets.get("signing")
+        kinds = [each.get("type") for each in to] if isinstance(to, list) else None
+        return told | {
+            "to": kinds,
+            "signing": None,
+            "secrets": self._secret_box.digest(row["_id"], to, signing),
+        }
 
     def _read(self, row: Document) -> NotificationRule | CorruptNotificationRule:
         try:

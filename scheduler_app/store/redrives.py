@@ -20,6 +20,7 @@ from scheduler_app.domain.stored_fields import (
     version,
     whole,
 )
+from scheduler_app.store.audit import AuditedDocuments, audited
 from scheduler_app.store.backfills import CHOSEN_AMONG
 from scheduler_app.store.bulk_writes import insert_new
 from scheduler_app.store.mongo import (
@@ -39,7 +40,9 @@ class Redrives:
     def __init__(self, mongo: Mongo) -> None:
         self._redrives = mongo.collection("redrives")
         self._majority = mongo.majority("redrives")
+        self.audited = AuditedDocuments(mongo, self._redrives, "redrive")
 
+    @audited("started")
     def start(self, redrive: Redrive) -> bool:
         """Stores a new one; False where it is there already."""
         return not insert_new(self._redrives, [_to_document(redrive)])
@@ -85,6 +88,7 @@ class Redrives:
         which = {"_id": redrive.id, "owner": token}
         return self._redrives.replace_one(which, _to_document(redrive)).matched_count == 1
 
+    @audited("stopped")
     def stop(self, redrive_id: str, now: datetime) -> bool:
         """Ends it, and revokes a beat's claim: nothing more is sent. False where it is over."""
         result = self._redrives.update_one(

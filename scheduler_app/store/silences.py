@@ -20,6 +20,7 @@ from scheduler_app.domain.stored_fields import (
     text,
     version,
 )
+from scheduler_app.store.audit import AuditedDocuments, audited
 from scheduler_app.store.bulk_writes import insert_new
 from scheduler_app.store.indexes import OF_TENANT
 from scheduler_app.store.mongo import BY_ID, CorruptReports, Document, Mongo
@@ -50,10 +51,12 @@ class Silences:
     def __init__(self, mongo: Mongo) -> None:
         self._silences = mongo.collection("silences")
         self._majority = mongo.majority("silences")
+        self.audited = AuditedDocuments(mongo, self._silences, "silence")
         self._reports = CorruptReports(
             "silence.corrupt", "A silence cannot be read and silences nothing; set it again", "silence"
         )
 
+    @audited()
     def put(self, silence: Silence) -> bool:
         """Stores it under its id; whether there was none."""
         row = _document(silence)
@@ -62,6 +65,7 @@ class Silences:
         self._silences.bulk_write([ReplaceOne({"_id": row["_id"]}, row)])
         return False
 
+    @audited()
     def delete(self, silence_id: WholeId) -> bool:
         """False where there is none of that id."""
         return self._silences.delete_one({"_id": silence_id}).deleted_count == 1

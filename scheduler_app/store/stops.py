@@ -22,6 +22,7 @@ from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.states import UNCLAIMED
 from scheduler_app.domain.stored_fields import Corrupt, instant, number, one_of, optional, text, version
 from scheduler_app.domain.tenant import TenantState
+from scheduler_app.store.audit import AuditedDocuments, audited
 from scheduler_app.store.bulk_writes import insert_new
 from scheduler_app.store.indexes import BY_DUE, BY_TAG, OF_DESTINATION, PENDING
 from scheduler_app.store.mongo import BY_ID, CorruptReports, Document, Documents, Mongo
@@ -63,10 +64,17 @@ class KillSwitchDocuments:
         self._schedules = mongo.collection("schedules")
         self._events = mongo.collection("events")
         self._tenants = mongo.collection("tenants")
+        self.audited = AuditedDocuments(
+            mongo,
+            self._switches,
+            "kill switch",
+            row_ids=lambda key: target.keys if (target := Target.of(key)) else (key,),
+        )
         self._reports = CorruptReports(
             "kill_switch.corrupt", "The id of a kill switch names nothing that it could stop", "kill_switch"
         )
 
+    @audited("turned on", of=lambda switch: switch.target.key)
     def insert(self, switch: KillSwitch) -> bool:
         """Turns it on; False where it is on already."""
         if self._switches.find_one(_stored_as(switch.target), {"_id": 1}) is not None:
@@ -80,10 +88,12 @@ class KillSwitchDocuments:
         given = {"note": switch.note, "by": switch.by}
         return not insert_new(self._switches, [row | {name: text for name, text in given.items() if text}])
 
+    @audited(of=lambda target: target.key)
     def note(self, target: Target, note: str) -> None:
         """Sets what is said of one that is on."""
         self._switches.update_many(_stored_as(target), {"$set": {"note": note}})
 
+    @audited("turned off", of=lambda target: target.key)
     def delete(self, target: Target) -> bool:
         """Turns it off; False where it was not on."""
         return sum(self._switches.delete_one({"_id": key}).deleted_count for key in target.keys) > 0
@@ -212,10 +222,14 @@ class BlackoutDocuments:
     def __init__(self, mongo: Mongo) -> None:
         self._blackouts = mongo.collection("blackouts")
         self._majority = mongo.majority("blackouts")
+        self.audited = AuditedDocuments(
+            mongo, self._blackouts, "blackout", row_ids=lambda own_id: (own_id, _older_id(own_id))
+        )
         self._reports = CorruptReports(
             "blackout.corrupt", "A blackout cannot be read and stops nothing; set it again", "blackout"
         )
 
+    @audited()
     def put(self, blackout: Blackout) -> bool:
         """Stores it under its id; whether there was none."""
         row = _document(blackout)
@@ -224,6 +238,7 @@ class BlackoutDocuments:
             return False
         return not self._delete_older(blackout.id)
 
+    @audited()
     def delete(self, blackout_id: WholeId) -> bool:
         """False where there is none of that id."""
         older = self._delete_older(blackout_id)
@@ -231,8 +246,7 @@ class BlackoutDocuments:
 
     def _delete_older(self, blackout_id: WholeId) -> bool:
         """Removes what an older release stored under `<tenant>/<name>`; whether there was any."""
-        older = f"{tenant_of(blackout_id)}/{name_of(blackout_id)}"
-        return self._blackouts.delete_one({"_id": older}).deleted_count == 1
+        return self._blackouts.delete_one({"_id": _older_id(blackout_id)}).deleted_count == 1
 
     def of(self, tenant: str, now: datetime) -> list[Blackout | CorruptBlackout]:
         """A tenant's, by name."""
@@ -253,6 +267,10 @@ class BlackoutDocuments:
 
     def _all(self, now: datetime) -> list[Blackout | CorruptBlackout]:
         return [_read(each, row, now) for each, row in _by_id(self._blackouts).items()]
+
+
+def _older_id(blackout_id: WholeId) -> str:
+    return f"{tenant_of(blackout_id)}/{name_of(blackout_id)}"
 
 
 def _by_id(blackouts: Documents) -> dict[WholeId, Document]:

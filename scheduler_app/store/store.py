@@ -4,6 +4,8 @@ from scheduler_app.clock import Clock
 from scheduler_app.config import Settings
 from scheduler_app.store.access_tokens import CalendarFeeds, Sessions
 from scheduler_app.store.api_keys import StoredKeys
+from scheduler_app.store.audit import Audit
+from scheduler_app.store.audit_chain import AuditChain
 from scheduler_app.store.backfills import Backfills
 from scheduler_app.store.backlogs import Backlogs
 from scheduler_app.store.calendars import Calendars
@@ -12,7 +14,6 @@ from scheduler_app.store.causes import Causes
 from scheduler_app.store.deletions import Deletions
 from scheduler_app.store.destinations import Destinations
 from scheduler_app.store.dry_run import DryRunMongo
-from scheduler_app.store.edits import Edits
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.cancellations import Cancellations, CancelRequests
 from scheduler_app.store.events.cause_marks import CauseMarks
@@ -115,7 +116,8 @@ class Store:
         self.backfills = Backfills(self.mongo, self.calendars)
         self.calendar_feeds = CalendarFeeds(self.mongo)
         self.idempotency = Idempotency(self.mongo)
-        self.edits = Edits(self.mongo)
+        self.audit = Audit(self.mongo)
+        self.audit_chain = AuditChain(self.mongo)
         self.sessions = Sessions(self.mongo)
         self.api_keys = StoredKeys(self.mongo)
         self.tenants = Tenants(self.mongo)

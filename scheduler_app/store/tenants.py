@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from pymongo import ReplaceOne
-from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.resources.access import TENANT_LIMITS
 from scheduler_app.domain.stored_fields import Corrupt, fields, instant, one_of, optional, text, version
 from scheduler_app.domain.tenant import MAX_TENANTS, Tenant, TenantLimits, TenantState
-from scheduler_app.store.faults import only_duplicates
+from scheduler_app.store.audit import AuditedDocuments, audited
 from scheduler_app.store.mongo import BY_ID, CorruptReports, Document, Mongo
 from scheduler_app.store.resource_fields import RowCodec
 
@@ -22,23 +21,24 @@ class Tenants:
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
         self._tenants = mongo.collection("tenants")
+        self.audited = AuditedDocuments(mongo, self._tenants, "tenant", of_installation=lambda row: True)
         self._majority = mongo.majority("tenants")
         self._reports = CorruptReports(
             "tenant.corrupt", "A tenant cannot be read, and its keys open nothing; set it again", "tenant"
         )
 
+    @audited(of=lambda made: made.name)
     def put(self, made: Tenant) -> bool:
         """Stores it under its name; False where the one that is there is being deleted."""
         row = _document(made)
-        which = {"_id": row["_id"], "state": {"$ne": TenantState.DELETING.value}}
-        try:
-            self._tenants.bulk_write([ReplaceOne(which, row, upsert=True)])
-        except BulkWriteError as error:
-            if not only_duplicates(error):
-                raise
+        deleting = {"_id": row["_id"], "state": TenantState.DELETING.value}
+        # Both are one transaction, in which no error may be provoked.
+        if self._tenants.find_one(deleting, {"_id": 1}, hint=BY_ID) is not None:
             return False
+        self._tenants.bulk_write([ReplaceOne({"_id": row["_id"]}, row, upsert=True)])
         return True
 
+    @audited("closed")
     def close(self, name: str) -> None:
         """Marks it as one that is being deleted."""
         self._tenants.update_one({"_id": name}, {"$set": {"state": TenantState.DELETING.value}}, hint=BY_ID)

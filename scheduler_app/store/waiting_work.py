@@ -48,6 +48,10 @@ class Work(StrEnum):
     """Pages of the outbox whose dispatcher died, or is slow."""
     UNCLAIMED = "unclaimed"
     """Events that were dispatched, and that no worker has claimed for long after they were due."""
+    AUDIT = "audit"
+    """Lines of the audit without a place in its chain."""
+    OWED_LINES = "owed_lines"
+    """Lines of the audit in the documents of schedules."""
     CAUSES = "causes"
     """Causes of failing receivers that are not over, or whose dead letters may be left."""
 
@@ -57,7 +61,7 @@ class Work(StrEnum):
 PATIENT = frozenset(
     {
         *(Work.FINISH, Work.OWED, Work.BACKFILL, Work.REDRIVE, Work.DELETIONS, Work.TIME_OUT),
-        *(Work.LEASE_OVER, Work.UNCLAIMED, Work.CAUSES),
+        *(Work.LEASE_OVER, Work.UNCLAIMED, Work.CAUSES, Work.AUDIT, Work.OWED_LINES),
     }
 )
 
@@ -129,6 +133,11 @@ _LOOKS: dict[Work, tuple[str, Callable[[datetime], Document]]] = {
     Work.BACKFILL: ("backfills", lambda now: {"active": True}),
     Work.REDRIVE: ("redrives", lambda now: {"active": True}),
     Work.DELETIONS: ("deletions", lambda now: {"active": True}),
+    Work.AUDIT: ("audit", lambda now: {"unchained": True, "tenant": {"$gt": ""}}),
+    Work.OWED_LINES: (
+        "schedules",
+        lambda now: {"unlogged": {"$exists": True}, "unlogged._id": {"$gte": MinKey()}},
+    ),
     # Key and tenant are for the indexes.
     Work.CAUSES: (
         "causes",

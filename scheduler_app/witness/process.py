@@ -12,9 +12,10 @@ from typing import Final
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
 from scheduler_app.domain.cause import CauseKey, CauseKind, found
+from scheduler_app.domain.hash_chain import BEGINNING
 from scheduler_app.domain.ids import whole_id
 from scheduler_app.domain.instants import shown_instant
-from scheduler_app.domain.ledger import BEGINNING, HOUR, OF_LEDGER, Account, LedgerLine, hour_of
+from scheduler_app.domain.ledger import HOUR, OF_LEDGER, Account, LedgerLine, hour_of
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.causes import Causes
 from scheduler_app.store.ledger import History, Ledger

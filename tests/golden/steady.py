@@ -52,6 +52,9 @@ _METHODS: Final = re.compile(r"\b(?:(?:GET|HEAD|OPTIONS|POST|PUT|PATCH|DELETE)(?
 _BY_ANOTHER_CLOCK: Final = re.compile(r'(; Expires=|class="answer" title=")[^";]*')
 #: Redis fills them up by its own clock.
 _TOKENS: Final = re.compile(r'("tokens": )[0-9.]+')
+#: Each request that may change something has an id, and each line of the audit follows from ids.
+_REQUEST: Final = re.compile(r'(X-Request-Id: |"request_id": "|"request_id":")[0-9a-f]{16}')
+_HASH: Final = re.compile(r'("(?:hash|previous|last_hash)": ?"|has the hash )[0-9a-f]{64}')
 _SEALED: Final = re.compile(r"\bgAAAA[\w-]+=*")
 #: Attempts at once, in a request, take their time.
 _TAKEN: Final = re.compile(r'("duration_ms": |\bduration_ms +)(?!0\.0\b)[0-9.]+')
@@ -90,6 +93,8 @@ class Steady:
         text = _TOKENS.sub(r"\1<tokens left>", text)
         text = _TAKEN.sub(r"\1<time taken>", text)
         text = _TIME.sub(self._time, text)
+        text = _REQUEST.sub(r"\1<request>", text)
+        text = _HASH.sub(r"\1<hash>", text)
         for kind, pattern in _DRAWN:
             text = pattern.sub(self._numbered(kind), text)
         return _METHODS.sub(lambda found: ", ".join(sorted(found[0].split(", "))), text)

@@ -68,6 +68,7 @@ NOT_KEPT: Final = {
 #: `newer-documents` has the answers.
 VERSIONS: Final = {
     "api_keys": 1,
+    "audit": 1,
     "backfills": 1,
     "blackouts": 1,
     "calendar_feeds": 1,

@@ -8,7 +8,7 @@ from scheduler_app.embedded import Mongod, Redis
 from tests.traced.ways import Trace, traced
 
 #: Who adds a file to a way looks for another one on it that can be folded into its neighbour.
-MOST_FILES = {"POST": (73, 70), "occurrence": (80,)}
+MOST_FILES = {"POST": (78, 75), "occurrence": (80,)}
 
 
 @pytest.fixture(scope="module", params=MOST_FILES)

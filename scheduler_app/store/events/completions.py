@@ -23,7 +23,7 @@ from scheduler_app.store.bulk_writes import or_unset, value_by_id
 from scheduler_app.store.events.documents import (
     WHILE_CLAIMED,
     appended,
-    history_line,
+    line_of_act,
     set_event_aside,
     update_or_set_aside,
 )
@@ -143,7 +143,7 @@ class Completions:
         said = {"how": ended.report.how, "attempt": ended.report.attempt, "at": now}
         put: Document = {
             "state": ended.state,
-            "status": appended("status", history_line(now, ended.state, ended.message)),
+            "status": appended("status", line_of_act(now, ended.state, ended.message)),
             "completion": {"told": {"$literal": said}},
         }
         if not awaited.awaiting:

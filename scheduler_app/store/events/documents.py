@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 from bson import json_util
 
 from scheduler_app.clock import clock
+from scheduler_app.domain.act import ActorKind
 from scheduler_app.domain.action import CALLBACKS, MAX_ORIGIN, UNKNOWN_ORIGIN, is_queue
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.states import FINAL, TRANSITIONS, Kind, State
 from scheduler_app.domain.stored_fields import Corrupt, Newer, instant, optional, tenant, text, version, whole
+from scheduler_app.store.acting import current_act
 from scheduler_app.store.bulk_writes import write_isolated
 from scheduler_app.store.events.fields import (
     DOCUMENT_VERSION,
@@ -36,6 +38,22 @@ KEPT_LAST = 50
 def history_line(now: datetime, state: State, message: str) -> dict[str, Any]:
     """A line of an event's `status` list, as in the seed."""
     return {"time": now, "status": state.value, "message": message}
+
+
+def line_of_act(now: datetime, state: State, message: str) -> dict[str, Any]:
+    """A line that also says whose act it is, and by which request: it stands for a line of the audit. The
+    scheduler's own has no more than any other."""
+    line, act = history_line(now, state, message), current_act()
+    if act.by.kind is ActorKind.SCHEDULER:
+        return line
+    said = {
+        "by": act.by.name or act.by.kind.value,
+        "key": act.by.key,
+        "address": act.by.address,
+        "reason": act.reason,
+        "request_id": act.request_id,
+    }
+    return line | {name: value for name, value in said.items() if value}
 
 
 def appended(field: str, entry: Mapping[str, Any] | str) -> dict[str, Any]:
@@ -230,6 +248,7 @@ READABLE: Document = {"v": {"$not": {"$gt": MESSAGE_VERSION}}}
 
 def to_event_document(event: Event, now: datetime, message: str) -> Document:
     """A new event, with the first line of its history."""
+    line = history_line if event.kind is Kind.SCHEDULED else line_of_act
     document = {
         "_id": event.id,
         "v": DOCUMENT_VERSION,
@@ -246,7 +265,7 @@ def to_event_document(event: Event, now: datetime, message: str) -> Document:
         "attempt": 0,
         "dispatches": 0,
         "lost_leases": 0,
-        "status": [history_line(now, State.READY_QUEUE, message)],
+        "status": [line(now, State.READY_QUEUE, message)],
         "attempts": [],
         "created_at": now,
     }
@@ -345,7 +364,7 @@ def finish_events(
                 "$set": {
                     "state": state,
                     "archived_at": now,
-                    "status": appended("status", history_line(now, state, message)),
+                    "status": appended("status", line_of_act(now, state, message)),
                 }
                 | (extra or {})
             },

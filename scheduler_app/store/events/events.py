@@ -15,7 +15,7 @@ from scheduler_app.store.events.documents import (
     CLAIMED,
     appended,
     finish_events,
-    history_line,
+    line_of_act,
     source_states,
     to_event_document,
     to_events,
@@ -32,6 +32,9 @@ class StatusEntry(TypedDict, total=False):
     time: datetime
     status: str
     message: str
+    by: str
+    reason: str
+    request_id: str
 
 
 class AttemptEntry(TypedDict, total=False):
@@ -157,7 +160,7 @@ class Events:
                     "isolated_losses": 0,
                     "dispatches": 0,
                     "redrive": token,
-                    "status": appended("status", history_line(now, State.READY_QUEUE, message)),
+                    "status": appended("status", line_of_act(now, State.READY_QUEUE, message)),
                 }
             },
             # Retention removes events by this field, and this event is alive again.

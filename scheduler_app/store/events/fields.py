@@ -266,6 +266,7 @@ _LINE: dict[str, tuple[type, ...]] = {
     "time": (datetime,),
     "status": (str,),
     "message": (str,),
+    **dict.fromkeys(("by", "key", "address", "reason", "request_id"), (str,)),
     "number": (int, float),
     "started_at": (datetime,),
     "duration_ms": (int, float),

@@ -34,7 +34,7 @@ from scheduler_app.store.encryption import (
 )
 from scheduler_app.store.events.documents import (
     appended,
-    history_line,
+    line_of_act,
     source_states,
     stored_queue,
     to_event_document,
@@ -257,7 +257,7 @@ class Messages:
                         "due_at": due_at,
                         "run_time": run_time,
                         "due_since": due_at,
-                        "status": appended("status", history_line(now, State.READY_QUEUE, message)),
+                        "status": appended("status", line_of_act(now, State.READY_QUEUE, message)),
                     }
                 },
                 # A message of the broker that was sent for the old time finds nothing that is due.

@@ -32,6 +32,7 @@ from scheduler_app.store.schedules.documents import (
     report_set_aside,
     set_schedule_aside,
 )
+from scheduler_app.store.schedules.owed_lines import with_line_of_beat
 from scheduler_app.store.schedules.trigger_documents import from_owed_document, to_owed_document
 
 
@@ -199,12 +200,17 @@ class Cursors:
 
     def finish_ended(self, now: datetime) -> int:
         """Finishes active schedules whose last occurrence has passed; returns how many."""
+        finished = {"state": ScheduleState.FINISHED.value}
         return self._update_sound(
             {"state": ScheduleState.ACTIVE.value, "finishes_at": {"$lte": now}},
-            {"$set": {"state": ScheduleState.FINISHED.value}, "$unset": {"finishes_at": ""}},
+            [
+                {"$set": {"unlogged": with_line_of_beat("finished", finished, now)}},
+                {"$set": finished},
+                {"$unset": "finishes_at"},
+            ],
         )
 
-    def _update_sound(self, which: Document, change: Document) -> int:
+    def _update_sound(self, which: Document, change: Document | list[Document]) -> int:
         """`update_many`; the schedules that make MongoDB reject it are set aside, and the others updated.
         Returns how many were modified, exactly where none was rejected."""
         try:
@@ -225,6 +231,7 @@ WITHOUT_REQUEST = {
     "sealed": 0,
     "signing": 0,
     "owed": 0,
+    "unlogged": 0,
     "last_run": 0,
 }
 

@@ -54,6 +54,7 @@ from scheduler_app.store.resource_fields import (
     signing_document,
     unsealed,
 )
+from scheduler_app.store.schedules.owed_lines import with_line_of_beat
 from scheduler_app.store.schedules.trigger_documents import (
     calendar_use_document,
     from_owed_document,
@@ -330,12 +331,14 @@ log = get_logger(__name__)
 
 def set_schedule_aside(schedules: Documents, which: Document, reason: str, now: datetime) -> bool:
     """False when none matches `which`."""
+    after = {"state": ScheduleState.ERROR.value, "reason": reason[:1000]}
     result = schedules.update_one(
         which,
-        {
-            "$set": {"state": ScheduleState.ERROR.value, "reason": reason[:1000], "updated_at": now},
-            "$unset": {"next_run_at": "", "owner": "", "lease_until": ""},
-        },
+        [
+            {"$set": {"unlogged": with_line_of_beat("set aside", after, now)}},
+            {"$set": {name: {"$literal": value} for name, value in after.items()} | {"updated_at": now}},
+            {"$unset": ["next_run_at", "owner", "lease_until"]},
+        ],
     )
     return result.matched_count == 1
 

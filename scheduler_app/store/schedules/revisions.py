@@ -9,8 +9,11 @@ from random import sample
 from pymongo import UpdateOne
 
 from scheduler_app.clock import clock
+from scheduler_app.domain.audit import Change, Difference
 from scheduler_app.domain.calendars import NamedCalendar
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.store.audit_lines import new_line_document
 from scheduler_app.store.bulk_writes import or_unset, value_by_id, write_isolated
 from scheduler_app.store.calendars import Calendars, computed_with_other_days
 from scheduler_app.store.encryption import SecretBox
@@ -217,4 +220,7 @@ def _resumption(schedule: Schedule) -> UpdateOne:
         "version": schedule.version,
         "revision": schedule.revision - 1,
     }
-    return UpdateOne(which | _PAUSED, {"$set": kept, "$unset": dict.fromkeys(gone, "")})
+    told = Difference({"state": ScheduleState.PAUSED.value}, {"state": schedule.state.value})
+    line = new_line_document(Change("resumed", "schedule", WholeId(schedule.id), told, schedule.version))
+    change = {"$set": kept, "$unset": dict.fromkeys(gone, ""), "$push": {"unlogged": line}}
+    return UpdateOne(which | _PAUSED, change)

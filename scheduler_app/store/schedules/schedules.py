@@ -41,6 +41,7 @@ from scheduler_app.store.schedules.documents import (
     to_schedule_document,
 )
 from scheduler_app.store.schedules.last_runs import LastRuns
+from scheduler_app.store.schedules.owed_lines import created_line
 from scheduler_app.store.schedules.trigger_documents import to_owed_document
 
 
@@ -186,7 +187,7 @@ class Schedules:
         return insert_new(self._schedules, documents)
 
     def _new_document(self, schedule: Schedule, request_seed: str | None) -> Document:
-        document = to_schedule_document(schedule, self._secret_box)
+        document = to_schedule_document(schedule, self._secret_box) | {"unlogged": [created_line(schedule)]}
         return document if request_seed is None else document | {"seed": request_seed}
 
     def made_by(self, request_seed: str, schedule_id: str) -> "Schedule | None":
@@ -208,14 +209,17 @@ class Schedules:
             change["$unset"] = dict.fromkeys(sorted(gone), "")
         return self._write(schedule.id, version, schedule.revision, change)
 
+    def keep_revision(self, schedule_id: str) -> None:
+        """Records the present revision, which is about to end: see `EndedRevisions`."""
+        self._ended.keep([schedule_id])
+
     def revise(self, schedule: Schedule, *, version: int, owed: OwedRange | None = None) -> bool:
         """Writes an edit that begins a new revision (`Schedule.revise`), in one write with its cut and with
-        the range `owed` that it leaves to beats.
+        the range `owed` that it leaves to beats; `keep_revision` comes before.
 
         It clears `owner`: a beat that is expanding the schedule as it was is refused when it comes to
         advance it.
         """
-        self._ended.keep([schedule.id])
         document = to_schedule_document(schedule, self._secret_box)
         gone = absent_fields(schedule, document) | {"owner", "lease_until"}
         change: Document = {"$set": document, "$unset": dict.fromkeys(sorted(gone), "")}
@@ -385,6 +389,7 @@ _FACTS = dict.fromkeys(ScheduleFacts._fields, 1)
 _CURSORS_LEFT_OUT = dict.fromkeys(
     (
         "last_run",
+        "unlogged",
         "next_run_at",
         "finishes_at",
         "checkpoint",

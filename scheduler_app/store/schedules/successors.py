@@ -12,6 +12,7 @@ from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.ended_revisions import EndedRevisions
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 from scheduler_app.store.schedules.documents import READABLE, read_cut, to_schedule_document
+from scheduler_app.store.schedules.owed_lines import created_line
 
 _PREDECESSOR_FIELDS = dict.fromkeys(("revision", "version", "revised_at", "cuts", "seed"), 1)
 
@@ -53,7 +54,7 @@ class Successors:
                         "version": deleted.version,
                     },
                     to_schedule_document(made, self._secret_box)
-                    | {"incarnation": token}
+                    | {"incarnation": token, "unlogged": [created_line(made)]}
                     | ({} if request_seed is None else {"seed": request_seed}),
                 )
                 for (made, deleted), request_seed in zip(wanted, request_seeds, strict=True)

@@ -28,7 +28,7 @@ from scheduler_app.usecases.deeds.named import (
     destination_deleted_error,
     with_calendar,
 )
-from scheduler_app.usecases.deeds.schedules import TRIES, ScheduleService
+from scheduler_app.usecases.deeds.schedules import TRIES, ScheduleService, delete_with_line
 
 log = get_logger(__name__)
 
@@ -175,7 +175,7 @@ class Creation:
         deleted = deleted_destination_finder(self.store, known)
         for schedule in created:
             if field := deleted(schedule, schedule.tenant):
-                self.store.schedules.delete(schedule.id, now)
+                delete_with_line(self.store, schedule.id, now)
                 errors[schedule.id] = destination_deleted_error(field)
         return errors
 

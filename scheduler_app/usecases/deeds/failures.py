@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from scheduler_app.domain.audit import Change, difference_of
 from scheduler_app.domain.cause import Cause, CauseKind
 from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.http_action import destination_of_key
-from scheduler_app.domain.ids import name_of
+from scheduler_app.domain.ids import WholeId, name_of
 from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import Corrupt
 from scheduler_app.store import Store
@@ -84,7 +85,11 @@ class FailureService:
         more. Raises NotFound, and Conflict where it is dismissed already."""
         before = self._stored(cause_id)
         if before.dismissed_at is None or not events:
-            after = self.store.causes.change(cause_id, lambda cause: cause.dismissed(now, by, note))
+            told = difference_of({}, {"note": note, "events": events})
+            after = self.store.audit.change(
+                Change("dismissed", "failure", WholeId(cause_id), told),
+                lambda: self.store.causes.change(cause_id, lambda cause: cause.dismissed(now, by, note)),
+            )
             if after is None:
                 raise Conflict("the failure is changing too fast; try again")
             log.info("cause.dismissed", message="A person dismissed a failure", cause_id=cause_id)
@@ -130,8 +135,8 @@ class FailureService:
         found: list[PrecedingEdit] = []
         for schedule_id in cause.schedules.names[:EDITED_LOOKED_AT]:
             found += [
-                PrecedingEdit(edit.at, "schedule", name_of(schedule_id), edit.by, edit.note)
-                for edit in self.store.edits.page(window, schedule_id).rows
+                PrecedingEdit(edit.at, "schedule", name_of(schedule_id), edit.by, edit.act.reason)
+                for edit in self.store.audit.edits(window, schedule_id).rows
             ]
         own_id = destination_of_key(cause.key.subject)
         destination = self.store.destinations.get(own_id) if own_id else None

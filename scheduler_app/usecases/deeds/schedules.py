@@ -9,11 +9,13 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from scheduler_app.domain import event
+from scheduler_app.domain.act import SCHEDULERS_OWN
 from scheduler_app.domain.action import Action
+from scheduler_app.domain.audit import Change, Difference, difference_of
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, stale_version
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.ids import name_of, tenant_of
+from scheduler_app.domain.ids import WholeId, name_of, tenant_of
 from scheduler_app.domain.instants import check_storable
 from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import (
@@ -26,6 +28,7 @@ from scheduler_app.domain.schedule import (
 )
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
+from scheduler_app.store.acting import acting
 from scheduler_app.store.encryption import open_draft
 from scheduler_app.store.events.cancellations import WITHDRAWN_BY_CHANGE, WITHDRAWN_BY_DELETION
 from scheduler_app.store.schedules.documents import CorruptSchedule
@@ -53,19 +56,19 @@ class ExpandUntil(Protocol):
     def __call__(self, schedule: Schedule, until: datetime) -> OwedRange | None: ...
 
 
-class OnEdit(Protocol):
-    """Is told of each edit that a person made, after it was written: what was done, and the schedule before
-    and after it, where they are known."""
+class Describe(Protocol):
+    """Tells what is about to be changed of a schedule, in the words of whoever shows it."""
 
-    def __call__(
-        self, schedule_id: str, what: str, before: Schedule | None, after: Schedule | None, now: datetime
-    ) -> None: ...
+    def __call__(self, what: str, before: Schedule, after: Schedule, now: datetime) -> Difference: ...
 
 
-def ignore_edit(
-    schedule_id: str, what: str, before: Schedule | None, after: Schedule | None, now: datetime
-) -> None:
-    """Stands in where edits are not logged."""
+def tell_state(what: str, before: Schedule, after: Schedule, now: datetime) -> Difference:
+    """For processes in which nobody edits schedules: they pause some."""
+    was, will = (
+        {"state": each.state.value, "note": each.pause.note if each.pause else None}
+        for each in (before, after)
+    )
+    return difference_of(was, will)
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ class ScheduleService:
     dispatch: Callable[[Sequence[Event], datetime], None]
     check_action: Callable[[Action], None]
     new_secret: Callable[[], str]
-    on_edit: OnEdit = ignore_edit
+    describe: Describe = tell_state
 
     def get(self, schedule_id: str, *, linearizable: bool = False) -> Schedule:
         """Raises NotFound, and Conflict for one whose document can no longer be read.
@@ -201,7 +204,8 @@ class ScheduleService:
             made = schedule.revise(now, state=ScheduleState.PAUSED, pause=Pause(PAUSED_BY_FAILURES, note))
             return made
 
-        changed = self._write(failing.id, now, paused, None, "paused")
+        with acting(SCHEDULERS_OWN):
+            changed = self._write(failing.id, now, paused, None, "paused")
         return made if changed is made else None
 
     def resume(
@@ -222,7 +226,7 @@ class ScheduleService:
 
     def delete(self, schedule_id: str, now: datetime, *, version: int | None = None) -> None:
         """Withdraws everything unsent; the history stays readable. Raises NotFound, StaleVersion."""
-        revision = self.store.schedules.delete(schedule_id, now, version=version)
+        revision = delete_with_line(self.store, schedule_id, now, version=version)
         if revision is None:
             try:
                 existing = self.get(schedule_id, linearizable=True)
@@ -233,7 +237,6 @@ class ScheduleService:
                     self._withdraw_all(schedule_id, deleted.revision, now)
                 raise
             raise stale_version("schedule", existing.version, version)
-        self.on_edit(schedule_id, "deleted", None, None, now)
         withdrawn = self._withdraw_all(schedule_id, revision, now)
         log.info(
             "schedule.deleted", message="A schedule was deleted", schedule_id=schedule_id, withdrawn=withdrawn
@@ -303,7 +306,7 @@ class ScheduleService:
         """Writes what `change` makes of the schedule, and cuts its events where that begins a revision.
 
         Nothing is written where `change` returns the schedule itself. `version` is the one that the caller
-        has read, None for any; `done` is the verb for the log and for `on_edit`. Raises NotFound,
+        has read, None for any; `done` is the verb for the log and the audit. Raises NotFound,
         StaleVersion, and Conflict when others change the schedule all the time.
         """
         for _ in range(TRIES):
@@ -322,9 +325,7 @@ class ScheduleService:
                     self._cut(schedule, now)
                 return schedule
             left_to_beats = None
-            if changed.revision == schedule.revision:
-                written = self.store.schedules.update(changed, version=schedule.version)
-            else:
+            if changed.revision != schedule.revision:
                 # What the old rule owes up to the cut must exist before the rule is gone, or be kept with
                 # that rule by the write that replaces it: beats may be away.
                 left_to_beats = self.expand_until(schedule, changed.revised_at)
@@ -333,8 +334,7 @@ class ScheduleService:
                         f"beats have not yet made up what the last {MAX_OWED} changes left to them; try again"
                         " in some seconds, and see by `scheduler doctor` that a beat runs"
                     )
-                written = self.store.schedules.revise(changed, version=schedule.version, owed=left_to_beats)
-            if written:
+            if self._written(schedule, changed, left_to_beats, done, now):
                 log.info(
                     f"schedule.{done}",
                     message=f"A schedule was {done}",
@@ -342,7 +342,6 @@ class ScheduleService:
                     version=changed.version,
                     revision=changed.revision,
                 )
-                self.on_edit(schedule_id, done, schedule, changed, now)
                 if left_to_beats is not None:
                     log.info(
                         "schedule.owes",
@@ -355,6 +354,24 @@ class ScheduleService:
                     self._cut(changed, now)
                 return changed
         raise Conflict("the schedule is being changed by others at this moment; try again")
+
+    def _written(
+        self, before: Schedule, after: Schedule, owed: OwedRange | None, done: str, now: datetime
+    ) -> bool:
+        """False when another edit came first."""
+        schedules, version = self.store.schedules, before.version
+        is_same_future = after.revision == before.revision
+        if not is_same_future:
+            schedules.keep_revision(after.id)
+
+        def write() -> bool:
+            if is_same_future:
+                return schedules.update(after, version=version)
+            return schedules.revise(after, version=version, owed=owed)
+
+        told = self.describe(done, before, after, now)
+        change = Change(done, "schedule", WholeId(after.id), told, after.version)
+        return self.store.audit.change(change, write)
 
     def _cut(self, schedule: Schedule, now: datetime) -> None:
         self.store.cancellations.cancel_past_cut(
@@ -369,6 +386,19 @@ class ScheduleService:
 
     def _withdraw_all(self, schedule_id: str, revision: int, now: datetime) -> int:
         return self.store.cancellations.cancel_all(schedule_id, revision, now, WITHDRAWN_BY_DELETION)
+
+
+def delete_with_line(
+    store: Store, schedule_id: str, now: datetime, *, version: int | None = None
+) -> int | None:
+    """`Schedules.delete` with its line, and those that its document still has: it is written over where the
+    same id is used again."""
+
+    def write() -> int | None:
+        store.audit_chain.move_owed(limit=1, ids=[schedule_id])
+        return store.schedules.delete(schedule_id, now, version=version)
+
+    return store.audit.change(Change("deleted", "schedule", WholeId(schedule_id)), write)
 
 
 def next_version(schedule: Schedule, now: datetime) -> Schedule:

@@ -6,7 +6,8 @@ from typing import Final
 
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.ledger import HOUR, Account, LedgerLine, Verification, by_hour, hour_of, verify
+from scheduler_app.domain.hash_chain import Verification
+from scheduler_app.domain.ledger import HOUR, Account, LedgerLine, by_hour, hour_of, verify
 from scheduler_app.store import Store
 from scheduler_app.witness.accounting import account_of_schedules
 

@@ -242,6 +242,11 @@ silence list
 silence list --json
 silence delete upgrade
 silence delete upgrade
+audit list --what resumed
+audit list --limit 1 --json
+audit export --what resumed
+audit verify
+audit verify --json
 ledger show
 ledger show --from 2040-03-05T00:00:00Z --to 2040-03-05T12:00:00Z --tag nightly --json
 ledger verify

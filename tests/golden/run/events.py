@@ -337,6 +337,10 @@ def _backfills(run: Recording, receiver: str) -> None:
     ask("GET", "/api/v1/figures?bucket=61")
     ask("GET", "/api/v1/edits?limit=2")
     ask("GET", "/api/v1/edits?limit=0")
+    ask("GET", "/api/v1/audit?limit=3&resource=destination")
+    ask("GET", "/api/v1/audit?resource=/x")
+    ask("GET", "/api/v1/audit/export?what=resumed")
+    ask("GET", "/api/v1/audit/verification")
     ask("GET", "/api/v1/tzdata/check")
     run.topic = "missed"
     for name in ("t-every", "t-on-demand"):

@@ -41,6 +41,8 @@ _PATHS: Final = (
     "/heartbeats",
     "/failures/none",
     "/tags?tag=nightly",
+    "/changes?resource=destination",
+    "/changes/export?who=nobody",
     "/ledger",
     "/ledger/export",
     "/you",

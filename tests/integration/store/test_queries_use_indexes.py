@@ -12,7 +12,9 @@ from bson.codec_options import CodecOptions, DatetimeConversion
 from pymongo import monitoring
 
 from scheduler_app.config import Settings
+from scheduler_app.domain.act import Act, Actor, ActorKind
 from scheduler_app.domain.api_key import ALL_SCOPES, StoredKey
+from scheduler_app.domain.audit import Change, Difference
 from scheduler_app.domain.backfill import Backfill
 from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendar_feed import CalendarFeed
@@ -33,11 +35,13 @@ from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.notification_rule import Telling, Told
 from scheduler_app.domain.redrive import Redrive
 from scheduler_app.domain.retry import Codes
-from scheduler_app.domain.schedule import EditedTimes, EditRecord, OwedRange, Pause, ScheduleState
+from scheduler_app.domain.schedule import OwedRange, Pause, ScheduleState
 from scheduler_app.domain.states import FINAL, LIVING, State
 from scheduler_app.domain.tenant import Tenant
 from scheduler_app.domain.triggers import TriggerContext, new_trigger
 from scheduler_app.store import Store, paging
+from scheduler_app.store.acting import acting
+from scheduler_app.store.audit import AuditFilter
 from scheduler_app.store.backlogs import BacklogFilter
 from scheduler_app.store.causes import CauseListFilter
 from scheduler_app.store.events.claims import Expiration, Postponement
@@ -177,7 +181,7 @@ def test_every_verb_s_query_has_an_index(
     _use_heartbeats(store, now)
     _use_notifications(store, now)
     _use_backfills(store.backfills, now)
-    _use_edits(store.edits, now)
+    _use_audit(store, now)
     _use_inspections(store.inspections, now)
     _use_calendars(store, now)
     _use_missed(store, now)
@@ -299,6 +303,7 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
     schedules.insert(made)
     schedules.insert_many([made])
     schedules.update(made, version=1)
+    schedules.keep_revision("gone")
     schedules.revise(made.revise(now), version=1)
     schedules.delete("s450", now)
     schedules.deleted_before(now + SECOND, limit=10)
@@ -568,20 +573,38 @@ def _use_sessions(sessions: Any) -> None:
     sessions.close_all("digest")
 
 
-def _use_edits(edits: Any, now: datetime) -> None:
-    moved = EditedTimes((now,), (), 1, 0, now + 60 * SECOND)
-    made = EditRecord(
-        edits.new_id(), "s1", now, "edited", 2, "ann", "", {"name": "a"}, {"name": "b"}, times=moved
-    )
-    edits.add(made)
-    assert edits.page(PageRequest(limit=9), "s1").rows == [made]
-    edits.page(PageRequest(limit=9, after=Position(now, "x")), "s1")
-    assert edits.of_all(PageRequest(limit=9), TENANT).rows == [made]
-    assert edits.of_all(PageRequest(limit=9), TENANT, by="ann").rows == [made]
-    edits.of_all(PageRequest(limit=9, after=Position(now, "x"), since=now, until=now), TENANT)
-    assert edits.of_schedules(PageRequest(limit=9), ["s1", "s2"]).rows == [made]
-    edits.of_schedules(PageRequest(limit=9, after=Position(now, "x")), ["s1", "s2"])
-    assert edits.get(made.id, "s1") == made
+def _use_audit(store: Any, now: datetime) -> None:
+    audit, chain = store.audit, store.audit_chain
+    chain.move_owed(limit=10)
+    chain.move_owed(limit=10, ids=["s1"])
+    assert chain.carry_edits(limit=10) == 0
+    edited = Change("edited", "schedule", WholeId("s1"), Difference({"name": "a"}, {"name": "b"}), 2)
+    with acting(Act(Actor(ActorKind.KEY, "ann"))):
+        audit.note(edited)
+        assert audit.change(edited, lambda: True)
+        documents = store.doors["destinations"]._target._destinations
+        audit.change_of(documents, "destination", WholeId("d9"), lambda: None)
+    for window in (
+        PageRequest(limit=9),
+        PageRequest(limit=9, after=Position(now, "x"), since=now, until=now),
+    ):
+        audit.edits(window, "s1")
+        audit.edits_of_schedules(window, ["s1", "s2"])
+        for which in (
+            AuditFilter(),
+            AuditFilter("ann", "edited", "schedule", "s1"),
+            AuditFilter(kind="schedule", of_installation=True),
+        ):
+            audit.page(TENANT, window, which)
+        for by in ("ann", None):
+            audit.edits_of_all(window, TENANT, by=by)
+    [first, *_] = audit.edits(PageRequest(limit=9), "s1").rows
+    assert audit.get(first.id, "schedule", "s1") == first
+    assert chain.tenants(limit=9) == [TENANT]
+    assert chain.chain(TENANT, limit=5) == 5
+    assert len(chain.links(TENANT, 1, limit=9)) == 4
+    assert chain.all_tenants() == [TENANT]
+    chain.prune(TENANT, now, limit=9)
 
 
 def _use_messages(messages: Any, now: datetime) -> None:

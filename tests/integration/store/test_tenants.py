@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from scheduler_app.config import Settings
+from scheduler_app.domain.act import Act, Actor, ActorKind
 from scheduler_app.domain.api_key import ALL_SCOPES, StoredKey
+from scheduler_app.domain.audit import Change, Difference
 from scheduler_app.domain.backfill import BackfillOverlap
 from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendar_feed import CalendarFeed
@@ -27,12 +29,14 @@ from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.ledger import HOUR, Account, LedgerLine, OutcomeCounts, hour_of
 from scheduler_app.domain.redrive import Redrive
 from scheduler_app.domain.resource_fields import NOT_GIVEN
-from scheduler_app.domain.schedule import EditRecord, Schedule
+from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import EARLIEST
 from scheduler_app.domain.triggers import TriggerContext, new_trigger
 from scheduler_app.embedded import Mongod
 from scheduler_app.store import Store
+from scheduler_app.store.acting import acting
+from scheduler_app.store.audit import AuditFilter
 from scheduler_app.store.backlogs import BacklogFilter
 from scheduler_app.store.causes import CauseListFilter
 from scheduler_app.store.events.cancellations import PastCut
@@ -106,8 +110,11 @@ class World:
         assert isinstance(living, Schedule)
         assert BackfillService(store).start(replace(living, next_run_at=None), asked, now)
         assert store.kill_switches.insert(KillSwitch(Target(self.owner, Scope.TAG, "t"), now))
-        self.edit = store.edits.new_id()
-        store.edits.add(EditRecord(self.edit, self.living, now, "edited", 2, "ann", "", {}, {"name": "a"}))
+        edited = Change("edited", "schedule", WholeId(self.living), Difference({}, {"name": "a"}), 2)
+        with acting(Act(Actor(ActorKind.KEY, "ann"))):
+            store.audit.note(edited)
+        [line] = store.audit.edits(PageRequest(limit=1), self.living).rows
+        self.line = line.id
         tally = Tally(failing_key(self.dead.id, "http://x:80", 500, None), now, now, dead=1)
         [self.cause] = store.causes.touch([tally])
         self.redrive = whole_id(self.owner, "r1")
@@ -154,7 +161,7 @@ class World:
             "blackouts",
             "cancel_requests",
             "ledger",
-            "edits",
+            "audit",
             "figures",
             "causes",
             "redrives",
@@ -264,13 +271,25 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         ],
         [],
     ),
-    "edits.of_all": (lambda w: w.store.edits.of_all(PageRequest(limit=9), w.stranger).rows, []),
-    "edits.page": (lambda w: w.store.edits.page(PageRequest(limit=9), w.theirs(w.living)).rows, []),
-    "edits.of_schedules": (
-        lambda w: w.store.edits.of_schedules(PageRequest(limit=9), [w.theirs(w.living)]).rows,
+    "audit.edits_of_all": (lambda w: w.store.audit.edits_of_all(PageRequest(limit=9), w.stranger).rows, []),
+    "audit.edits": (lambda w: w.store.audit.edits(PageRequest(limit=9), w.theirs(w.living)).rows, []),
+    "audit.edits_of_schedules": (
+        lambda w: w.store.audit.edits_of_schedules(PageRequest(limit=9), [w.theirs(w.living)]).rows,
         [],
     ),
-    "edits.get": (lambda w: w.store.edits.get(w.edit, w.theirs(w.living)), None),
+    "audit.page": (
+        lambda w: [
+            *w.store.audit.page(w.stranger, PageRequest(limit=9), AuditFilter()).rows,
+            *w.store.audit.page(
+                w.stranger, PageRequest(limit=9), AuditFilter(kind="schedule", resource=w.living)
+            ).rows,
+        ],
+        [],
+    ),
+    "audit_chain.prune": (lambda w: w.store.audit_chain.prune(w.stranger, w.now, limit=9), 0),
+    "audit.get": (lambda w: w.store.audit.get(w.line, "schedule", w.theirs(w.living)), None),
+    "audit_chain.links": (lambda w: w.store.audit_chain.links(w.stranger, 0, limit=9), []),
+    "audit_chain.chain": (lambda w: w.store.audit_chain.chain(w.stranger, limit=9), 0),
     "redrives.running": (lambda w: w.store.redrives.running(w.stranger, most=9), 0),
     "redrives.get": (lambda w: w.store.redrives.get(w.theirs(w.redrive)), None),
     "redrives.stop": (lambda w: w.store.redrives.stop(w.theirs(w.redrive), w.now), False),
@@ -489,11 +508,14 @@ BY_DOCUMENT_OR_TOKEN = {
         f"kill_switches.{verb}"
         for verb in ("insert", "note", "delete", "stopped_schedules", "stopped_events")
     ),
-    *("calendar_feeds.insert", "calendar_feeds.find", "edits.add", "edits.new_id", "schedules.new_name"),
+    *("calendar_feeds.insert", "calendar_feeds.find", "schedules.new_name"),
+    # What is changed names its tenant.
+    *("audit.change", "audit.change_of", "audit.note", "schedules.keep_revision"),
 }
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
     "messages.unsent",
+    *("audit_chain.tenants", "audit_chain.move_owed", "audit_chain.carry_edits", "audit_chain.all_tenants"),
     *(f"tenants.{verb}" for verb in ("put", "get", "all", "count", "close", "beside_default")),
     *(f"deletions.{verb}" for verb in ("start", "at_work", "get", "newest", "claim", "close", "advance")),
     *(f"deletions.{verb}" for verb in ("remove_batch", "is_nothing_left", "finish")),

@@ -58,8 +58,10 @@ def plant(store: Store, now: datetime, tenant: str) -> None:
 
 
 def documents(store: Store) -> dict[tuple[str, Any], Any]:
+    """All but what the installation's audit tells of them."""
     names = set(store.mongo.db.list_collection_names(filter={"type": "collection"}))
-    return {(name, row["_id"]): row for name in names for row in store.mongo.db[name].find({})}
+    found = {(name, row["_id"]): row for name in names for row in store.mongo.db[name].find({})}
+    return {key: row for key, row in found.items() if key[0] != "audit" or not row.get("installation")}
 
 
 def of(found: dict[tuple[str, Any], Any], tenant: str) -> dict[tuple[str, Any], Any]:

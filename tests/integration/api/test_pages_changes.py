@@ -1,0 +1,74 @@
+"""The page of changes: who changed what, and what can be taken back."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from flask import Flask
+from flask.testing import FlaskClient
+
+from scheduler_app.api.acts import REASON_HEADER
+from scheduler_app.store import Store
+from tests.integration.api.page_forms import form_token
+
+Create = Callable[..., dict[str, Any]]
+
+
+def test_changes_are_listed_with_who_why_and_what_differs(
+    client: FlaskClient, create: Create, store: Store
+) -> None:
+    made = create(name="before")["id"]
+    client.put(f"/api/schedules/{made}", json={"name": "<b>after"}, headers={REASON_HEADER: "asked by Bob"})
+    client.put("/api/destinations/d1", json={"url": "http://127.0.0.1:9/"})
+    store.audit_chain.move_owed(limit=9)
+    page = client.get("/changes")
+    assert page.status_code == 200
+    assert page.text.count('data-test="a-change"') == 3
+    assert "“asked by Bob”" in page.text
+    assert "<del>before</del><ins>&lt;b&gt;after</ins>" in page.text
+    assert page.text.count('data-test="revert"') == 1, "a creation and a destination are not taken back"
+    chosen = client.get("/changes?resource=destination")
+    assert chosen.text.count('data-test="a-change"') == 1
+    assert 'data-test="empty"' in client.get("/changes?who=nobody-like-this").text
+    assert client.get("/changes?resource=/x").status_code == 422
+    exported = client.get("/changes/export?resource=destination")
+    assert (exported.mimetype, exported.text.count("\n")) == ("application/x-ndjson", 1)
+
+
+def test_a_change_is_taken_back(client: FlaskClient, create: Create) -> None:
+    made = create(name="before")["id"]
+    client.put(f"/api/schedules/{made}", json={"name": "after"})
+    action = re.search(r'action="([^"]+/revert)"', client.get("/changes").text)
+    assert action
+    client.post(action[1], data={"form_token": form_token(client, "/changes")})
+    assert client.get(f"/api/schedules/{made}").get_json()["name"] == "before"
+
+
+def test_a_bent_line_harms_only_itself(client: FlaskClient, create: Create, store: Store) -> None:
+    made = create()["id"]
+    for name in ("a", "b"):
+        client.put(f"/api/schedules/{made}", json={"name": name})
+    store.mongo.collection("audit").update_one({"after.name": "a"}, {"$set": {"by": 5}})
+    page = client.get("/changes")
+    assert (page.status_code, page.text.count('data-test="a-change"')) == (200, 2)
+    lines = client.get("/api/v1/audit").get_json()["lines"]
+    assert ["wrong" in each for each in lines] == [False, True]
+
+
+def test_long_lists_go_on(client: FlaskClient, create: Create) -> None:
+    made = create()["id"]
+    for number in range(52):
+        client.put(f"/api/schedules/{made}", json={"name": f"n{number}"})
+    onward = re.search(r'href="([^"]+)" data-test="next-page"', client.get("/changes?resource=schedule").text)
+    assert onward
+    rest = client.get(onward[1].replace("&amp;", "&"))
+    assert rest.text.count('data-test="a-change"') == 2
+
+
+def test_only_the_scope_admin_opens_the_page(make_api: Callable[..., Flask]) -> None:
+    client = make_api(api_keys=("eve:0123456789abcdef:read",)).test_client()
+    token = form_token(client, "/sign-in")
+    client.post("/sign-in", data={"form_token": token, "key": "0123456789abcdef"})
+    assert client.get("/schedules").status_code == 200
+    for path in ("/changes", "/changes/export"):
+        assert client.get(path).status_code == 403
