@@ -14,7 +14,7 @@ from tests.acceptance.stack import Stack
 from tests.processes import wait_until
 
 #: What is no page: files, and a part that a page loads.
-NO_PAGES = {"static", "export_cause", "export_ledger", "schedule_file", "now_and_next"}
+NO_PAGES = {"static", "export_cause", "export_changes", "export_ledger", "schedule_file", "now_and_next"}
 #: It is there only where there are keys.
 SIGN_IN = "sign_in"
 #: What a page has to be asked for.
