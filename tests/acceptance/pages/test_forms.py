@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.acceptance.journal import Journal
 from tests.acceptance.pages.story import expect_rows, fill, use
 from tests.acceptance.stack import Stack
+from tests.integration.actions.receiver import says
 from tests.processes import wait_until
 
 
@@ -63,6 +64,35 @@ def test_a_destination_is_made_called_paused_changed_and_deleted_once_nothing_ne
     use(page, "confirm")
     expect(page.get_by_test_id("done")).to_have_text("Deleted.")
     assert requests.get(api).status_code == 404
+
+
+def test_closed_days_are_shown_while_they_are_typed(page: Page, stack: Stack) -> None:
+    page.goto("/calendars")
+    use(page, "new-calendar")
+    fill(page, "name", "zurich")
+    fill(page, "country", "CH")
+    expect(page.get_by_test_id("days")).to_contain_text("Christmas Day")
+    page.get_by_label("One a line").fill(f"{datetime.now(UTC) + timedelta(days=2):%Y-%m-%d} Our own day")
+    expect(page.get_by_test_id("days")).to_contain_text("Our own day")
+    assert requests.get(f"{stack.url}/api/calendars/zurich").status_code == 404, "nothing is saved yet"
+    use(page, "save")
+    expect(page.get_by_test_id("calendar")).to_contain_text("Our own day")
+
+
+def test_the_text_for_the_customer_is_copied(page: Page, stack: Stack, journal: Journal) -> None:
+    made = stack.create(journal.script("/gone", says("404 Not Found")), name="Report", on_demand=True)
+    stack.post(f"/schedules/{made}/trigger", status=202)
+    (event,) = stack.finished(made)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"/events/{event['_id']}")
+    button = page.get_by_role("button", name="Copy this text")
+    button.click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    called, answered, reference = copied.split("\n\n")
+    assert called.endswith("for “Report”, on time.") or "late" in called
+    assert answered.startswith("Your server answered 404 Not Found")
+    assert reference == f"Reference: {event['_id']}"
 
 
 def test_a_message_is_made_moved_to_another_time_delivered_and_another_one_cancelled(
