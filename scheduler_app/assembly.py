@@ -74,6 +74,7 @@ from scheduler_app.usecases.questions.promise import PromiseQuestions
 from scheduler_app.usecases.questions.run_calendar import RunCalendars
 from scheduler_app.usecases.questions.schedules import ScheduleQuestions
 from scheduler_app.usecases.questions.search import SearchQuestions
+from scheduler_app.usecases.questions.tenant_exports import TenantExportService
 from scheduler_app.usecases.questions.timed_figures import FigureQuestions
 from scheduler_app.usecases.request_rates import RequestRates
 from scheduler_app.usecases.stops import BlackoutService, HeldEvents, KillSwitchNotice, KillSwitchService
@@ -144,6 +145,7 @@ class Assembly(Services):
     promises: PromiseQuestions
     run_calendars: RunCalendars
     search: SearchQuestions
+    tenant_exports: TenantExportService
     figures: FigureQuestions
     audit_duty: AuditDuty
     audit_questions: AuditQuestions
@@ -369,6 +371,7 @@ def assemble(
         promises=PromiseQuestions(store, services.destinations),
         run_calendars=RunCalendars(store),
         search=SearchQuestions(store),
+        tenant_exports=TenantExportService(store),
         figures=FigureQuestions(store),
         audit_duty=AuditDuty(store, settings.audit_retention_days),
         audit_questions=AuditQuestions(store),

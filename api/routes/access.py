@@ -1,11 +1,14 @@
 """/api/v1/keys and /api/v1/tenants: who may call the API, and the tenants that own everything."""
 
-from flask import g
+from itertools import chain
+
+from flask import Response, g
 
 from scheduler_app.api import idempotency
 from scheduler_app.api.auth import refuse_beyond_limit
 from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.routes.bulk import NDJSON
 from scheduler_app.api.scopes import NO_SCOPE
 from scheduler_app.api.services import caller, require_installation, services, tenant
 from scheduler_app.api.wire import examples
@@ -19,6 +22,7 @@ from scheduler_app.api.wire.access import (
     LeakedKey,
     RotationInput,
     TenantEdited,
+    TenantExportQuery,
     TenantInput,
     TenantList,
     TenantOutput,
@@ -120,6 +124,33 @@ def get_tenant(name: str) -> View:
     """Get a tenant"""
     require_installation()
     return tenant_shown(services().tenants.find(name))
+
+
+#: Of an export, in the specification.
+_TENANT_LINES = {
+    "type": "string",
+    "description": "A JSON object a line. The first says what it is (`rrule_scheduler_export`, the version of"
+    " this form; `tenant`, `exported_at`, `secrets`). Each of the others is one document (`collection`;"
+    " `document` in MongoDB's relaxed extended JSON; `left_out` where it lacks secrets), what is named before"
+    " what names it. The last one has `end: true` and the counts: without it, the export was broken off.",
+}
+
+
+@tenants_blueprint.route("/<name>/export", methods=["GET"], scope=KeyScope.ADMIN)
+@tenants_blueprint.arguments(TenantExportQuery, location="query")
+@tenants_blueprint.response(200, _TENANT_LINES, content_type=NDJSON)
+def export_tenant(query: Loaded, name: str) -> Response:
+    """Export everything that belongs to a tenant as NDJSON, however much it is
+
+    A key of the tenant itself may do that, too, without secrets. What changes meanwhile may be in it as it
+    was or as it is; suspend the tenant first where that matters.
+    """
+    if caller().tenant != name or query["secrets"]:
+        require_installation()
+    services().tenants.find(name)
+    pages = services().tenant_exports.pages(name, services().now(), with_secrets=query["secrets"])
+    # The first page is read here: if MongoDB does not answer, the status can still say so.
+    return Response(chain([next(pages)], pages), mimetype=NDJSON)
 
 
 @tenants_blueprint.route("/<name>", methods=["PUT"], scope=KeyScope.ADMIN)

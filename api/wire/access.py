@@ -136,6 +136,15 @@ def tenant_shown(tenant: Tenant) -> View:
     return view_of(_TENANT_SHOWN, tenant)
 
 
+class TenantExportQuery(InputSchema):
+    secrets = fields.Boolean(
+        "With the secrets, readable; only for a key of the installation. Else each line says what it lacks",
+        truthy={"true"},
+        falsy={"false"},
+        load_default=False,
+    )
+
+
 class ConfirmQuery(WriteQuery):
     confirm = fields.String("The name of what is deleted, once more", validate=validate.Length(1, 200))
 

@@ -55,6 +55,7 @@ _COMMANDS = {
     "silence": "notifications:silence",
     "status": "failures:status",
     "tail": "events:tail",
+    "tenant": "tenants:tenant",
     "trigger": "schedule_actions:trigger_schedule",
     "tzdata": "calendar:tzdata",
     "up": "up:up",

@@ -7,7 +7,7 @@ from typing import Any
 
 from scheduler_app.client import calls
 from scheduler_app.client.calls import Call, instants, path_of, without_none
-from scheduler_app.client.methods import operation
+from scheduler_app.client.methods import listing, operation
 from scheduler_app.client.record import Json
 
 
@@ -77,6 +77,12 @@ class AccessOperations:
     def tenants(self) -> Call[tuple[Json, ...]]:
         """All tenants, by name."""
         return calls.get("/api/v1/tenants", calls.each(dict, "tenants"))
+
+    @listing
+    def export_tenant(self, name: str, *, secrets: bool = False) -> Call[Json]:
+        """Yields everything of a tenant: a first line that says what it is, a line for each document, and a
+        last one with `end` and the counts, without which the export was broken off."""
+        return calls.get(path_of("tenants", name, "export"), dict, {"secrets": "true"} if secrets else {})
 
     @operation
     def delete_tenant(self, name: str) -> Call[Json]:

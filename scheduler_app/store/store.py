@@ -51,6 +51,7 @@ from scheduler_app.store.silences import Silences
 from scheduler_app.store.stops import BlackoutDocuments, KillSwitchDocuments
 from scheduler_app.store.tags import Tags
 from scheduler_app.store.tellings import Tellings
+from scheduler_app.store.tenant_exports import TenantExports
 from scheduler_app.store.tenants import Tenants
 from scheduler_app.store.waiting_work import WaitingWork
 
@@ -122,6 +123,7 @@ class Store:
         self.api_keys = StoredKeys(self.mongo)
         self.tenants = Tenants(self.mongo)
         self.deletions = Deletions(self.mongo)
+        self.tenant_exports = TenantExports(self.mongo, self.secret_box)
         self._prepared = False
 
     def prepare(self) -> None:

@@ -35,6 +35,7 @@ NAMES = (
     "browser",
     "recurrence",
     "computing",
+    "isolation",
 )
 
 

@@ -19,7 +19,10 @@ NOT_RECORDED = {
     "demo": "fills a deployment of its own with what it draws: tests/acceptance and docs/tutorial.md",
     "doctor": "prints what it measures of this host and its servers: tests/acceptance/test_doctor.py",
     **dict.fromkeys(
-        (f"keys {verb}" for verb in ("create", "list", "revoke", "rotate")),
+        (
+            *(f"keys {verb}" for verb in ("create", "list", "revoke", "rotate")),
+            *(f"tenant {verb}" for verb in ("delete", "deletion", "export")),
+        ),
         "print keys and ids that are drawn: tests/integration/client/test_keys.py",
     ),
     "reseal": "works on settings and not on an API: tests/integration/store/test_resealing.py",

@@ -18,6 +18,8 @@ def _tenants(run: Recording) -> None:
     ask("PUT", "/api/v1/tenants/wrong", {"state": "asleep"})
     ask("GET", "/api/v1/tenants/acme")
     ask("GET", "/api/v1/tenants")
+    ask("GET", "/api/v1/tenants/acme/export")
+    ask("GET", "/api/v1/tenants/never/export")
     ask("DELETE", "/api/v1/tenants/acme")
     not_made = ask("DELETE", "/api/v1/tenants/gone?confirm=gone&dry_run=true").get_json()
     run.names[not_made["id"]] = "<id of no deletion>"

@@ -1,5 +1,6 @@
 """Tenants: made, suspended and deleted, and in which one a request acts."""
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -215,3 +216,32 @@ def test_a_browser_of_a_suspended_tenant_signs_in_by_another_key(
     assert browser.get("/schedules").status_code == 403
     assert sign_in(browser, other).status_code == 303
     assert browser.get("/schedules").status_code == 200
+
+
+def test_a_tenant_is_exported_by_itself_without_secrets_and_by_the_installation(client: FlaskClient) -> None:
+    put(client, "acme")
+    put(client, "globex")
+    own = make(client, tenant="acme", scopes=["read", "trigger", "write", "admin"])["key"]
+    reader = make(client, tenant="acme", scopes=["read"])["key"]
+    body = SCHEDULE | {"headers": {"Authorization": "Bearer of-acme"}}
+    assert client.put("/api/v1/schedules/mine", json=body, headers=by(own)).status_code == 201
+    for key, path, status in (
+        (own, "acme/export", 200),
+        (own, "acme/export?secrets=true", 403),
+        (own, "globex/export", 403),
+        (own, "none-such/export", 403),
+        (reader, "acme/export", 403),
+        (ROOT, "acme/export", 200),
+        (ROOT, "none-such/export", 404),
+        (ROOT, "default/export", 200),
+    ):
+        answer = client.get(f"{TENANTS}/{path}", headers=by(key))
+        assert answer.status_code == status, (path, answer.text)
+        assert "of-acme" not in answer.text
+    whole = client.get(f"{TENANTS}/acme/export?secrets=true", headers=by(ROOT))
+    first, *lines, last = map(json.loads, whole.text.splitlines())
+    assert (whole.mimetype, first["tenant"], first["secrets"]) == ("application/x-ndjson", "acme", True)
+    schedules = [each["document"] for each in lines if each["collection"] == "schedules"]
+    assert [each["_id"] for each in schedules] == ["acme:mine"]
+    assert "Bearer of-acme" in str(schedules)
+    assert (last["end"], last["documents"]["schedules"]) == (True, 1)

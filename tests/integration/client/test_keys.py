@@ -1,6 +1,8 @@
 """Keys and tenants, by the client and by the commands."""
 
+import json
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -91,3 +93,19 @@ def test_what_is_asked_wrongly_is_said(shell: Shell, tag: str) -> None:
     ):
         assert said in shell.run("keys", *given, status=64).stderr
     assert KEY not in shell.run("keys", "list").stdout
+
+
+def test_a_tenant_is_exported_into_a_file_and_deleted(shell: Shell, tag: str, tmp_path: Path) -> None:
+    file = tmp_path / "all.ndjson"
+    said = shell.run("tenant", "export", "default", "-o", str(file))
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert (lines[0]["tenant"], lines[-1]["end"]) == ("default", True)
+    assert "exported" in said.stderr
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert {each.name for each in tmp_path.iterdir()} - {"netrc"} == {"all.ndjson"}
+    assert json.loads(shell.run("tenant", "export", "default").stdout.splitlines()[0])["secrets"] is False
+    assert "no tenant" in shell.run("tenant", "export", tag, "-o", str(tmp_path / "no"), status=1).stderr
+    assert {each.name for each in tmp_path.iterdir()} - {"netrc"} == {"all.ndjson"}
+    assert "must be" in shell.run("tenant", "delete", tag, "--confirm", "other", status=64).stderr
+    assert "no tenant" in shell.run("tenant", "delete", tag, "--confirm", tag, status=1).stderr
+    assert "no deletion" in shell.run("tenant", "deletion", "none", status=1).stderr

@@ -55,6 +55,7 @@ from scheduler_app.store.mongo import Document
 from scheduler_app.store.paging import PageRequest, Position
 from scheduler_app.store.schedules.cursors import CursorAdvance, unclaimed_active
 from scheduler_app.store.schedules.last_runs import RunResult
+from scheduler_app.store.tenant_exports import EXPORTED
 from scheduler_app.store.waiting_work import Work
 from tests.builders import event, message, notification_rule, schedule, silence
 from tests.integration.store.taking import take
@@ -172,6 +173,7 @@ def test_every_verb_s_query_has_an_index(
     _use_api_keys(store.api_keys, now)
     _use_tenants(store.tenants, now)
     _use_deletions(store, now)
+    _use_exports(store.tenant_exports)
     _use_forecasts(store.forecasts, now)
     _use_run_counting(store.run_counting, now)
     _use_search(store)
@@ -548,6 +550,14 @@ def _use_tenants(tenants: Any, now: datetime) -> None:
     assert tenants.beside_default()
     assert tenants.count() == 1
     tenants.close("acme")
+
+
+def _use_exports(exports: Any) -> None:
+    for tenant in ("acme", TENANT):
+        for collection in EXPORTED:
+            lines, after = exports.page(collection, tenant, None, with_secrets=True)
+            exports.page(collection, tenant, after or "m", with_secrets=True)
+            assert tenant == TENANT or not lines
 
 
 def _use_deletions(store: Any, now: datetime) -> None:

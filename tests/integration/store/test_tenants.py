@@ -47,6 +47,7 @@ from scheduler_app.store.events.run_counts import RunChoice, RunCounts
 from scheduler_app.store.forecasts import WaitingChoice
 from scheduler_app.store.idempotency import Answered, Begun
 from scheduler_app.store.paging import PageRequest
+from scheduler_app.store.tenant_exports import EXPORTED
 from scheduler_app.usecases.duties.backfills import BackfillRequest, BackfillService
 from tests.builders import draft, event, message, notification_rule, schedule, silence
 from tests.integration.conftest import NOON
@@ -200,6 +201,12 @@ def _chosen(world: World) -> WaitingChoice:
 #: Every verb that acts for one tenant, or for what has an id: how a stranger calls it, with its own ids of
 #: the same names, and what that gives.
 OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
+    "tenant_exports.page": (
+        lambda w: [
+            w.store.tenant_exports.page(each, w.stranger, None, with_secrets=True) for each in EXPORTED
+        ],
+        [([], None)] * len(EXPORTED),
+    ),
     "completions.find": (lambda w: w.store.completions.find(w.theirs(w.dead.id)), None),
     "schedules.made_by": (lambda w: w.store.schedules.made_by("seed-1", w.theirs(w.living)), None),
     "schedules.delete": (lambda w: w.store.schedules.delete(w.theirs(w.living), w.now), None),

@@ -2,13 +2,17 @@
 of another."""
 
 import random
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
 
+from scheduler_app.clock import clock
 from scheduler_app.domain.deletion import GRACE_SECONDS, LEAST_DURATION, QUIET, Deletion
 from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.tenant import Tenant, TenantState
@@ -245,3 +249,61 @@ def test_a_beat_killed_at_any_write_leaves_right_counts(
     assert ended.ended_at is not None
     assert dict(ended.counts) == {"events": 5, "schedules": 1}
     assert of(documents(store), "acme").keys() == {("deletions", "d1")}
+
+
+#: A beat that has this duty alone, and whose clock runs twenty times as fast.
+_BEAT = """
+import sys, time
+from datetime import timedelta
+from scheduler_app.clock import clock
+from scheduler_app.config import Settings
+from scheduler_app.store import Store
+from scheduler_app.usecases.duties.deletions import DeletionDuty
+store = Store(Settings(mongo_uri=sys.argv[1], mongo_database=sys.argv[2]))
+duty, began = DeletionDuty(store), clock.now()
+print("ready", flush=True)
+while True:
+    now = clock.now()
+    if not duty.work_page(now + 19 * (now - began) + timedelta(seconds=float(sys.argv[3]))):
+        time.sleep(0.05)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_a_hundred_thousand_events_are_removed_by_beats_that_are_killed(store: Store, mongo_uri: str) -> None:
+    now, dice = clock.now(), random.Random(7)
+    store.events.insert([event(now, each) for each in ("acme:s1", "acme-2:s1", "s1")], now, "made")
+    events = store.mongo.db["events"]
+    for row in list(events.find({})):
+        number = 100_000 if row["tenant"] == "acme" else 1_000
+        for first in range(0, number, 10_000):
+            copies = range(first, min(number, first + 10_000))
+            events.insert_many([row | {"_id": f"{row['_id']}-{each}"} for each in copies])
+    assert all(store.schedules.insert(schedule(now, f"acme:s{each}")) for each in range(100))
+    others = {key: row for key, row in documents(store).items() if row.get("tenant") in OTHERS}
+    deletion = started(store, now - LEAST_DURATION)
+    passed, kills, until, found = 0.0, 0, monotonic() + 500, store.deletions.get(deletion.id)
+    while monotonic() < until:
+        given = [mongo_uri, store.mongo.db.name, str(passed)]
+        with subprocess.Popen([sys.executable, "-c", _BEAT, *given], stdout=subprocess.PIPE) as beat:
+            assert beat.stdout is not None
+            beat.stdout.readline()
+            lasts = dice.uniform(0.1, 1.5)
+            sleep(lasts)
+            beat.kill()
+        passed += 20 * lasts
+        found = store.deletions.get(deletion.id)
+        assert found is not None
+        if found.ended_at is not None:
+            break
+        kills += 1
+        # Its lease runs out.
+        store.mongo.collection("deletions").update_one({}, {"$set": {"lease_until": EARLIER}})
+    assert found is not None
+    assert found.ended_at is not None
+    assert kills >= 5
+    assert dict(found.counts) == {"events": 100_001, "schedules": 100}
+    left = documents(store)
+    assert of(left, "acme:").keys() == set()
+    assert {key: left[key] for key in others} == others
