@@ -7,6 +7,7 @@ this host.
 from flask import Flask
 
 from scheduler_app.api.pages import (  # noqa: F401 - they add their routes to `blueprint`
+    api_keys,
     backfill,
     calendar,
     calendar_feeds,
@@ -30,6 +31,7 @@ from scheduler_app.api.pages import (  # noqa: F401 - they add their routes to `
     signing_in,
     stops,
     tag,
+    tenants,
     you,
 )
 from scheduler_app.api.pages.access import declare_scopes, page_access

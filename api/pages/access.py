@@ -62,7 +62,14 @@ _SCOPES = {
         *("save_calendar_edit", "delete_calendar"),
     ),
     KeyScope.READ: ("preview_when", "pick", "choose_zone"),
-    KeyScope.ADMIN: ("changes", "export_changes"),
+    KeyScope.ADMIN: (
+        *(
+            "changes",
+            "export_changes",
+        ),
+        *("keys", "make_key", "replace_key", "delete_key_on_page"),
+        *("tenants", "save_tenant", "set_tenant_state", "delete_tenant_on_page"),
+    ),
 }
 SCOPES = {name: scope for scope, names in _SCOPES.items() for name in names}
 #: The forms that need no scope: they begin and end a session.

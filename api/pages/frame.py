@@ -14,7 +14,7 @@ from scheduler_app.api.json_types import View
 from scheduler_app.api.pages import formatting, times
 from scheduler_app.api.pages.access import name_visitor
 from scheduler_app.api.pages.keys import KEYS, NEW_SCHEDULE
-from scheduler_app.api.pages.places import PLACES, help_of, manual_address, place_at
+from scheduler_app.api.pages.places import PLACES, ListedPage, help_of, manual_address, place_at
 from scheduler_app.api.pages.policy_words import choice_words, label_of
 from scheduler_app.api.pages.run_marks import run_mark
 from scheduler_app.api.problems import PROBLEM_JSON
@@ -63,6 +63,7 @@ def of_every_page() -> View:
     place, page = place_at(request.path)
     return {
         "five_places": PLACES,
+        "is_listed": is_listed,
         "place": place,
         "page": page,
         "help_address": manual_address(help_of(request.endpoint or "", page)),
@@ -78,6 +79,13 @@ def of_every_page() -> View:
         "may_trigger": may(KeyScope.TRIGGER),
         "kill_switches_on": kill_switches_on,
     }
+
+
+def is_listed(page: ListedPage) -> bool:
+    """Whether the navigation leads whoever asks to this page."""
+    if page.is_form or page.shown_to == "everybody":
+        return not page.is_form
+    return may(KeyScope.ADMIN) and (page.shown_to == "admins" or caller().tenant is None)
 
 
 def kill_switches_on() -> list[KillSwitch | CorruptKillSwitch]:

@@ -1,6 +1,7 @@
 """The five places of the pages with what is in each; the navigation and the search for a page follow this."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from flask import url_for
 
@@ -19,6 +20,8 @@ class ListedPage:
     """Other words by which it is found."""
     is_form: bool = False
     """Only a form: the navigation does not list it, and readers have no use for it."""
+    shown_to: Literal["everybody", "admins", "operators"] = "everybody"
+    """`admins` have the scope `admin`; `operators` have it with a key of the installation."""
 
     def is_called(self, wanted: str) -> bool:
         return wanted.lower() in f"{self.name} {self.also}".lower()
@@ -98,6 +101,8 @@ PLACES = (
             ListedPage("Changes", "changes", "access#the-audit", "audit edits"),
             ListedPage("Ledger", "ledger", "operations#the-ledger", "witness"),
             ListedPage("Machinery", "processes", "production#what-to-watch", "processes workers queues"),
+            ListedPage("API keys", "keys", "access#make-a-key", "", shown_to="admins"),
+            ListedPage("Tenants", "tenants", "access#tenants", "customers teams", shown_to="operators"),
             ListedPage("You", "you", "page#who-may-open-it", "time zone sign out"),
             ListedPage(
                 "New list of closed days", "new_calendar", "rules#holidays-and-business-days", is_form=True

@@ -30,13 +30,13 @@ from scheduler_app.api.wire.access import (
     key_draft,
     key_shown,
     overlap_of,
+    tenant_asked,
     tenant_shown,
 )
 from scheduler_app.api.wire.output_schema import MessageSchema
 from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.errors import NotFound
 from scheduler_app.domain.ids import WholeId
-from scheduler_app.domain.tenant import Tenant, TenantLimits, TenantState
 
 keys_blueprint = ApiBlueprint("keys", "/api/v1/keys", "Keys of the API that are kept in MongoDB")
 
@@ -164,9 +164,7 @@ def put_tenant(given: Loaded, name: str) -> tuple[View, int]:
     its events wait until it is active again.
     """
     require_installation()
-    state = TenantState(given.get("state", TenantState.ACTIVE))
-    asked = Tenant(name, services().now(), state, given.get("note"), given.get("limits", TenantLimits()))
-    tenant, done = services().tenants.put(asked)
+    tenant, done = services().tenants.put(tenant_asked(name, given, services().now()))
     return tenant_shown(tenant) | {"result": done}, 201 if done == "created" else 200
 
 

@@ -1,6 +1,6 @@
 """Keys and tenants on the wire."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from marshmallow import post_load, validate
 
@@ -129,6 +129,12 @@ class TenantList(OutputSchema):
 
 
 _TENANT_SHOWN = shows(TENANT_TABLE, {"limits": lambda tenant: tenant.limits.given or None})
+
+
+def tenant_asked(name: str, given: Loaded, now: datetime) -> Tenant:
+    """What a body asks for; what it leaves out has its default."""
+    state = TenantState(given.get("state", TenantState.ACTIVE))
+    return Tenant(name, now, state, given.get("note"), given.get("limits", TenantLimits()))
 
 
 def tenant_shown(tenant: Tenant) -> View:

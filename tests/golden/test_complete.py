@@ -45,6 +45,8 @@ FORMS_NOT_SENT: Final = {
         *("add_destination", "add_destination_to", "choose_zone", "delete_heartbeat", "delete_notification"),
         *("dismiss_failure", "end_silence", "renew_heartbeat_url", "save_heartbeat", "save_notification"),
         *("save_silence", "send_failure_again", "silence_failure", "try_notification"),
+        *("make_key", "replace_key", "delete_key_on_page", "save_tenant", "set_tenant_state"),
+        "delete_tenant_on_page",
         *("ask_backfill", "cancel_backfill", "delete_feed", "save_feed"),
         *("delete_calendar", "save_calendar", "save_calendar_edit"),
     )

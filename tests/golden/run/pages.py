@@ -45,6 +45,8 @@ _PATHS: Final = (
     "/changes/export?who=nobody",
     "/ledger",
     "/ledger/export",
+    "/keys",
+    "/tenants",
     "/you",
     "/assets/page.css",
     "/static/none",
