@@ -16,9 +16,10 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.action import CALLBACKS, QueueLengths
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
-from scheduler_app.usecases.duties.dispatch import WORTH_PARTS, Dispatch
+from scheduler_app.usecases.duties.dispatch import PROMPT_AT_ONCE, WORTH_PARTS, Dispatch, PromptDispatch
 from scheduler_app.usecases.duties.dispatch_selection import CLAIM_AHEAD, EVENTS_A_PAGE, Batch
-from tests.builders import event
+from scheduler_app.usecases.duties.expansion import Expansion
+from tests.builders import event, schedule
 from tests.integration.usecases.queued import messages
 from tests.processes import PATIENCE_SECONDS
 
@@ -152,3 +153,32 @@ def test_only_what_was_just_made_is_dispatched_before_the_next_tick(
     store.events.insert([mine, far, other], now, "made")
     assert dispatch.dispatch_these([mine, far], now) == 1
     assert [message["ids"] for message in messages(redis_url)] == [[mine.id]]
+
+
+@pytest.fixture
+def prompt(store: Store, dispatch: Dispatch) -> PromptDispatch:
+    expansion = Expansion(store, timeframe_seconds=60)
+    return PromptDispatch(expansion, dispatch, (), timeframe_seconds=60, horizon_seconds=5)
+
+
+def test_a_turn_is_given_back_by_each_request_that_dispatches(
+    store: Store, prompt: PromptDispatch, redis_url: str, now: datetime
+) -> None:
+    made = [event(now + SECOND, f"s{number}") for number in range(PROMPT_AT_ONCE + 1)]
+    store.events.insert(made, now, "made")
+    for each in made:
+        prompt.dispatch_soon([each], now)
+    assert sorted(name for message in messages(redis_url) for name in message["ids"]) == sorted(
+        each.id for each in made
+    )
+
+
+@pytest.mark.parametrize(("after", "made"), [(4.999, 2), (5.001, 0)])
+def test_many_new_schedules_wait_for_no_tick_up_to_the_horizon(
+    store: Store, prompt: PromptDispatch, now: datetime, after: float, made: int
+) -> None:
+    at = now + timedelta(seconds=after)
+    new = [schedule(now, f"s{number}", run_at=at) for number in range(2)]
+    store.schedules.insert_many(new)
+    prompt.expand_and_dispatch(new, now)
+    assert store.mongo.collection("events").count_documents({}) == made

@@ -34,6 +34,7 @@ from scheduler_app.usecases.duties.expansion import (
     SCHEDULES_A_PAGE,
     WORTH_PARTS,
     Expansion,
+    begin_revision,
     cancel_late_inserts,
 )
 from tests.builders import event, schedule
@@ -570,3 +571,27 @@ def test_a_schedule_whose_missed_occurrences_mongodb_rejects_is_set_aside_and_no
     assert (page.claimed, page.events, page.full) == (1, (), False)
     assert stored(store).state is ScheduleState.ERROR
     assert "what it missed cannot be stored" in (stored(store).reason or "")
+
+
+@pytest.mark.parametrize("first", ["cancel_past_cut", "look_past_cut"])
+def test_a_claim_in_the_middle_of_a_cut_is_seen_or_finds_nothing(
+    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    made = event(now + SECOND)
+    store.events.insert([made], now, "made")
+    one = schedule(now, "s1", rrule="DTSTART:20260101T000000Z\nRRULE:FREQ=SECONDLY")
+    edited = replace(one.revise(now), version=2)
+    right: Any = getattr(store.cancellations, first)
+    claimed: list[str] = []
+
+    def then_claimed(*given: Any) -> Any:
+        found = right(*given)
+        _, ids = store.claims.claim([made.id], until=now + SECOND, now=now, lease_seconds=9, worker="w1")
+        claimed.extend(each.id for each in ids)
+        return found
+
+    monkeypatch.setattr(store.cancellations, first, then_claimed)
+    begins = begin_revision(store, edited, now)
+    assert (begins, claimed) == (edited.revised_at, [])
+    [row] = store.mongo.collection("events").find({}, {"state": 1})
+    assert row["state"] == State.CANCELLED

@@ -476,6 +476,7 @@ def test_a_message_that_is_given_back_or_restored_keeps_its_lane(
     ("queue_lengths", "found"),
     [
         (QueueLengths(), {"late", "fresh", "suspect"}),
+        (QueueLengths(1, NEARLY_EMPTY - 1, NEARLY_EMPTY), {"late", "fresh", "suspect"}),
         (QueueLengths(late=NEARLY_EMPTY + 1), {"fresh"}),
         (QueueLengths(fresh=NEARLY_EMPTY + 1), {"late", "suspect"}),
         (QueueLengths(urgent=NEARLY_EMPTY + 1), {"late", "suspect"}),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,6 +15,8 @@ from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.states import SUSPECT_AFTER
 from scheduler_app.store import Store
 from scheduler_app.worker import Pipeline, batch, claim
+from scheduler_app.worker.attempt import Attempt
+from scheduler_app.worker.attempt_maker import TimeoutLeases
 from scheduler_app.worker.batch import StoreRetry, is_withdrawn
 from scheduler_app.worker.capacity import WorkerStopping
 from scheduler_app.worker.lease import FIRST_TIMEOUT_SECONDS, MARGIN_SECONDS, Lease, Leases
@@ -224,6 +227,18 @@ def test_a_pass_over_the_leases_ends_where_mongodb_does_not_answer_and_tells_wha
         found = store.mongo.collection("events").find_one({"_id": each.id})
         assert found is not None
         assert found["lease_until"] - store.mongo.server_time() > timedelta(seconds=20)
+
+
+def test_a_request_of_a_longer_timeout_need_not_wait_for_the_next_pass_over_the_leases(
+    store: Store, now: datetime
+) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    token, _ = store.claims.claim([made.id], until=now, now=now, lease_seconds=1, worker="w1")
+    first = Lease(token, [made.id], asked_at=monotonic(), timeout_seconds=10)
+    slow = replace(schedule(now), timeout_seconds=300)
+    [(longer, _)] = TimeoutLeases(Leases(store)).by_class([Attempt(made, slow, token, "w1")], first)
+    assert longer.has_room_for(300, monotonic())
 
 
 def test_a_lease_of_which_nothing_is_held_asks_mongodb_nothing(

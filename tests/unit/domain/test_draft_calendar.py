@@ -50,6 +50,16 @@ def test_what_a_phrase_counts_on_open_days_is_not_counted_otherwise() -> None:
     assert (on_holiday(gained), gained.trigger.pinned) == ("uncounted", found.trigger.pinned)
 
 
+def test_a_rule_whose_last_day_was_passed_still_names_it_to_who_asks_before_it() -> None:
+    rule = "DTSTART:20260302T090000Z\nRRULE:FREQ=DAILY;UNTIL=20260304T090000Z"
+    fires = schedule(
+        NOW, rrule=rule, calendar="ours", named_calendar=CLOSED, on_holiday="uncounted"
+    ).recurrence()
+    last = datetime(2026, 3, 4, 9, tzinfo=UTC)
+    assert fires.after(last) is None
+    assert fires.after(last, inclusive=True) == last
+
+
 def test_business_days_are_those_of_the_calendar() -> None:
     assert schedule(NOW, phrase=FIRST).next_run_at == datetime(2026, 4, 1, 9, tzinfo=UTC)
     assert observing(FIRST).next_run_at == datetime(2026, 4, 2, 9, tzinfo=UTC)

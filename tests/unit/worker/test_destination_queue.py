@@ -60,6 +60,14 @@ def test_what_waits_is_asked_for_when_there_may_be_room_and_takes_the_ends_along
     assert second.destination == made.destination
 
 
+def test_jobs_of_one_instant_keep_their_order_and_an_earlier_one_goes_in_front() -> None:
+    made, earlier, first = queue(), job(), job()
+    second = first._replace(attempt=replace(first.attempt, token="second"))
+    for each in (first, second, earlier):
+        made.put(each)
+    assert [each.attempt for each in made.jobs] == [earlier.attempt, first.attempt, second.attempt]
+
+
 def test_slots_in_flight_are_renewed_now_and_then() -> None:
     made = queue()
     assert made.ask(10 * RENEW_SECONDS) is None, "there is nothing to ask"
