@@ -15,8 +15,15 @@ from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.act import ActorKind
 from scheduler_app.domain.audit import AuditLine, Change, difference_of
-from scheduler_app.domain.ids import WholeId
-from scheduler_app.store.audit_lines import BY_RESOURCE, OF_ALL, new_line_document, plain_fields, read_line
+from scheduler_app.domain.ids import WholeId, tenant_of
+from scheduler_app.store.audit_lines import (
+    BY_RESOURCE,
+    OF_ALL,
+    new_line_document,
+    plain_fields,
+    read_line,
+    with_names,
+)
 from scheduler_app.store.bulk_writes import insert_new
 from scheduler_app.store.faults import STORE_FAULTS, only_duplicates
 from scheduler_app.store.mongo import BY_ID, Document, Documents, Mongo, is_in_transaction, met_another_write
@@ -86,7 +93,10 @@ class Audit:
             after = documents.find_one(which, hint=BY_ID)
             if before == after:
                 return None
-            was, will = (dict((shown or plain_fields)(row)) if row else {} for row in (before, after))
+            was, will = (
+                with_names((shown or plain_fields)(row), tenant_of(resource)) if row else {}
+                for row in (before, after)
+            )
             done = what or ("edited" if before and after else "created" if after else "deleted")
             version = (after or {}).get("version")
             told = difference_of(was, will).bounded()

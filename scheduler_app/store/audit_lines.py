@@ -1,5 +1,6 @@
 """The lines of the audit as documents."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from bson import ObjectId
 from scheduler_app.clock import clock
 from scheduler_app.domain.act import Act, Actor, ActorKind
 from scheduler_app.domain.audit import AuditLine, Change, Difference
-from scheduler_app.domain.ids import TENANT, WholeId, tenant_of
+from scheduler_app.domain.ids import SEPARATOR, TENANT, WholeId, name_of, tenant_of
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.schedule import EditedTimes
 from scheduler_app.domain.stored_fields import (
@@ -37,7 +38,7 @@ UNCHAINED: Final = "unchained_v1"
 #: Of schedules.
 OWED_LINES: Final = "unlogged_v1"
 #: What every document has, or what only counts its writes.
-_UNTOLD = ("_id", "v", "tenant", "writes", "version", "sealed", "updated_at", "request_seed")
+_UNTOLD = ("_id", "v", "tenant", "origin", "writes", "version", "sealed", "updated_at", "request_seed")
 
 
 def plain_fields(row: Mapping[str, Any]) -> Document:
@@ -47,6 +48,20 @@ def plain_fields(row: Mapping[str, Any]) -> Document:
         for name, value in row.items()
         if name not in _UNTOLD
     }
+
+
+def with_names(fields: Mapping[str, Any], tenant: str) -> Document:
+    """The fields with names in the place of a tenant's ids: its people know no others."""
+    is_id = re.compile(rf"{re.escape(tenant)}{SEPARATOR}[^\s:]+").fullmatch
+
+    def told(value: Any) -> Any:
+        if isinstance(value, str):
+            return name_of(value) if is_id(value) else value
+        if isinstance(value, Mapping):
+            return {name: told(each) for name, each in value.items()}
+        return list(map(told, value)) if isinstance(value, list | tuple) else value
+
+    return {name: told(value) for name, value in fields.items()}
 
 
 def new_line_document(change: Change, line_id: str | None = None, at: datetime | None = None) -> Document:
