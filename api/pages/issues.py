@@ -84,7 +84,7 @@ def issue_of(reason: StatusReason, now: datetime) -> Issue:
         text=text,
         buttons=buttons,
         schedules=reason.schedules,
-        tags=tuple(sorted(reason.tags, key=lambda tag: not tag.startswith("customer:"))[:MOST_TAGS]),
+        tags=tuple(sorted(reason.tags, key=lambda tag: (not tag.startswith("customer:"), tag))[:MOST_TAGS]),
         failed=max(cause.failed, cause.gave_up) if cause else 0,
         trend=tuple(trend_of(cause, now)) if cause else (),
         silence=reason.silence,
