@@ -39,6 +39,7 @@ _MARKS = {
     "overrunning": "Running too long since",
     "not_completed": "Not done in time since",
     "no_success": "Without a success since",
+    "key_expiring": "Ends soon since",
 }
 
 

@@ -40,6 +40,7 @@ TOLD = {
     "overrunning": "a run takes too long",
     "not_completed": "a run was not done in time",
     "no_success": "a schedule has had no success",
+    "key_expiring": "a key expires within a week",
     "paused_by_failures": "a schedule was paused by its failures",
     "breaker": "calls of a destination were stopped because it fails",
     "stored_document_set_aside": "something stored cannot be read",

@@ -52,6 +52,8 @@ class CauseKind(StrEnum):
     """A run was not completed within the time that its schedule expects."""
     NO_SUCCESS = "no_success"
     """No run of a schedule has succeeded for longer than it expects."""
+    KEY_EXPIRING = "key_expiring"
+    """A key of the API opens nothing in a few days, or already."""
     PAUSED_BY_FAILURES = "paused_by_failures"
     """A schedule was paused because its events failed."""
     BREAKER = "breaker"
@@ -85,7 +87,8 @@ class CauseKey:
     tenant: str
     kind: CauseKind
     subject: str
-    """The receiver (a destination's or an origin's key), the schedule's id, the queue or the part."""
+    """The receiver (a destination's or an origin's key), the id of the schedule or the key, the queue or the
+    part."""
     failure: str = ""
     """The answer or the error, without what differs from one to the next."""
 

@@ -59,6 +59,7 @@ class Told(StrEnum):
     OVERRUNNING = "overrunning"
     NOT_COMPLETED = "not_completed"
     NO_SUCCESS = "no_success"
+    KEY_EXPIRING = "key_expiring"
     PAUSED_BY_FAILURES = "paused_by_failures"
     BREAKER = "breaker"
     SET_ASIDE = "stored_document_set_aside"

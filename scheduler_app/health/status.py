@@ -210,6 +210,7 @@ _REMEDIES: Final = {
     "overrunning": "see what the run waits for; completion_timeout_seconds or a timeout would end it",
     "not_completed": "see its history: what was tried, and what the receiver answered",
     "no_success": "see its history, or why its runs were left out",
+    "key_expiring": "make another key, give it to who uses this one, and delete this one",
     "paused_by_failures": "see why its events failed, then resume it",
     "breaker": "see what the receiver answers; it closes by itself when a probe succeeds",
     "missed": "see why beats or workers were away; a backfill makes up for occurrences",

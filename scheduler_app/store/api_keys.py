@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from pymongo import ASCENDING
+
 from scheduler_app.domain.api_key import MAX_KEYS, KeyScope, StoredKey
 from scheduler_app.domain.ids import WholeId, name_of, tenant_of, whole_id
 from scheduler_app.domain.stored_fields import (
@@ -19,7 +21,7 @@ from scheduler_app.domain.stored_fields import (
 )
 from scheduler_app.store.audit import AuditedDocuments, audited
 from scheduler_app.store.bulk_writes import insert_new
-from scheduler_app.store.indexes import OF_TENANT
+from scheduler_app.store.indexes import BY_EXPIRY, OF_TENANT
 from scheduler_app.store.mongo import BY_ID, CorruptReports, Document, Mongo
 
 DOCUMENT_VERSION: Final = 1
@@ -59,6 +61,12 @@ class StoredKeys:
     def get(self, key_id: WholeId) -> StoredKey | None:
         row = self._majority.find_one(_named(key_id))
         return None if row is None else self._sound(row)
+
+    def expiring(self, after: datetime, before: datetime, *, limit: int) -> list[StoredKey]:
+        """Those of all tenants that expire between the two instants, the earliest first."""
+        which = {"expires_at": {"$gt": after, "$lt": before}}
+        rows = self._keys.find(which, sort=[("expires_at", ASCENDING)], hint=BY_EXPIRY).limit(limit)
+        return [each for row in rows if (each := self._sound(row)) is not None]
 
     def shown(self, key_id: str) -> StoredKey | None:
         """The key with this id, of any tenant: for a caller who shows the key itself."""

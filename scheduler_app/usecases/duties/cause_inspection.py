@@ -34,6 +34,9 @@ LOOKED_AT: Final = 2_000
 SCHEDULES_A_LOOK: Final = 1_000
 MISSED_A_LOOK: Final = 1_000
 TAGGED_A_LOOK: Final = 1_000
+#: Of a key, before and after its end.
+EXPIRES_SOON: Final = timedelta(days=7)
+KEYS_A_LOOK: Final = 1_000
 
 
 class Fault(NamedTuple):
@@ -70,6 +73,7 @@ class CauseInspection:
         self._see_machinery(living, now)
         if now >= self._stalled_at + STALLED_PERIOD:
             self._see(CauseKind.STALLED, self._stalled(now), living, now)
+            self._see(CauseKind.KEY_EXPIRING, self._expiring_keys(now), living, now)
             self._stalled_at = now
         self._end_missed(living[CauseKind.MISSED], now)
         self._stops.inspect(living, now)
@@ -151,6 +155,17 @@ class CauseInspection:
             if self._is_swallowed(schedule_id, now):
                 said = "would run again, and its calendar closes every day on which it would"
                 tallies.append(_stalled_tally(schedule_id, said, now))
+        return tallies
+
+    def _expiring_keys(self, now: datetime) -> list[Tally]:
+        tallies: list[Tally] = []
+        for key in self._store.api_keys.expiring(now - EXPIRES_SOON, now + EXPIRES_SOON, limit=KEYS_A_LOOK):
+            ends = key.expires_at
+            # Who makes a key for a day knows when it ends.
+            if ends is not None and ends - key.created_at >= 2 * EXPIRES_SOON:
+                when = f"expire{'s' if ends > now else 'd'} at {shown_instant(ends)}"
+                said = f"the API key {key.name} {when}"
+                tallies.append(found(CauseKey(key.tenant, CauseKind.KEY_EXPIRING, key.id), now, now, said))
         return tallies
 
     def _is_swallowed(self, schedule_id: str, now: datetime) -> bool:

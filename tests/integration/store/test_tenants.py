@@ -572,6 +572,7 @@ ACROSS_TENANTS = {
     ),
     *(f"causes.{verb}" for verb in ("unanswered", "answered")),
     *(f"cause_marks.{verb}" for verb in ("keys", "count", "counts", "unmarked", "marked", "mark")),
+    "api_keys.expiring",
     *(f"cause_inspections.{verb}" for verb in ("overdue", "queued", "late_after")),
     *(f"cause_inspections.{verb}" for verb in ("far_ahead", "finished_with_calendar")),
     *(f"cause_inspections.{verb}" for verb in ("paused_by_failures", "in_error", "ending")),

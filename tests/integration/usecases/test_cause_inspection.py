@@ -7,14 +7,23 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from scheduler_app.domain.api_key import ALL_SCOPES, StoredKey
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.cause import Cause, CauseKind
+from scheduler_app.domain.ids import whole_id
 from scheduler_app.domain.lateness import CatchUp, Lateness
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.causes import from_document
 from scheduler_app.store.events.outcomes import OutcomeRecord
-from scheduler_app.usecases.duties.cause_inspection import NO_FUTURE, STALLED_PERIOD, CauseInspection, Fault
+from scheduler_app.usecases.duties import cause_inspection
+from scheduler_app.usecases.duties.cause_inspection import (
+    EXPIRES_SOON,
+    NO_FUTURE,
+    STALLED_PERIOD,
+    CauseInspection,
+    Fault,
+)
 from scheduler_app.usecases.duties.expansion import Expansion
 from tests.builders import event, message, schedule
 
@@ -148,3 +157,48 @@ def test_a_part_that_is_missing_at_two_looks_is_machinery(store: Store, look: Lo
     look.faults = []
     assert look.at(now + 20 * SECOND, CauseKind.MACHINERY) == []
     assert len(look.causes(CauseKind.MACHINERY, living=False)) == 1
+
+
+def a_key(
+    store: Store, name: str, made: datetime, ends: datetime | None, *, tenant: str = "acme"
+) -> StoredKey:
+    key = StoredKey(whole_id("acme", name), name, ALL_SCOPES, made, "0" * 64, expires_at=ends)
+    assert store.api_keys.insert(key)
+    return key
+
+
+def test_a_key_is_told_of_before_it_expires_and_until_it_is_deleted(
+    store: Store, look: Look, now: datetime
+) -> None:
+    ends = now + 4 * EXPIRES_SOON
+    key = a_key(store, "deploys", now, ends)
+    a_key(store, "for-a-day", ends - 2 * SECOND, ends)
+    a_key(store, "for-ever", now, None)
+    assert look.at(ends - EXPIRES_SOON - SECOND, CauseKind.KEY_EXPIRING) == []
+    at = ends - EXPIRES_SOON + STALLED_PERIOD
+    [cause] = look.at(at, CauseKind.KEY_EXPIRING)
+    assert (cause.key.tenant, cause.key.subject) == ("acme", key.id)
+    assert cause.error == "the API key deploys expires at 2026-03-30T12:00:00Z"
+    [cause] = look.at(ends + STALLED_PERIOD, CauseKind.KEY_EXPIRING)
+    assert cause.error == "the API key deploys expired at 2026-03-30T12:00:00Z"
+    assert store.api_keys.delete(key.id)
+    assert look.at(ends + 2 * STALLED_PERIOD, CauseKind.KEY_EXPIRING) == []
+    assert [each.key.subject for each in look.causes(CauseKind.KEY_EXPIRING, living=False)] == [key.id]
+
+
+def test_a_key_that_expired_long_ago_is_told_of_no_more(store: Store, look: Look, now: datetime) -> None:
+    ends = now + 4 * EXPIRES_SOON
+    a_key(store, "deploys", now, ends)
+    assert len(look.at(ends, CauseKind.KEY_EXPIRING)) == 1
+    assert look.at(ends + EXPIRES_SOON + SECOND, CauseKind.KEY_EXPIRING) == []
+
+
+def test_a_look_reads_a_bounded_number_of_keys_those_first_that_expire_first(
+    store: Store, look: Look, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cause_inspection, "KEYS_A_LOOK", 2)
+    ends = now + 4 * EXPIRES_SOON
+    for number in range(3):
+        a_key(store, f"k{number}", now, ends + number * SECOND)
+    found = look.at(ends, CauseKind.KEY_EXPIRING)
+    assert {each.key.subject for each in found} == {"acme:k0", "acme:k1"}
