@@ -18,9 +18,10 @@ from scheduler_app.api.scopes import SAFE_METHODS
 from scheduler_app.api.services import EVERYBODY, NOBODY, caller, real_services, services
 from scheduler_app.domain.act import MAX_REASON, MAX_REQUEST_ID, Act, Actor, ActorKind
 from scheduler_app.domain.api_key import Caller
-from scheduler_app.domain.audit import Change
+from scheduler_app.domain.audit import Change, Difference
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.ids import TENANT, WholeId, whole_id
+from scheduler_app.domain.person import PERSON_KEY
 from scheduler_app.store.acting import acting, current_act
 from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.telemetry import get_logger
@@ -64,10 +65,11 @@ def for_reason(reason: str) -> Iterator[None]:
         yield
 
 
-def note_wrong_key(event: str, client: str) -> None:
+def note_wrong_key(event: str, client: str, why: str = "") -> None:
     """Writes a line of the audit: one for each client and minute, whichever process is asked."""
     act = Act(Actor(ActorKind.NOBODY, address=request.remote_addr or ""), request_id=_request_id())
-    change = Change("refused", "access", WholeId(event), of_installation=True)
+    told = Difference(after={"why": why} if why else {})
+    change = Change("refused", "access", WholeId(event), told, of_installation=True)
     minute = f"{services().now():%Y%m%dT%H%M}"
     try:
         with acting(act):
@@ -107,5 +109,7 @@ def _actor(who: Caller) -> Actor:
         kind = ActorKind.OPEN
     elif who.owner == NOBODY.owner or who.name is None:
         kind = ActorKind.NOBODY
+    elif who.owner.startswith(PERSON_KEY):
+        kind = ActorKind.PERSON
     key = who.owner.removeprefix("key-") if who.owner.startswith("key-") else ""
     return Actor(kind, who.name or "", key, address, who.tenant is None)

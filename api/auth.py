@@ -35,7 +35,8 @@ from scheduler_app.api.scopes import NO_SCOPE, SAFE_METHODS, require_scope_of_ro
 from scheduler_app.api.services import EVERYBODY, NOBODY, admit, services
 from scheduler_app.clock import monotonic
 from scheduler_app.config import Settings, is_loopback
-from scheduler_app.domain.api_key import key_id_of
+from scheduler_app.domain.api_key import Caller, key_id_of
+from scheduler_app.domain.command_line import TOKEN_PREFIX
 from scheduler_app.domain.ids import SEPARATOR, name_of, tenant_of
 from scheduler_app.telemetry import get_logger
 from scheduler_app.webserver.limits import PREFIX
@@ -242,22 +243,23 @@ class WrongKeys:
         return count + 1
 
 
-def refuse_beyond_limit(event: str) -> None:
-    """Counts and logs a wrong key, or a wrong token, of the request's client, as `event`. Raises Problem
-    beyond the limit."""
+def refuse_beyond_limit(event: str, what: str = "API key", why: str = "") -> None:
+    """Counts and logs a wrong key, a wrong token, or a sign-in that was refused, of the request's client, as
+    `event`. Raises Problem beyond the limit."""
     counted: WrongKeys = current_app.extensions["wrong_keys"]
     address = request.remote_addr or ""
     count = counted.add(address, monotonic())
     if count == 1 and counted.may_be_told(monotonic()):
-        note_wrong_key(event, _client_of(address))
+        note_wrong_key(event, _client_of(address), why)
     if count <= MAX_WRONG_KEYS:
-        log.warning(event, message="A wrong API key was refused", address=address)
+        more = {"why": why} if why else {}
+        log.warning(event, message=f"A wrong {what} was refused", address=address, **more)
         return
     if count == MAX_WRONG_KEYS + 1:
-        log.warning("api.keys_limited", message="An address sent many wrong API keys", address=address)
+        log.warning("api.keys_limited", message=f"An address sent many wrong {what}s", address=address)
     raise HttpProblem(
         429,
-        f"more than {MAX_WRONG_KEYS} wrong API keys from this address within a minute; wait, or use a right"
+        f"more than {MAX_WRONG_KEYS} wrong {what}s from this address within a minute; wait, or use a right"
         " one",
         headers={"Retry-After": str(WRONG_KEYS_SECONDS)},
     )
@@ -316,6 +318,9 @@ def _check_key(needs_key: bool) -> None:
         admit(EVERYBODY)
         return
     keys, now = known_keys(), services().now()
+    if given is not None and given.startswith(TOKEN_PREFIX):
+        _admit_person(keys.person(given, now))
+        return
     shown = None if given is None else keys.caller(given, now)
     if shown is None:
         if given is not None:
@@ -331,6 +336,19 @@ def _check_key(needs_key: bool) -> None:
     require_scope_of_route()
     if shown.caller.tags:
         require_narrowed()
+
+
+def _admit_person(found: Caller | None) -> None:
+    """Lets the command line of a person in."""
+    if found is None:
+        refuse_beyond_limit("api.key_refused")
+        raise HttpProblem(
+            401,
+            "this sign-in is over: sign in again, by `scheduler login`",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+    admit(found)
+    require_scope_of_route()
 
 
 def _admit_receiver(token: str) -> None:

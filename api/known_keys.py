@@ -18,6 +18,7 @@ from scheduler_app.clock import monotonic
 from scheduler_app.config.api_keys import ApiKey, matching
 from scheduler_app.domain.api_key import Caller, StoredKey, key_digest, key_id_of
 from scheduler_app.domain.ids import name_of
+from scheduler_app.domain.person import PersonSession, token_digest
 from scheduler_app.domain.tenant import Tenant
 from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.telemetry import get_logger
@@ -69,6 +70,7 @@ class KnownKeys:
         self._keys: Sequence[ApiKey] = assembly.settings.keys
         self.stored: RecentlyRead[StoredKey] = RecentlyRead(assembly.keys.shown)
         self.tenants: RecentlyRead[Tenant] = RecentlyRead(assembly.tenants.known)
+        self.people: RecentlyRead[PersonSession] = RecentlyRead(assembly.sign_ins.of_digest)
         self._used: OrderedDict[str, float] = OrderedDict()
 
     def caller(self, text: str, now: datetime) -> "ShownKey | None":
@@ -80,6 +82,10 @@ class KnownKeys:
             return None
         found, digest = self.stored.get(key_id), key_digest(text)
         return ShownKey(found.caller, digest, found) if found and found.opens(digest, now) else None
+
+    def person(self, token: str, now: datetime) -> Caller | None:
+        """The person whose command line shows this token; None if that is over. Raises a STORE_FAULT."""
+        return self._assembly.sign_ins.goes_on(self.people.get(token_digest(token)), now)
 
     def of_session(self, key: str, digest: str | None, now: datetime) -> Caller | None:
         """The caller of a browser session. `key` is the digest of one of API_KEYS, or the id of a stored key,

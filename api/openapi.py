@@ -153,6 +153,7 @@ PATH_PARAMETERS = {
     "name": ("The destination's or calendar's name", "zurich"),
     "key_id": ("The key's id", "4k2m9x0p7q1z"),
     "deletion_id": ("The deletion's id", "4k2m9x0p7q1z"),
+    "person_id": ("The person's id", "3f0c9a52d1b7e86640aa91d2"),
     "redrive_id": ("The redrive's id", "9a1c2b3d4e5f6071"),
     "failure_id": ("The failure's id", "7a849b57fa656643-20261124T145129144Z"),
     "edit_id": ("The id of an edit, as the list of edits shows it", "5f2b8c3de4b0a1c2d3e4f5a6"),

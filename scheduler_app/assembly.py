@@ -45,6 +45,7 @@ from scheduler_app.usecases.deeds.heartbeats import HeartbeatService
 from scheduler_app.usecases.deeds.messages import MessageQuota, MessageService
 from scheduler_app.usecases.deeds.notification_rules import NotificationRuleService, SilenceService
 from scheduler_app.usecases.deeds.schedules import Describe, ExpandUntil, ScheduleService, tell_state
+from scheduler_app.usecases.deeds.sign_ins import PersonService, SignIns
 from scheduler_app.usecases.duties.audit import AuditDuty
 from scheduler_app.usecases.duties.backfills import BackfillDuty, BackfillService
 from scheduler_app.usecases.duties.cause_inspection import CauseInspection, Fault
@@ -129,6 +130,8 @@ class Services:
     keys: KeyService
     tenants: TenantService
     request_rates: RequestRates
+    sign_ins: SignIns
+    people: PersonService
 
 
 @dataclass(frozen=True)
@@ -344,6 +347,8 @@ def assemble(
             keys=KeyService(store, effects.new_key),
             tenants=TenantService(store),
             request_rates=RequestRates(limiter),
+            sign_ins=SignIns(store, settings),
+            people=PersonService(store),
         )
 
     services = services_over(

@@ -25,6 +25,8 @@ from scheduler_app.api.pages import (  # noqa: F401 - they add their routes to `
     messages,
     notifications,
     overview,
+    people,
+    provider_sign_in,
     runs,
     schedule,
     schedules,

@@ -1,7 +1,8 @@
 """Checks who may see the pages, and that a form was sent by the person who loaded it.
 
 Without API keys: browsers on this machine, under a name of loopback. With keys: browsers that have a session,
-which begins at the sign-in. Every form carries a token derived from a cookie that no other site can read.
+which begins at the sign-in, with a key or with the account of a company. Every form carries a token derived
+from a cookie that no other site can read.
 """
 
 import hashlib
@@ -20,7 +21,7 @@ from scheduler_app.api.scopes import SAFE_METHODS, SCOPE, require_scope_of_route
 from scheduler_app.api.services import EVERYBODY, admit, caller, real_services, services
 from scheduler_app.config import Settings
 from scheduler_app.domain.api_key import Caller, KeyScope
-from scheduler_app.store.access_tokens import SESSION_SECONDS
+from scheduler_app.domain.person import PERSON_KEY, token_digest
 
 _SESSION = "scheduler_session"
 #: Names a browser that has no session, so that its forms are told from those of other sites all the same.
@@ -31,7 +32,19 @@ TOKEN_FIELD = "form_token"  # noqa: S105 (a field's name)
 _FORM = "application/x-www-form-urlencoded"
 #: The fields of a form: each costs time, however short it is.
 MAX_FIELDS = 1_000
-OPEN_ENDPOINTS = (f"{PAGES}.static", f"{PAGES}.sign_in", f"{PAGES}.begin_session")
+OPEN_ENDPOINTS = tuple(
+    f"{PAGES}.{name}"
+    for name in (
+        "static",
+        "sign_in",
+        "begin_session",
+        "leave_to_sign_in",
+        "finish_sign_in",
+        "end_by_provider",
+    )
+)
+#: Sent by the provider itself, with a token that it has signed in the place of a form's.
+_OF_PROVIDER = f"{PAGES}.end_by_provider"
 #: The scope of each form, and of each page that is only a form; all other pages need `read`.
 _SCOPES = {
     # `change_selected` asks for more where what it is to do needs more.
@@ -63,17 +76,18 @@ _SCOPES = {
     ),
     KeyScope.READ: ("preview_when", "pick", "choose_zone"),
     KeyScope.ADMIN: (
-        *(
-            "changes",
-            "export_changes",
-        ),
+        *("changes", "export_changes", "people", "end_person"),
         *("keys", "make_key", "replace_key", "delete_key_on_page"),
         *("tenants", "save_tenant", "set_tenant_state", "delete_tenant_on_page"),
     ),
 }
+_NEED_NO_SCOPE = (
+    *OPEN_ENDPOINTS,
+    *(f"{PAGES}.{name}" for name in ("sign_out", "ask_for_command_line", "let_command_line_in")),
+)
 SCOPES = {name: scope for scope, names in _SCOPES.items() for name in names}
 #: The forms that need no scope: they begin and end a session.
-_OF_SESSIONS = ("begin_session", "sign_out")
+_OF_SESSIONS = ("begin_session", "sign_out", "leave_to_sign_in", "end_by_provider", "let_command_line_in")
 
 
 def declare_scopes(app: Flask) -> None:
@@ -97,7 +111,7 @@ def page_access(settings: Settings) -> Callable[[], AnyResponse | None]:
                 421,
                 f"without API_KEYS the pages answer under localhost only, not under {request.host[:100]!r}",
             )
-        g.session_token = None
+        g.session_token = g.person = None
         if not needs_key:
             admit(EVERYBODY)
         if request.endpoint == f"{PAGES}.static":
@@ -105,14 +119,20 @@ def page_access(settings: Settings) -> Callable[[], AnyResponse | None]:
         token = cookie(_SESSION)
         if needs_key:
             signed_in = real_services().sessions.key_of(token) if token else None
-            found = known_keys().of_session(*signed_in, services().now()) if signed_in else None
+            found = None
+            if token and signed_in and signed_in[0].startswith(PERSON_KEY):
+                g.person = real_services().sign_ins.of_digest(token_digest(token))
+                found = real_services().sign_ins.goes_on(g.person, services().now())
+            elif signed_in:
+                found = known_keys().of_session(*signed_in, services().now())
             if found is None and request.endpoint not in OPEN_ENDPOINTS:
                 return _to_sign_in()
             if found is not None and _is_admitted(found):
                 g.session_token, g.session_key = token, signed_in and signed_in[0]
         g.is_admitted = not needs_key or g.session_token is not None
-        _check_form(g.session_token or cookie(_VISITOR))
-        if request.endpoint not in (*OPEN_ENDPOINTS, f"{PAGES}.sign_out"):
+        if request.endpoint != _OF_PROVIDER:
+            _check_form(g.session_token or cookie(_VISITOR))
+        if request.endpoint not in _NEED_NO_SCOPE:
             require_scope_of_route()
             if caller().tags:
                 if request.endpoint == f"{PAGES}.overview":
@@ -138,7 +158,8 @@ def _is_admitted(found: Caller) -> bool:
 
 def keep_session(response: AnyResponse, token: str) -> AnyResponse:
     """The answer that gives a browser its session."""
-    set_cookie(response, _SESSION, token, max_age=SESSION_SECONDS)
+    seconds = int(real_services().settings.session_hours * 3600)
+    set_cookie(response, _SESSION, token, max_age=seconds)
     return response
 
 
@@ -180,10 +201,18 @@ def name_visitor(response: Response) -> Response:
     return response
 
 
-def set_cookie(response: AnyResponse, name: str, value: str, *, max_age: int | None) -> None:
-    """Gives a browser a cookie of the pages, which no script and no other site can read."""
+def set_cookie(
+    response: AnyResponse, name: str, value: str, *, max_age: int | None, from_links: bool = False
+) -> None:
+    """Gives a browser a cookie of the pages, which no script and no other site can read. `from_links`: it is
+    also sent with a page to which another site leads."""
     response.set_cookie(
-        _cookie_name(name), value, max_age=max_age, httponly=True, samesite="Strict", secure=_is_https()
+        _cookie_name(name),
+        value,
+        max_age=max_age,
+        httponly=True,
+        samesite="Lax" if from_links else "Strict",
+        secure=_is_https(),
     )
 
 

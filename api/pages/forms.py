@@ -165,6 +165,7 @@ class ActionResultQuery(InputSchema):
                 "silenced",
                 "tested",
                 "begun",
+                "signed out",
             ]
         )
     )

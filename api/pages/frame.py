@@ -74,6 +74,7 @@ def of_every_page() -> View:
         "form_token": g.get("form_token", ""),
         "signed_in": g.get("session_token") is not None,
         "key_name": caller().name or "",
+        "is_person": g.get("person") is not None,
         # Forms offer what others have named; a key with tags writes by the API.
         "may_write": may(KeyScope.WRITE) and not caller().tags,
         "may_trigger": may(KeyScope.TRIGGER),

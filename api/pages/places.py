@@ -102,6 +102,7 @@ PLACES = (
             ListedPage("Ledger", "ledger", "operations#the-ledger", "witness"),
             ListedPage("Machinery", "processes", "production#what-to-watch", "processes workers queues"),
             ListedPage("API keys", "keys", "access#make-a-key", "", shown_to="admins"),
+            ListedPage("People", "people", "access#people", "accounts sign-ins sessions", shown_to="admins"),
             ListedPage("Tenants", "tenants", "access#tenants", "customers teams", shown_to="operators"),
             ListedPage("You", "you", "page#who-may-open-it", "time zone sign out"),
             ListedPage(

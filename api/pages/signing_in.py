@@ -1,22 +1,21 @@
 """The sign-in with an API key, and the end of a session."""
 
-from flask import current_app, g, redirect, render_template, request, url_for
+from flask import g, redirect, render_template, request
 from marshmallow import validate
 from werkzeug.wrappers import Response
 
 from scheduler_app import json_fields as fields
 from scheduler_app.api.acts import with_line_of_session
-from scheduler_app.api.auth import PAGES, refuse_beyond_limit
+from scheduler_app.api.auth import refuse_beyond_limit
 from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.known_keys import known_keys
 from scheduler_app.api.pages.access import drop_session, keep_session
 from scheduler_app.api.pages.forms import takes_form, takes_query
 from scheduler_app.api.pages.frame import blueprint, to_page
+from scheduler_app.api.pages.provider_sign_in import own_path, signed_out
 from scheduler_app.api.services import caller, real_services
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.telemetry import get_logger
-
-log = get_logger(__name__)
+from scheduler_app.usecases.deeds.sign_ins import note_sign_in
 
 
 class SignInQuery(InputSchema):
@@ -36,7 +35,7 @@ class SignOutForm(InputSchema):
 def sign_in(query: Loaded) -> Response | str:
     if not real_services().settings.needs_key or g.session_token:
         return to_page("overview")
-    return render_template("sign_in.html", next=query.get("next", ""))
+    return _page(query)
 
 
 @blueprint.post("/sign-in")
@@ -46,23 +45,29 @@ def begin_session(form: Loaded) -> Response | tuple[str, int]:
     shown = keys.caller(form["key"].strip(), assembly.now())
     if shown is None:
         refuse_beyond_limit("sign_in.refused")
-        page = render_template("sign_in.html", next=form.get("next", ""), refused=True)
-        return page, 401
+        return _page(
+            form,
+            ("refused", "This key does not open anything here. Whoever runs this scheduler gives out keys."),
+        ), 401
     if shown.stored is not None:
         keys.note_use(shown.stored, assembly.now())
     # The token is new, whatever cookie the browser sent: a session fixed by an attacker is never used.
     token = with_line_of_session(
         "signed in", shown.caller, lambda: assembly.sessions.open(shown.session_key, shown.digest)
     )
-    log.info("sign_in.done", message="A person signed in", address=request.remote_addr or "")
-    return keep_session(redirect(_own_path(form.get("next", "")), 303), token)
+    name, tenant = shown.caller.name or "a key", shown.caller.tenant
+    note_sign_in("sign_in.done", who=name, tenant=tenant, address=request.remote_addr or "")
+    return keep_session(redirect(own_path(form.get("next", "")), 303), token)
 
 
 @blueprint.post("/sign-out")
 @takes_form(SignOutForm)
 def sign_out(form: Loaded) -> Response:
     sessions = real_services().sessions
+    if g.person is not None:
+        return signed_out(g.person, everywhere="everywhere" in form)
     if g.session_token:
+        note_sign_in("sign_in.ended", who=caller().name or "a key", address=request.remote_addr or "")
         with_line_of_session("signed out", caller(), lambda: sessions.close(g.session_token))
         if "everywhere" in form:
             with_line_of_session(
@@ -71,11 +76,6 @@ def sign_out(form: Loaded) -> Response:
     return drop_session(to_page("sign_in"))
 
 
-def _own_path(wanted: str) -> str:
-    """`wanted` if it is the path of a page; the overview else, so that no link leads to another site."""
-    path = wanted.partition("?")[0]
-    adapter = current_app.url_map.bind("")
-    # Not a page: `//host`, `/\host`, and whatever else a browser may take for another host.
-    known = path.startswith("/") and not path.startswith(("//", "/\\")) and adapter.test(path, "GET")
-    is_page = known and adapter.match(path, "GET")[0].startswith(f"{PAGES}.")
-    return wanted if is_page else url_for(f"{PAGES}.overview")
+def _page(given: Loaded, notice: tuple[str, str] | None = None) -> str:
+    offered = real_services().sign_ins.is_offered
+    return render_template("sign_in.html", next=given.get("next", ""), offered=offered, notice=notice)

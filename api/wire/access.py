@@ -7,14 +7,17 @@ from marshmallow import post_load, validate
 from scheduler_app import json_fields as fields
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.wire import field_types
+from scheduler_app.api.wire.field_types import Instant
 from scheduler_app.api.wire.input_schema import InputSchema, WriteQuery
 from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema, edit_result
 from scheduler_app.api.wire.resource_fields import new_fields, output_fields, shows, view_of
 from scheduler_app.domain.api_key import MAX_OVERLAP_SECONDS, KeyDraft, KeyScope, StoredKey
+from scheduler_app.domain.command_line import VERIFIER
 from scheduler_app.domain.deletion import Deletion
 from scheduler_app.domain.ids import name_of
+from scheduler_app.domain.person import Person
 from scheduler_app.domain.resource_fields import by_name
-from scheduler_app.domain.resources.access import KEY, TENANT_LIMITS, TENANT_TABLE
+from scheduler_app.domain.resources.access import KEY, PERSON, TENANT_LIMITS, TENANT_TABLE
 from scheduler_app.domain.tenant import Tenant, TenantLimits, TenantState
 
 
@@ -96,6 +99,61 @@ class LimitsInput(InputSchema):
     @post_load
     def limits(self, data: Loaded, **_: object) -> TenantLimits:
         return TenantLimits(**data)
+
+
+class PersonOutput(OmitNone):
+    class Meta(OmitNone.Meta):
+        include = output_fields(PERSON)
+
+
+class PersonList(OutputSchema):
+    people = fields.List(PersonOutput, required=True)
+
+
+_PERSON_SHOWN = shows(
+    PERSON,
+    {
+        "id": lambda person: name_of(person.id),
+        "scopes": lambda person: [each.value for each in KeyScope if each in person.scopes],
+        "installation": lambda person: person.is_installations or None,
+        "last_seen_from": lambda person: person.last_seen_from or None,
+    },
+)
+
+
+def person_shown(person: Person) -> View:
+    """A person in answers."""
+    return view_of(_PERSON_SHOWN, person)
+
+
+class SessionsEnded(OutputSchema):
+    ended = fields.Integer("How many sessions there were, in browsers and on command lines", required=True)
+
+
+class VerifierInput(InputSchema):
+    """What a command line shows that a person has let in."""
+
+    verifier = fields.String(
+        "The verifier of which the person's browser was given the challenge (RFC 7636, `S256`)",
+        required=True,
+        validate=validate.Regexp(VERIFIER),
+    )
+    code = fields.String(
+        "What the browser has brought back; not for a command line whose code the person has typed",
+        validate=validate.Length(1, 200),
+    )
+
+
+class PersonToken(OutputSchema):
+    token = fields.String("Opens the API as a key does, until it ends", required=True)
+    expires_at = Instant("When it ends at the latest", required=True)
+    name = fields.String("Whose it is", required=True)
+
+
+class EndInput(InputSchema):
+    """A sign-in that is to end."""
+
+    token = fields.String("The token itself", required=True, validate=validate.Length(1, 200))
 
 
 class TenantInput(InputSchema):

@@ -1,4 +1,4 @@
-"""Keys of the API, and tenants: methods of `Scheduler` and `AsyncScheduler`."""
+"""Keys of the API, people and tenants: methods of `Scheduler` and `AsyncScheduler`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from scheduler_app.client.record import Json
 
 
 class AccessOperations:
-    """Every method raises SchedulerError; all but `revoke_leaked_key` need a key with the scope `admin`."""
+    """Every method raises SchedulerError; most need a key with the scope `admin`."""
 
     @operation
     def create_key(
@@ -60,6 +60,34 @@ class AccessOperations:
     def revoke_leaked_key(self, key: str) -> Call[None]:
         """Deletes the key with this text, which is all that is needed."""
         call: Call[None] = calls.post("/api/v1/keys/revoke-leaked", lambda _: None, {"key": key})
+        return replace(call, accept_404_after_retry=True)
+
+    @operation
+    def people(self) -> Call[tuple[Json, ...]]:
+        """The people who have signed in with an account, who was seen last first."""
+        return calls.get("/api/v1/people", calls.each(dict, "people"))
+
+    @operation
+    def get_person(self, person_id: str) -> Call[Json]:
+        """One as the API shows him or her."""
+        return calls.get(path_of("people", person_id), dict)
+
+    @operation
+    def end_person_sessions(self, person_id: str) -> Call[int]:
+        """Ends every sign-in of a person, in browsers and on command lines; gives how many there were."""
+        path = path_of("people", person_id, "sessions")
+        return Call("DELETE", path, lambda said: int(said["ended"]))
+
+    @operation
+    def redeem_verifier(self, verifier: str, *, code: str | None = None) -> Call[Json]:
+        """The `token` of a command line that a person has let in, until `expires_at`; a 404 until then."""
+        body = without_none({"verifier": verifier, "code": code})
+        return calls.post("/api/v1/sign-in/token", dict, body)
+
+    @operation
+    def end_sign_in(self, token: str) -> Call[None]:
+        """Ends the sign-in of a command line, whose token is all that is needed."""
+        call: Call[None] = calls.post("/api/v1/sign-in/end", lambda _: None, {"token": token})
         return replace(call, accept_404_after_retry=True)
 
     @operation

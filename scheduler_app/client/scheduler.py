@@ -54,7 +54,7 @@ class Http:
         give_up_seconds: float | None,
     ) -> None:
         """`timeout` for connecting and for each wait for bytes, seconds; `retries` beyond the first try."""
-        self._url = url.rstrip("/")
+        self.url = url.rstrip("/")
         self._timeout = timeout
         self._retries = retries
         self._give_up_seconds = give_up_seconds
@@ -97,7 +97,7 @@ class Http:
     def _answer(self, call: Call[T], *, stream: bool = False) -> requests.Response:
         return self._session.request(
             call.method,
-            f"{self._url}{call.target}",
+            f"{self.url}{call.target}",
             data=call.content,
             headers=call.headers,
             timeout=self._timeout,
@@ -108,8 +108,8 @@ class Http:
 
     def _unreachable(self, error: requests.RequestException) -> SchedulerError:
         if isinstance(error, requests.exceptions.InvalidSchema | requests.exceptions.MissingSchema):
-            return no_address(self._url)
-        return unreachable(self._url, error)
+            return no_address(self.url)
+        return unreachable(self.url, error)
 
 
 def _reply(answer: requests.Response) -> Reply:
@@ -138,7 +138,13 @@ class Scheduler(SchedulerOperations, FailureOperations, QuestionOperations, Acce
         """`tenant` is for a key of the installation, which acts in `default` without it.
         `timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try, and
         none that would begin later than `give_up_seconds`."""
-        super().__init__(Http(url, api_key, tenant, timeout, retries, give_up_seconds))
+        self._sending = Http(url, api_key, tenant, timeout, retries, give_up_seconds)
+        super().__init__(self._sending)
+
+    @property
+    def url(self) -> str:
+        """The address of the API."""
+        return self._sending.url
 
     # Imported on demand: most programs, and each command, use one of them at most.
 

@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from scheduler_app.config.api_keys import read_key
 from scheduler_app.domain.action import UNKNOWN_ORIGIN, origin_of
 from scheduler_app.domain.mail_server import MailServer
+from scheduler_app.domain.person import parse_roles
 
 NO_PORTS = "none"
 
@@ -72,6 +73,10 @@ def whole_number(low: int, high: int) -> Callable[[str], int]:
 
 def seconds(low: float, high: float) -> Callable[[str], float]:
     return _number(float, "a number of seconds", low, high)
+
+
+def hours(low: float, high: float) -> Callable[[str], float]:
+    return _number(float, "a number of hours", low, high)
 
 
 def _number(
@@ -154,6 +159,31 @@ def public_url(value: str) -> str:
             "must be an http:// or https:// URL without a path, as https://scheduler.example.com"
         )
     return url if value else ""
+
+
+def issuer_url(value: str) -> str:
+    parts = urlsplit(value)
+    local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    safe = parts.scheme == "https" or (parts.scheme == "http" and local)
+    if value and (not safe or not parts.hostname or parts.query or parts.fragment or parts.username):
+        raise ValueError(
+            "must be the https:// URL by which the provider calls itself, as https://login.example.com/realms/ops"
+        )
+    return value
+
+
+def oidc_scopes(value: str) -> str:
+    words = value.split()
+    if words and "openid" not in words:
+        raise ValueError(
+            f"must have openid among its scopes, as in openid profile email; not {value[:100]!r}"
+        )
+    return " ".join(words)
+
+
+def oidc_roles(value: str) -> str:
+    parse_roles(value)  # raises ValueError, which says what is wrong
+    return value
 
 
 def receiver_url(value: str) -> str:

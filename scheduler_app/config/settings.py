@@ -24,6 +24,7 @@ from scheduler_app.domain.celery_task_action import (
 )
 from scheduler_app.domain.command_action import opening_patterns, parse_patterns
 from scheduler_app.domain.errors import SchedulerError
+from scheduler_app.domain.person import RoleLine, parse_roles
 from scheduler_app.domain.retry import DEFAULT_MAX_RETRIES, MAX_RETRIES
 
 #: A beat that died holds the schedules it was expanding for this long.
@@ -175,6 +176,27 @@ class Settings:
     )
     public_url: str = _setting(
         "", parse.public_url, "where browsers find the pages, as https://scheduler.example.com"
+    )
+    session_hours: float = _setting(
+        12.0, parse.hours(0.1, 720), "how long a sign-in lasts, of people and with keys, in hours"
+    )
+    oidc_issuer: str = _setting(
+        "",
+        parse.issuer_url,
+        "the OpenID provider by which people sign in, as https://login.example.com/realms/ops",
+    )
+    oidc_client_id: str = _setting("", str, "what that provider calls this scheduler")
+    oidc_client_secret: str = _setting(
+        "", str, "its secret for this scheduler; what it gives of people is stored sealed by it", secret=True
+    )
+    oidc_roles: str = _setting(
+        "",
+        parse.oidc_roles,
+        "who may do what: claim=value=scopes@tenant, separated by commas, or a JSON list",
+        list_text=json.dumps,
+    )
+    oidc_scopes: str = _setting(
+        "openid profile email", parse.oidc_scopes, "what is asked of the provider about a person"
     )
     smtp_url: str = _setting(
         "",
@@ -329,7 +351,12 @@ class Settings:
     @property
     def needs_key(self) -> bool:
         """Whether the API opens for nobody without a key: one of API_KEYS, or a stored one."""
-        return bool(self.api_keys) or not is_loopback(self.api_host)
+        return bool(self.api_keys or self.oidc_issuer) or not is_loopback(self.api_host)
+
+    @property
+    def roles(self) -> tuple[RoleLine, ...]:
+        """The lines of OIDC_ROLES."""
+        return parse_roles(self.oidc_roles)
 
     @property
     def trusted_networks(self) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
@@ -381,6 +408,7 @@ def refuse_impossible(settings: Settings) -> None:
             f"ALLOWED_COMMANDS must not have {opening[0]!r}, which allows any program: name the programs, or"
             " set ALLOW_ANY_COMMAND=true as well"
         )
+    _refuse_impossible_sign_in(settings)
     unknown = set(dict(settings.celery_result_backends)) - set(dict(settings.celery_brokers))
     if unknown:
         raise InvalidSetting(
@@ -388,6 +416,26 @@ def refuse_impossible(settings: Settings) -> None:
         )
     if settings.celery_brokers:
         _refuse_impossible_tasks(settings)
+
+
+#: Which settings a sign-in with a provider takes, with what each is for.
+_OF_SIGN_IN = {
+    "oidc_issuer": "it says where people sign in",
+    "oidc_client_id": "the provider gives it when this scheduler is registered there",
+    "oidc_client_secret": "the provider gives it when this scheduler is registered there",
+    "oidc_roles": "nobody gets anything that no line of it gives, as groups=ops=read+trigger",
+    "public_url": "the provider sends browsers back to PUBLIC_URL/sign-in/callback",
+}
+
+
+def _refuse_impossible_sign_in(settings: Settings) -> None:
+    own = [name for name in _OF_SIGN_IN if name.startswith("oidc_")]
+    given = [name for name in own if getattr(settings, name)]
+    if not given:
+        return
+    for name, why in _OF_SIGN_IN.items():
+        if not getattr(settings, name):
+            raise InvalidSetting(f"{name.upper()} must be set when {given[0].upper()} is: {why}")
 
 
 def _refuse_impossible_tasks(settings: Settings) -> None:

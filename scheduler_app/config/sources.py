@@ -212,6 +212,7 @@ def secret_values(settings: Settings) -> tuple[str, ...]:
     values = {
         *(read_key(entry).key for entry in settings.api_keys),
         *(key.strip() for key in settings.secrets_key.split(",")),
+        settings.oidc_client_secret,
         login,
         login.partition(":")[2],
     }

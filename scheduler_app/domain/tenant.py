@@ -12,6 +12,7 @@ from scheduler_app.domain.request_rate import RequestRate
 
 MAX_TENANTS: Final = 1_000
 MAX_TENANT_NOTE: Final = 500
+TENANT_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 class TenantState(StrEnum):
@@ -52,7 +53,7 @@ class Tenant:
 
     def check(self) -> None:
         """Raises InvalidField."""
-        if not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", self.name):
+        if not TENANT_NAME.fullmatch(self.name):
             raise InvalidField(
                 "name", "the path's must be 1 to 63 lower-case letters, digits and hyphens, none at an end"
             )

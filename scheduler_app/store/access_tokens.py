@@ -18,15 +18,15 @@ from scheduler_app.store.mongo import Document, Mongo, lease
 
 SESSION_VERSION = 1
 BY_KEY = "key_v1"
-#: A session ends after so long, however busy it is.
-SESSION_SECONDS = 12 * 3600
 #: Sessions that one key may have at a time: beyond that, the oldest end.
 MAX_SESSIONS = 100
 
 
 class Sessions:
-    def __init__(self, mongo: Mongo) -> None:
+    def __init__(self, mongo: Mongo, seconds: float) -> None:
+        """A session ends after `seconds`, however busy it is."""
         self._sessions = mongo.collection("sessions")
+        self._seconds = seconds
 
     def open(self, key: str, stored_sha256: str | None = None) -> str:
         """Begins a session of one of API_KEYS, by its digest, or of a stored key, by its id and its digest;
@@ -36,7 +36,7 @@ class Sessions:
             "v": SESSION_VERSION,
             "key": key,
             "created_at": "$$NOW",
-            "expires_at": lease(SESSION_SECONDS),
+            "expires_at": lease(self._seconds),
         }
         # An update, because only an update can write mongod's own time.
         if stored_sha256 is not None:

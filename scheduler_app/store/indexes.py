@@ -20,10 +20,13 @@ from scheduler_app.store.faults import Unavailable, raising_store_faults
 from scheduler_app.store.idempotency import BY_OWNER, KEPT_SECONDS
 from scheduler_app.store.ledger import BY_HOUR, BY_NUMBER, OF_SCHEDULE, UNSETTLED
 from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.people import BY_PROVIDER_SESSION, OF_TENANT_SEEN
 
 DAY_SECONDS = 86_400
 #: How long lines of the ledger, and of deletions, are kept, whatever the retention of events is.
 LEDGER_DAYS = 400
+#: Who has not signed in for so long is forgotten.
+PEOPLE_DAYS = 400
 ROUTED = "routed_v2"
 HELD = "held_v1"
 PAUSED_UNTIL = "paused_until_v1"
@@ -387,7 +390,17 @@ DELETIONS = [
     IndexModel([("active", ASCENDING)], name="active_v1", partialFilterExpression={"active": True}),
     IndexModel([("started_at", DESCENDING)], name="list_v1"),
 ]
-SESSIONS = [IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY_KEY)]
+SESSIONS = [
+    IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY_KEY),
+    # Those that the provider may end, by its own name for them.
+    IndexModel(
+        [("provider_session", ASCENDING)],
+        name=BY_PROVIDER_SESSION,
+        partialFilterExpression={"provider_session": {"$exists": True}},
+    ),
+]
+SIGN_IN_GRANTS = [IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY_KEY)]
+PEOPLE = [IndexModel([("tenant", ASCENDING), ("last_seen_at", DESCENDING)], name=OF_TENANT_SEEN)]
 
 #: What was done to one resource, and to all of a tenant; written by what people do, and hardly else.
 AUDIT = [
@@ -442,6 +455,8 @@ _OF_COLLECTIONS = {
     "calendar_feeds": CALENDAR_FEEDS,
     "backfills": [*BACKFILLS, *BY_TENANT],
     "sessions": SESSIONS,
+    "sign_in_grants": [*SIGN_IN_GRANTS, *BY_TENANT],
+    "people": PEOPLE,
     "deletions": DELETIONS,
     "audit": AUDIT,
     "causes": CAUSES,
@@ -499,6 +514,8 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
         partial(_ensure_ttl, mongo, "deletions", "ended_at", "retention_v1", LEDGER_DAYS * DAY_SECONDS),
         partial(_ensure_ttl, mongo, "idempotency", "created_at", "kept_v1", KEPT_SECONDS),
         partial(_ensure_ttl, mongo, "sessions", "expires_at", "expired_v1", 0),
+        partial(_ensure_ttl, mongo, "sign_in_grants", "expires_at", "expired_v1", 0),
+        partial(_ensure_ttl, mongo, "people", "last_seen_at", "forgotten_v1", PEOPLE_DAYS * DAY_SECONDS),
         partial(_ensure_ttl, mongo, "nodes", "seen_at", "alive_v1", NODE_TTL_SECONDS),
         partial(_ensure_archive_view, mongo),
     ]

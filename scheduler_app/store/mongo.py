@@ -50,16 +50,16 @@ class _AnswerLimit:
         if _is_electing(client):
             # Waits as long as without a limit.
             client.is_primary  # noqa: B018
-            self._begin_anew()
+            self.begin_anew()
         try:
             with pymongo.timeout(self.seconds_left()):
                 yield
         except ExecutionTimeout:
             raise
         except OperationFailure:
-            self._begin_anew()
+            self.begin_anew()
             raise
-        self._begin_anew()
+        self.begin_anew()
 
     def seconds_left(self) -> float:
         """Raises a STORE_FAULT where none are left; pymongo would look for a server half a second more."""
@@ -68,7 +68,7 @@ class _AnswerLimit:
             raise Unavailable(f"MongoDB has not answered within {self._seconds:g} s")
         return left
 
-    def _begin_anew(self) -> None:
+    def begin_anew(self) -> None:
         self._until = monotonic() + self._seconds
 
 
@@ -90,6 +90,12 @@ def answers_within(seconds: float) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+def begin_answer_limit_anew() -> None:
+    """For a thread that has waited for somebody else than MongoDB."""
+    if (limit := _current.get()) is not None:
+        limit.begin_anew()
 
 
 @contextmanager

@@ -38,6 +38,7 @@ from scheduler_app.store.missed import MissedOccurrences
 from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.notification_rules import NotificationRules
 from scheduler_app.store.partition_owners import PartitionOwners
+from scheduler_app.store.people import People, PersonSessions
 from scheduler_app.store.processes import Processes, shared_settings
 from scheduler_app.store.recoveries import Inspections, Recoveries
 from scheduler_app.store.redrives import Redrives
@@ -119,7 +120,9 @@ class Store:
         self.idempotency = Idempotency(self.mongo)
         self.audit = Audit(self.mongo)
         self.audit_chain = AuditChain(self.mongo)
-        self.sessions = Sessions(self.mongo)
+        self.sessions = Sessions(self.mongo, settings.session_hours * 3600)
+        self.people = People(self.mongo)
+        self.person_sessions = PersonSessions(self.mongo, settings.oidc_client_secret)
         self.api_keys = StoredKeys(self.mongo)
         self.tenants = Tenants(self.mongo)
         self.deletions = Deletions(self.mongo)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from pymongo.client_session import ClientSession
 
 from scheduler_app.domain.ids import SEPARATOR
+from scheduler_app.domain.person import session_key
 from scheduler_app.domain.states import State
 from scheduler_app.store.faults import raising_store_faults
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease_over, limit_command
@@ -19,7 +20,7 @@ OF_INSTALLATION: Final = frozenset(("tenants", "deletions", "nodes", "partitions
 _WITHOUT_FIELD: Final = {"idempotency": "/", "cancel_requests": SEPARATOR}
 #: What beats make events of goes first, and last what is needed to find other things.
 _FIRST: Final = ("schedules", "heartbeats", "backfills", "redrives", "events")
-_LAST: Final = ("sessions", "api_keys")
+_LAST: Final = ("sessions", "api_keys", "people")
 
 
 class TenantDocuments:
@@ -63,7 +64,9 @@ class TenantDocuments:
         """The condition of a tenant's documents, and the index that finds them."""
         if collection == "sessions":
             keys = self._mongo.collection("api_keys").find({"tenant": tenant}, {"_id": 1})
-            return {"key": {"$in": [row["_id"] for row in keys]}}, "key_v1"
+            people = self._mongo.collection("people").find({"tenant": tenant}, {"_id": 1})
+            theirs = [row["_id"] for row in keys] + [session_key(row["_id"]) for row in people]
+            return {"key": {"$in": theirs}}, "key_v1"
         if collection in _WITHOUT_FIELD:
             return {"_id": _beginning(f"{tenant}{_WITHOUT_FIELD[collection]}")}, BY_ID
         if (index := self.index_of(collection)) is not None:

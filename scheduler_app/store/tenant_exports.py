@@ -22,8 +22,11 @@ EXPORTED: Final = (
     *("blackouts", "kill_switches", "notifications", "silences", "heartbeats", "calendar_feeds"),
     *("events", "backfills", "redrives", "causes", "tellings", "edits", "figures", "ledger"),
 )
-#: Of the moment: requests, and keys with what they have opened, of which there are hashes alone.
-NOT_EXPORTED: Final = frozenset(("api_keys", "sessions", "idempotency", "cancel_requests"))
+#: Of the moment: requests, keys with what they have opened, of which there are hashes alone, and people, whom
+#: each sign-in notes anew.
+NOT_EXPORTED: Final = frozenset(
+    ("api_keys", "sessions", "idempotency", "cancel_requests", "people", "sign_in_grants")
+)
 #: Bodies may be large: so many documents are in memory at a time.
 DOCUMENTS_A_PAGE: Final = 50
 #: Collections whose ids do not all begin with the tenant's name and a colon.

@@ -43,6 +43,8 @@ _OTHER_BODIES = {
     f"{PREFIX}/schedules/bulk": 16 * 1024 * 1024,
     f"{PREFIX}/schedules/import": 8 * 1024 * 1024,
     "/sign-in": 8 * 1024,
+    "/sign-in/provider": 8 * 1024,
+    "/sign-in/back-channel": 8 * 1024,
 }
 #: One such request keeps a core busy for a good part of a second, or some seconds.
 _LONG = frozenset((f"{PREFIX}/schedules/bulk", f"{PREFIX}/schedules/import"))

@@ -25,6 +25,10 @@ NOT_RECORDED = {
         ),
         "print keys and ids that are drawn: tests/integration/client/test_keys.py",
     ),
+    **dict.fromkeys(
+        ("login", "logout", "people list", "people sign-out"),
+        "take a provider and a browser: tests/integration/client/test_login.py",
+    ),
     "reseal": "works on settings and not on an API: tests/integration/store/test_resealing.py",
     "up": "starts servers and does not end: tests/acceptance/test_up.py",
     "witness": "a process of its own, which needs MongoDB and no API: tests/integration/witness",

@@ -72,6 +72,29 @@ KEY = (
 
 #: What a tenant may take of what all share.
 TENANT_LIMITS = (_REQUESTS_PER_SECOND,)
+PERSON = (
+    ResourceField("id", Text(), "Its id, the same at each sign-in", given=False, always_shown=True),
+    ResourceField("name", Text(), "The name that the provider gives", given=False),
+    ResourceField("mail", Text(), "The mail address that the provider gives", given=False),
+    ResourceField(
+        "subject", Text(), "By which the provider knows him or her", given=False, always_shown=True
+    ),
+    ResourceField("tenant", Text(), "The tenant in which he or she acts", given=False, always_shown=True),
+    ResourceField(
+        "installation", Flag(), "He or she acts in every tenant", given=False, at="is_installations"
+    ),
+    ResourceField(
+        "scopes",
+        ListOf(Word(_SCOPES, KeyScope), 1, len(_SCOPES)),
+        "What the lines of OIDC_ROLES gave at the last sign-in",
+        given=False,
+    ),
+    ResourceField(
+        "first_seen_at", Moment(), "When that was for the first time", given=False, always_shown=True
+    ),
+    ResourceField("last_seen_at", Moment(), "When he or she signed in last", given=False, always_shown=True),
+    ResourceField("last_seen_from", Text(), "From which address that was", given=False),
+)
 
 TENANT_TABLE = (
     ResourceField("name", Text(), "Its name, in the path", given=False, always_shown=True),

@@ -6,6 +6,19 @@ from tests.golden.recording import Recording
 def record(run: Recording) -> None:
     _tenants(run)
     _keys(run)
+    _people(run)
+
+
+def _people(run: Recording) -> None:
+    run.topic = "people"
+    ask = run.ask
+    ask("GET", "/api/v1/people")
+    ask("GET", "/api/v1/people/nobody")
+    ask("DELETE", "/api/v1/people/nobody/sessions")
+    ask(
+        "POST", "/api/v1/sign-in/token", {"verifier": "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"}, key=None
+    )
+    ask("POST", "/api/v1/sign-in/end", {"token": "rrp_unknown"}, key=None)
 
 
 def _tenants(run: Recording) -> None:

@@ -16,7 +16,9 @@ from scheduler_app.api.services import Services
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Mongod, Redis
+from scheduler_app.oidc import exchange
 from scheduler_app.store import Store
+from tests.openid_provider import PUBLIC_URL, Browser, OpenIdProvider, openid_provider, sign_in_settings
 
 #: Applications without a database, which their routes do not depend on: to make one takes a sixth of a second
 #: of CPU, more than most tests. By their settings those that no test uses now, and what each was made with.
@@ -96,6 +98,40 @@ def shared_client(mongod_server: Mongod, redis_server: Redis) -> Iterator[FlaskC
     yield app.test_client()
     app.extensions["scheduler"].store.mongo.client.drop_database(name)
     stop(app)
+
+
+@pytest.fixture(scope="session")
+def running_provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenIdProvider]:
+    with openid_provider(tmp_path_factory.mktemp("openid"), PUBLIC_URL) as provider:
+        yield provider
+
+
+@pytest.fixture
+def provider(running_provider: OpenIdProvider, monkeypatch: pytest.MonkeyPatch) -> OpenIdProvider:
+    """As it is at its start; what was away a moment ago is asked again at once."""
+    running_provider.change("reset")
+    monkeypatch.setattr(exchange, "AWAY_SECONDS", 0.0)
+    return running_provider
+
+
+@pytest.fixture
+def make_signing_in(make_api: Callable[..., Flask], provider: OpenIdProvider) -> Callable[..., Flask]:
+    """Makes an application in which people sign in with that provider."""
+
+    def make(**changes: Any) -> Flask:
+        return make_api(**sign_in_settings(provider) | changes)
+
+    return make
+
+
+@pytest.fixture
+def signing_in(make_signing_in: Callable[..., Flask]) -> Flask:
+    return make_signing_in()
+
+
+@pytest.fixture
+def browser(signing_in: Flask, provider: OpenIdProvider) -> Browser:
+    return Browser(signing_in, provider)
 
 
 @pytest.fixture

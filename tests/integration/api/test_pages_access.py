@@ -90,12 +90,18 @@ def test_every_form_refuses_other_origins_other_types_and_missing_tokens(client:
     for path in (path for method, path in page_operations(client.application) if method == "POST"):
         form = {"form_token": token}
         assert "another origin" in client.post(path, data=form, headers=foreign).text, path
+        if path == "/sign-in/back-channel":
+            # Of the provider itself, which signs what it sends.
+            continue
         assert "has expired" in client.post(path, data={}).text, path
         assert client.post(path, json=form).status_code == 403, path
 
 
 def test_every_page_refuses_parameters_that_it_does_not_take(client: FlaskClient) -> None:
     for path in (path for method, path in page_operations(client.application) if method == "GET"):
+        if path == "/sign-in/callback":
+            # Providers add parameters of their own.
+            continue
         answer = client.get(f"{path}?limt=3")
         assert (answer.status_code, "limt" in answer.text) == (422, True), path
 

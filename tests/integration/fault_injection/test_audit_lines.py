@@ -152,6 +152,10 @@ WITHOUT_LINE: Final = {
     **dict.fromkeys(("heartbeats.ping_heartbeat", "ping"), "a heartbeat keeps its pings itself"),
     **dict.fromkeys(("destinations.test_destination", "notifications.test_notification"), "keeps nothing"),
     **dict.fromkeys(
+        ("people.end_sessions", "sign-in.redeem_verifier", "sign-in.end_sign_in"),
+        "needs a provider where people sign in: tests/integration/api/test_sign_in_lines.py",
+    ),
+    **dict.fromkeys(
         ("imports.import_schedules", "tasks.create_task", "tasks.update_task", "tasks.delete_task",
          "tasks.schedule_task",
          "keys.revoke_leaked_key", "failures.dismiss_failure", "events.redrive_events",

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,7 @@ from scheduler_app.domain.ledger import HOUR, Account, LedgerLine, OutcomeCounts
 from scheduler_app.domain.missed import MissedRange, missed_step
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.notification_rule import Telling, Told
+from scheduler_app.domain.person import Person, PersonSession
 from scheduler_app.domain.redrive import Redrive
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.schedule import OwedRange, Pause, ScheduleState
@@ -170,6 +171,7 @@ def test_every_verb_s_query_has_an_index(
     _use_idempotency(store.idempotency)
     _use_calendar_feeds(store.calendar_feeds, now)
     _use_sessions(store.sessions)
+    _use_people(store, now)
     _use_api_keys(store.api_keys, now)
     _use_tenants(store.tenants, now)
     _use_deletions(store, now)
@@ -582,6 +584,30 @@ def _use_sessions(sessions: Any) -> None:
     sessions.key_of(token)
     sessions.close(token)
     sessions.close_all("digest")
+
+
+def _use_people(store: Any, now: datetime) -> None:
+    person = Person(WholeId("p" * 24), "ann", ALL_SCOPES, now, now)
+    store.people.seen(person)
+    assert store.people.of(TENANT) == [person]
+    assert store.people.get(person.id) == person
+    until = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
+    session = PersonSession("s", "s", person.id, "ann", person.grant, "x", now, until, "of the provider")
+    sessions = store.person_sessions
+    sessions.open(session, {"refresh_token": "r"})
+    assert sessions.get("s") == session
+    assert sessions.tokens_of("s") == {"refresh_token": "r"}
+    assert sessions.begin_check(session, now, every_seconds=0)
+    sessions.went_on(session, person.grant, {})
+    assert sessions.let_in("secret", session, "challenge", now)
+    assert sessions.take_grant("secret", now) == ("s", "challenge")
+    sessions.close(replace(session, id="other"))
+    assert sessions.any_of_provider(person.id, "of the provider") == session
+    assert sessions.any_of_provider(None, "of the provider") == session
+    assert sessions.close_of_provider("another", "of the provider") == 0
+    assert sessions.close_of_provider(None, "of the provider") == 1
+    assert sessions.close_all(person.id) == 0
+    assert store.people.delete_all(TENANT) == [person.id]
 
 
 def _use_audit(store: Any, now: datetime) -> None:

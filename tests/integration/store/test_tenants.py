@@ -27,6 +27,7 @@ from scheduler_app.domain.heartbeat import Heartbeat, new_heartbeat
 from scheduler_app.domain.ids import TENANT, WholeId, event_id, name_of, tenant_of, whole_id
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.ledger import HOUR, Account, LedgerLine, OutcomeCounts, hour_of
+from scheduler_app.domain.person import Person
 from scheduler_app.domain.redrive import Redrive
 from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
@@ -140,6 +141,8 @@ class World:
         assert store.ledger.append(LedgerLine(self.owner, 1, hour_of(now), 1, now, open_).sealed())
         self.key = whole_id(self.owner, "4k2m9x0p7q1z")
         assert store.api_keys.insert(StoredKey(self.key, "k", ALL_SCOPES, now, "0" * 64))
+        self.person = whole_id(self.owner, "p" * 24)
+        assert store.people.seen(Person(self.person, "ann", ALL_SCOPES, now, now)) == []
         self.feed = whole_id(self.owner, "f1")
         store.calendar_feeds.insert(CalendarFeed(self.feed, "x", "0" * 64, now))
         store.idempotency.finish(begun, 200, {}, b"said")
@@ -170,6 +173,7 @@ class World:
             "notifications",
             "silences",
             "api_keys",
+            "people",
         )
         return {
             (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
@@ -488,6 +492,9 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "api_keys.delete": (lambda w: w.store.api_keys.delete(w.theirs(w.key)), False),
     "api_keys.delete_all": (lambda w: w.store.api_keys.delete_all(w.stranger), 0),
     "api_keys.used": (lambda w: w.store.api_keys.used(w.theirs(w.key), w.now, "::1", every_seconds=0), None),
+    "people.of": (lambda w: w.store.people.of(w.stranger), []),
+    "people.get": (lambda w: w.store.people.get(w.theirs(w.person)), None),
+    "people.delete_all": (lambda w: w.store.people.delete_all(w.stranger), []),
     "calendar_feeds.delete": (lambda w: w.store.calendar_feeds.delete(w.theirs(w.feed)), False),
 }
 
@@ -499,6 +506,13 @@ BY_DOCUMENT_OR_TOKEN = {
     *("successors.replace", "events.insert", "last_runs.write", "outcomes.record", "outcomes.record_late"),
     *("idempotency.finish", "idempotency.release", "idempotency.give_up"),
     *(f"sessions.{verb}" for verb in ("open", "key_of", "close", "close_all")),
+    # A person's is found by the person, whose provider says in which tenant.
+    *(
+        f"person_sessions.{verb}"
+        for verb in ("open", "get", "begin_check", "tokens_of", "went_on", "close", "close_all", "let_in")
+    ),
+    *("person_sessions.any_of_provider", "person_sessions.close_of_provider"),
+    *("person_sessions.take_grant", "people.seen"),
     *(
         f"calendars.{verb}"
         for verb in ("insert", "update", "renew", "schedules_to_recompute", "note", "settle", "attach")
@@ -682,6 +696,11 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     used = store.api_keys.get(world.key)
     assert used is not None
     assert (used.last_used_at, used.last_used_from) == (now, "::1")
+    assert [each.id for each in store.people.of(owner)] == [world.person]
+    found = store.people.get(world.person)
+    assert found is not None
+    assert found.called == "ann"
+    assert store.people.delete_all(owner) == [world.person]
     assert store.api_keys.delete(world.key)
     assert store.api_keys.delete_all(owner) == 0
 

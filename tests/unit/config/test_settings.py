@@ -86,6 +86,18 @@ def test_flags_win_over_the_environment_and_that_over_the_file_and_that_over_the
         ("CALLBACK_DENIED_PORTS", "0", "1 to 65535"),
         ("RETENTION_DAYS", "0", "1 to 3650"),
         ("DISPATCH_HORIZON_SECONDS", "2", "PREQUEUER_TICKER_INTERVAL_SECONDS + 2"),
+        ("SESSION_HOURS", "0", "0.1 to 720"),
+        ("OIDC_ISSUER", "http://login.example.com", "https:// URL"),
+        ("OIDC_ISSUER", "https://login.example.com/?a=b", "https:// URL"),
+        ("OIDC_ISSUER", "https://login.example.com", "OIDC_CLIENT_ID must be set"),
+        ("OIDC_CLIENT_SECRET", "s3cret", "OIDC_ISSUER must be set"),
+        ("OIDC_SCOPES", "profile", "openid among its scopes"),
+        ("OIDC_ROLES", "ops", "claim=value=scopes@tenant"),
+        ("OIDC_ROLES", "groups=ops=", "write admin+read+trigger+write"),
+        ("OIDC_ROLES", "groups=ops=delete", "'delete'"),
+        ("OIDC_ROLES", "groups=ops=read@A_B", "names no tenant"),
+        ("OIDC_ROLES", '["groups=ops=read", 1]', "texts alone"),
+        ("OIDC_ROLES", "groups=ops=read", "OIDC_ISSUER must be set"),
         ("ALLOWED_COMMANDS", "*", "ALLOW_ANY_COMMAND=true"),
         ("ALLOWED_COMMANDS", "echo *, shell:*", "must not have 'shell:*'"),
         ("ALLOWED_COMMANDS", '["echo a,b", "* *"]', "must not have '* *'"),
@@ -126,10 +138,32 @@ def test_secrets_are_in_no_representation() -> None:
             "BROKER_URL": "amqp://:pass@h/",
             "FLOW_CONTROL_URL": "redis://:pass@h/",
             "SMTP_URL": "smtps://u:pass@h?from=a@b.c",
+            "PUBLIC_URL": "https://scheduler.example.com",
+            "OIDC_ISSUER": "https://login.example.com",
+            "OIDC_CLIENT_ID": "scheduler",
+            "OIDC_CLIENT_SECRET": "pass",
+            "OIDC_ROLES": "groups=ops=read",
         }
     )
     for secret in ("key-key", "sesame", "pass"):
         assert secret not in repr(settings)
+
+
+def test_a_sign_in_needs_an_address_to_come_back_to_and_leaves_nothing_open() -> None:
+    given = {
+        "OIDC_ISSUER": "https://login.example.com",
+        "OIDC_CLIENT_ID": "scheduler",
+        "OIDC_CLIENT_SECRET": "s3cret",
+        "OIDC_ROLES": '["dn=cn=ops,o=example=read+write@acme", "groups=all=all@*"]',
+    }
+    with pytest.raises(InvalidSetting, match="PUBLIC_URL must be set"):
+        load_settings(environ=given)
+    given["PUBLIC_URL"] = "https://scheduler.example.com"
+    settings = load_settings(environ=given)
+    assert settings.needs_key
+    first, second = settings.roles
+    assert (first.claim, first.value, first.grant.tenant) == ("dn", "cn=ops,o=example", "acme")
+    assert second.grant.tenant is None
 
 
 def test_a_second_setting_allows_any_program() -> None:
