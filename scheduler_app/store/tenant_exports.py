@@ -23,9 +23,9 @@ EXPORTED: Final = (
     *("events", "backfills", "redrives", "causes", "tellings", "edits", "figures", "ledger"),
 )
 #: Of the moment: requests, keys with what they have opened, of which there are hashes alone, and people, whom
-#: each sign-in notes anew.
+#: each sign-in notes anew. The audit has an export of its own.
 NOT_EXPORTED: Final = frozenset(
-    ("api_keys", "sessions", "idempotency", "cancel_requests", "people", "sign_in_grants")
+    ("api_keys", "sessions", "idempotency", "cancel_requests", "people", "sign_in_grants", "audit")
 )
 #: Bodies may be large: so many documents are in memory at a time.
 DOCUMENTS_A_PAGE: Final = 50
