@@ -191,9 +191,12 @@ def without_secrets(row: Mapping[str, Any], secret_box: SecretBox) -> Document:
     told = {name: value for name, value in row.items() if name not in _UNTOLD}
     try:
         opened = open_document(row, secret_box)
-        hollow, secrets = action_kind(opened["action"]).split(opened["action"])
+        action = fields(opened["action"], "action")
+        hollow, secrets = action_kind(action).split(action)
     except (Corrupt, SchedulerError, KeyError) as error:
         return told | {"secrets": str(error)}
+    except Exception as error:  # a corrupt document has any shape, and is deleted all the same
+        return told | {"secrets": f"cannot be read: {type(error).__name__}"}
     signing, auth = opened.get("signing"), opened.get("auth")
     if isinstance(auth, dict):
         told["auth"] = {name: value for name, value in auth.items() if name != "secret"}

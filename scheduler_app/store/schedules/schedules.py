@@ -19,7 +19,6 @@ from scheduler_app.store.bulk_writes import GroupInsert, insert_new
 from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.encryption import WIPE, SecretBox
 from scheduler_app.store.ended_revisions import EndedRevisions
-from scheduler_app.store.faults import REJECTED
 from scheduler_app.store.indexes import BY_NEXT_RUN
 from scheduler_app.store.mongo import BY_ID, DecodedCache, Document, Mongo
 from scheduler_app.store.paging import (
@@ -252,13 +251,9 @@ class Schedules:
         ]
         change: list[Document] = [{"$set": deleted}, {"$unset": gone}, *WIPE]
         left = {"revision": 1}
-        try:
-            raised = [*change, {"$set": {"version": RAISED}}]
-            row = self._schedules.find_one_and_update(which, raised, left)
-        except REJECTED:
-            # A version that is not a number cannot rise. The schedule is deleted, whatever else is wrong with
-            # it.
-            row = self._schedules.find_one_and_update(which, change, left)
+        # A version that is not a number cannot rise. The schedule is deleted, whatever else is wrong with it.
+        raised = {"$cond": [{"$isNumber": "$version"}, RAISED, "$version"]}
+        row = self._schedules.find_one_and_update(which, [*change, {"$set": {"version": raised}}], left)
         return _last_revision(row) if row else None
 
     # -- retention ---------------------------------------------------------------------------------------
