@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import bson
 import pytest
+from flask import Flask
 
 from scheduler_app.actions.kind import Executor, Executors, Outcome, Verdict
 from scheduler_app.actions.registry import KINDS, kind_of
@@ -301,7 +302,8 @@ def test_what_an_answer_shows_holds_no_secret_and_can_be_sent_back(
         row = ShownSchedule(replace(schedule(NOON), action=action), NOON)
         view = OUTPUT_FIELDS["action"].serialize("action", {"action": SHOWN["action"](row)})
         assert SECRET not in json.dumps(view)
-        _, draft = NewSchedule().load({"name": "n", "rrule": "FREQ=DAILY", "action": view})
+        with Flask("of a request").app_context():
+            _, draft = NewSchedule().load({"name": "n", "rrule": "FREQ=DAILY", "action": view})
         assert draft.action.unmasked(action) == action
 
 
