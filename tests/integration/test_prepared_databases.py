@@ -84,7 +84,7 @@ def test_all_are_lent_again_in_whichever_order_their_indexes_were_made(databases
     [
         {"dropIndexes": "events", "index": "due_v4"},
         {"collMod": "events", "index": {"name": "retention_v2", "expireAfterSeconds": 7}},
-        {"collMod": "edits", "validator": {"name": "refused"}},
+        {"collMod": "audit", "validator": {"name": "refused"}},
         {"drop": "nodes"},
     ],
     ids=str,

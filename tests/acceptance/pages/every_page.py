@@ -17,6 +17,8 @@ from tests.processes import wait_until
 NO_PAGES = {"static", "export_cause", "export_changes", "export_ledger", "schedule_file", "now_and_next"}
 #: It is there only where there are keys.
 SIGN_IN = "sign_in"
+#: Where a provider of accounts sends a browser back to, and a command line: they are asked with what it says.
+NO_PAGES |= {"finish_sign_in", "ask_for_command_line"}
 #: What a page has to be asked for.
 QUERIES = {"tag_page": "?tag=billing"}
 

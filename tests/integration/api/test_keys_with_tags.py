@@ -55,11 +55,15 @@ def events_of(store: Store, schedule: str) -> list[str]:
     return [str(row["_id"]) for row in store.mongo.collection("events").find({"schedule_id": schedule})]
 
 
+#: What these open is what their bodies hold; the key is not looked at.
+NEED_NO_SCOPE = ("keys.revoke_leaked_key", "sign-in.redeem_verifier", "sign-in.end_sign_in")
+
+
 def paths(app: Flask, **names: str) -> list[tuple[str, str, str]]:
     """Endpoint, method and path of each rule; `names` by parameter, others are of nothing that there is."""
     found = []
     for rule in app.url_map.iter_rules():
-        if rule.rule.startswith(_OPEN) or rule.endpoint == "keys.revoke_leaked_key":
+        if rule.rule.startswith(_OPEN) or rule.endpoint in NEED_NO_SCOPE:
             continue
         path = _NAME.sub(lambda match: names.get(match[1], "none-such"), rule.rule)
         path += next((query for end, query in _QUERIES.items() if path.endswith(end)), "")

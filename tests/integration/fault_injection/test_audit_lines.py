@@ -136,7 +136,7 @@ ACTS: Final = [
     Act("keys.rotate_key", ("POST", "/api/v1/keys/{}/rotate", None), (KEY,), "api_keys"),
     Act("keys.delete_key", ("DELETE", "/api/v1/keys/{}", None), (KEY,), "api_keys"),
     Act("tenants.put_tenant", TENANT),
-    Act("tenants.delete_tenant", ("DELETE", "/api/v1/tenants/acme", None), (SUSPENDED,)),
+    Act("tenants.delete_tenant", ("DELETE", "/api/v1/tenants/acme?confirm=acme", None), (SUSPENDED,)),
 ]
 
 #: Those that change nothing that people keep, or that have their lines elsewhere, and why.
@@ -170,7 +170,7 @@ KEPT: Final = {
     "schedules": "schedule", "destinations": "destination", "calendars": "calendar",
     "calendar_feeds": "calendar feed", "blackouts": "blackout", "kill_switches": "kill switch",
     "heartbeats": "heartbeat", "notifications": "notification", "silences": "silence",
-    "backfills": "backfill", "api_keys": "key", "tenants": "tenant",
+    "backfills": "backfill", "api_keys": "key", "tenants": "tenant", "deletions": "deletion",
 }  # fmt: skip
 #: What beats move on, or what only says when something was written.
 VOLATILE: Final = (

@@ -76,6 +76,7 @@ _TEXTS: dict[str, st.SearchStrategy[str]] = {
     "CELERY_TASKS": st.just("shop:a.*@x ,reports:ä'*\"\\$@*, shop:b"),
     "CELERY_RESULT_BACKENDS": st.just("shop=redis://h:1/1"),
     "TRUSTED_PROXIES": _lists(st.sampled_from(["10.0.0.0/8", "fc00::/7", "192.168.1.1"])),
+    "OIDC_SCOPES": st.sampled_from(["openid", " openid email", "openid  profile"]),
     "PUBLIC_URL": st.sampled_from(["https://scheduler.example.com", "HTTP://Other:8080/"]),
 }
 
