@@ -20,7 +20,7 @@ demo: .venv/installed ## run everything in ./data/demo, with schedules and a wee
 	@$(BIN)/scheduler demo --data-dir data/demo --wait 60 & $(BIN)/scheduler up --data-dir data/demo $(ARGS)
 
 # Four at once on two cores: a test of real processes waits for them most of its time.
-test: .venv/installed-dev .venv/node/installed ## seven to nine minutes on two cores: all that README promises, on real servers (ARGS="-k words")
+test: .venv/installed-dev .venv/node/installed ## about a quarter of an hour on two cores: all that README promises, on real servers (ARGS="-k words")
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not smoke and not chaos and not long" $(ARGS)
 
 smoke: .venv/installed-dev ## about a minute: a worker, a beat and Redis are killed, MongoDB's primary steps down, under load, with an audit
