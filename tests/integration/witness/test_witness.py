@@ -106,6 +106,7 @@ def test_messages_and_calls_by_hand_are_owed_because_they_were_asked_for(store: 
 
 def revised(store: Store, one: Schedule, at: datetime, **changes: Any) -> Schedule:
     changed = replace(one.revise(at, **changes), version=one.version + 1)
+    store.schedules.keep_revision(one.id)
     assert store.schedules.revise(changed, version=one.version)
     return changed
 
