@@ -121,7 +121,7 @@ def page_access(settings: Settings) -> Callable[[], AnyResponse | None]:
             signed_in = real_services().sessions.key_of(token) if token else None
             found = None
             if token and signed_in and signed_in[0].startswith(PERSON_KEY):
-                g.person = real_services().sign_ins.of_digest(token_digest(token))
+                g.person = real_services().sign_ins.of_browser(token_digest(token))
                 found = real_services().sign_ins.goes_on(g.person, services().now())
             elif signed_in:
                 found = known_keys().of_session(*signed_in, services().now())

@@ -177,6 +177,10 @@ class PersonSession:
         return session_key(self.person)
 
     @property
+    def is_browsers(self) -> bool:
+        return self.id == self.begun_by
+
+    @property
     def caller(self) -> Caller:
         return Caller(self.key, self.called, self.grant.scopes, self.grant.tenant)
 

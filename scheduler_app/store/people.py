@@ -139,7 +139,7 @@ class PersonSessions:
     def close(self, session: PersonSession) -> bool:
         """Ends it, and, if it is a browser's, all that it let in; False if it was over."""
         which: Document = {"key": session.key}
-        which |= {"begun_by" if session.id == session.begun_by else "_id": session.id}
+        which |= {"begun_by" if session.is_browsers else "_id": session.id}
         return self._close_each(which) > 0
 
     def close_all(self, person: str) -> int:

@@ -168,6 +168,12 @@ class SignIns:
         """The session whose token has this digest, as it is stored. Raises a STORE_FAULT."""
         return self.store.person_sessions.get(digest) if self.is_offered else None
 
+    def of_browser(self, digest: str) -> PersonSession | None:
+        """The same of a browser alone: what the token of a command line let in would end with that one, and
+        the provider would not be asked about it. Raises a STORE_FAULT."""
+        found = self.of_digest(digest)
+        return found if found is not None and found.is_browsers else None
+
     def begin(self, flow: Flow) -> str:
         """Where a browser goes to sign in. Raises ProviderAway."""
         return self.provider.authorization_url(flow)
@@ -274,7 +280,7 @@ class SignIns:
     def _checked(self, session: PersonSession, now: datetime) -> PersonSession | None:
         """The session as the provider lets it go on; None where it does not."""
         sessions = self.store.person_sessions
-        browser = session if session.id == session.begun_by else sessions.get(session.begun_by)
+        browser = session if session.is_browsers else sessions.get(session.begun_by)
         if browser is None:
             sessions.close(session)
             return None

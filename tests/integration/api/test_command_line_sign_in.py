@@ -88,6 +88,13 @@ def test_a_typed_code_lets_a_command_line_in_elsewhere(browser: Browser, signing
     assert status_of(signing_in, token, "DELETE", "/api/v1/schedules/x") == 403
 
 
+def test_the_token_of_a_command_line_is_no_session_of_a_browser(browser: Browser, signing_in: Flask) -> None:
+    """What it let in would end with it alone, and the provider would not be asked about it."""
+    browser.sign_in("ann")
+    browser.here.set_cookie("scheduler_session", token_for(browser, signing_in))
+    assert not browser.is_signed_in()
+
+
 def test_a_command_line_is_let_in_by_nobody_but_a_person(browser: Browser, signing_in: Flask) -> None:
     assert browser.get(ASK).status_code == 303
     browser.post("/sign-in", key=KEY)
