@@ -95,11 +95,12 @@ class PersonSessions:
 
     def open(self, session: PersonSession, tokens: Mapping[str, str | None]) -> PersonSession:
         """Begins it, with what the provider gave, and returns it. Others of the same person may do from now
-        on what this one may."""
+        on what a browser's may: what a command line may is as old as its browser's last check."""
         row = _session_row(session) | {"sealed": self._sealed(tokens)}
         self._sessions.insert_many([row])
-        change = {"$set": _grant_fields(session.grant)}
-        self._sessions.update_many({"key": session.key}, change, hint=BY_KEY)
+        if session.is_browsers:
+            change = {"$set": _grant_fields(session.grant)}
+            self._sessions.update_many({"key": session.key}, change, hint=BY_KEY)
         self._end_oldest(session.key)
         return session
 
@@ -169,7 +170,6 @@ class PersonSessions:
         if self._grants.count_documents(which, hint=BY_KEY, limit=MAX_GRANTS) >= MAX_GRANTS:
             return False
         row: Document = {
-            "_id": token_digest(secret),
             "v": GRANT_VERSION,
             "tenant": session.grant.tenant or TENANT,
             "key": session.key,
@@ -177,12 +177,18 @@ class PersonSessions:
             "created_at": now,
             "expires_at": now + timedelta(seconds=GRANT_SECONDS),
         }
-        self._grants.insert_many([row if challenge is None else row | {"challenge": challenge}])
+        row |= {} if challenge is None else {"challenge": challenge}
+        # A person may type a code twice.
+        self._grants.update_one({"_id": token_digest(secret)}, {"$set": row}, upsert=True, hint=BY_ID)
         return True
 
-    def take_grant(self, secret: str, now: datetime) -> tuple[str, str | None] | None:
-        """The browser's session and the challenge of what was let in by this secret, once."""
-        row = self._grants.find_one({"_id": token_digest(secret)}, hint=BY_ID)
+    def take_grant(
+        self, secret: str, now: datetime, *, with_challenge: bool
+    ) -> tuple[str, str | None] | None:
+        """The browser's session and the challenge of what was let in by this secret, once. `with_challenge`:
+        what a browser brings has one, and what a person types has none; others may have seen the latter."""
+        which = {"_id": token_digest(secret), "challenge": {"$exists": with_challenge}}
+        row = self._grants.find_one(which, hint=BY_ID)
         if row is None or self._grants.delete_one({"_id": row["_id"]}).deleted_count != 1:
             return None
         return None if row["expires_at"] <= now else (str(row["begun_by"]), row.get("challenge"))

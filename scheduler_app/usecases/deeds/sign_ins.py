@@ -180,13 +180,8 @@ class SignIns:
 
     def goes_on(self, session: PersonSession | None, now: datetime) -> Caller | None:
         """Who makes the requests of a session; None if it is over. Asks the provider where that is due."""
-        if session is None or not self.is_offered or session.expires_at <= now:
-            return None
-        if not hmac.compare_digest(session.setup, self.setup):
-            return None
-        if (now - session.checked_at).total_seconds() >= CHECK_SECONDS:
-            session = self._checked(session, now)
-        return None if session is None else session.caller
+        found = self._going_on(session, now)
+        return None if found is None else found.caller
 
     def end(self, session: PersonSession, address: str) -> None:
         """Ends a session, and what it let in."""
@@ -254,11 +249,12 @@ class SignIns:
         """The session of a command line that was let in, and its token. Raises NotFound where it was not let
         in, or not yet."""
         sessions, challenge = self.store.person_sessions, challenge_of(verifier)
-        grant = sessions.take_grant(typed_code_of(challenge) if code is None else code, now)
-        browser = None if grant is None else sessions.get(grant[0])
-        wanted = None if grant is None else grant[1]
-        wrong = wanted is not None and not hmac.compare_digest(wanted, challenge)
-        if browser is None or wrong or self.goes_on(browser, now) is None:
+        secret = typed_code_of(challenge) if code is None else code
+        grant = sessions.take_grant(secret, now, with_challenge=code is not None)
+        browser = None
+        if grant is not None and hmac.compare_digest(grant[1] or challenge, challenge):
+            browser = self._going_on(sessions.get(grant[0]), now)
+        if browser is None:
             raise NotFound("nobody has let this command line in, or no longer")
         token = new_token()
         session = replace(browser, id=token_digest(token), begun_by=browser.id, checked_at=now)
@@ -276,6 +272,16 @@ class SignIns:
     def _let_in(self, secret: str, session: PersonSession, challenge: str | None, now: datetime) -> None:
         if not self.store.person_sessions.let_in(secret, session, challenge, now):
             raise Conflict("too many command lines wait to be let in: try again in ten minutes")
+
+    def _going_on(self, session: PersonSession | None, now: datetime) -> PersonSession | None:
+        """The session as it is after the check that may be due; None if it is over."""
+        if session is None or not self.is_offered or session.expires_at <= now:
+            return None
+        if not hmac.compare_digest(session.setup, self.setup):
+            return None
+        if (now - session.checked_at).total_seconds() >= CHECK_SECONDS:
+            return self._checked(session, now)
+        return session
 
     def _checked(self, session: PersonSession, now: datetime) -> PersonSession | None:
         """The session as the provider lets it go on; None where it does not."""

@@ -1,5 +1,6 @@
 """A command line that a person lets in: by a code that the browser brings, or one that the person types."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -9,9 +10,12 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from scheduler_app.api import known_keys
+from scheduler_app.domain.api_key import ALL_SCOPES
 from scheduler_app.domain.command_line import challenge_of, new_verifier, typed_code_of
+from scheduler_app.domain.person import Grant
 from scheduler_app.store import Store
 from scheduler_app.store import people as store_people
+from scheduler_app.usecases.deeds import sign_ins
 from tests.integration.api.conftest import ToldTime
 from tests.openid_provider import KEY, Browser, OpenIdProvider, led_to
 
@@ -88,11 +92,59 @@ def test_a_typed_code_lets_a_command_line_in_elsewhere(browser: Browser, signing
     assert status_of(signing_in, token, "DELETE", "/api/v1/schedules/x") == 403
 
 
+def test_a_typed_code_that_others_see_lets_none_of_their_command_lines_in(
+    browser: Browser, signing_in: Flask
+) -> None:
+    browser.sign_in("ann")
+    verifier = new_verifier()
+    typed = typed_code_of(challenge_of(verifier))
+    assert browser.post(ASK, "/you", code=typed).status_code == 200
+    assert redeem(signing_in, new_verifier(), typed).status_code == 404
+    assert redeem(signing_in, verifier).status_code == 200
+
+
+def test_a_code_may_be_typed_twice(browser: Browser, signing_in: Flask) -> None:
+    browser.sign_in("ann")
+    verifier = new_verifier()
+    for _ in range(2):
+        answer = browser.post(ASK, "/you", code=typed_code_of(challenge_of(verifier)))
+        assert answer.status_code == 200, answer.text
+    assert redeem(signing_in, verifier).status_code == 200
+
+
 def test_the_token_of_a_command_line_is_no_session_of_a_browser(browser: Browser, signing_in: Flask) -> None:
     """What it let in would end with it alone, and the provider would not be asked about it."""
     browser.sign_in("ann")
     browser.here.set_cookie("scheduler_session", token_for(browser, signing_in))
     assert not browser.is_signed_in()
+
+
+def test_a_command_line_that_is_let_in_late_may_do_what_the_provider_says_by_then(
+    browser: Browser, signing_in: Flask, provider: OpenIdProvider, time: ToldTime
+) -> None:
+    browser.sign_in("ann")
+    verifier = new_verifier()
+    code, _ = let_in(browser, verifier)
+    provider.change("groups", "readers")
+    try:
+        time.at += timedelta(seconds=sign_ins.CHECK_SECONDS)
+        token = redeem(signing_in, verifier, code).get_json()["token"]
+        assert status_of(signing_in, token) == 200
+        assert status_of(signing_in, token, "DELETE", "/api/v1/schedules/x") == 403
+        assert browser.get("/new-schedule").status_code == 403
+    finally:
+        provider.change("reset")
+
+
+def test_a_command_line_gives_no_other_session_what_its_own_may(browser: Browser, store: Store) -> None:
+    browser.sign_in("rob")
+    row = store.mongo.collection("sessions").find_one({})
+    assert row
+    session = store.person_sessions.get(row["_id"])
+    assert session
+    older = replace(session, id="c", grant=Grant(ALL_SCOPES, None))
+    store.person_sessions.open(older, {})
+    assert store.person_sessions.get(session.id) == session
 
 
 def test_a_command_line_is_let_in_by_nobody_but_a_person(browser: Browser, signing_in: Flask) -> None:
