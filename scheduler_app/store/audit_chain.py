@@ -7,16 +7,16 @@ from itertools import takewhile
 from typing import Any
 
 from bson import MinKey
-from pymongo import ASCENDING, DESCENDING, UpdateOne
-from pymongo.errors import BulkWriteError
+from pymongo import ASCENDING, DESCENDING
+from pymongo.errors import DuplicateKeyError
 
 from scheduler_app.domain import hash_chain
 from scheduler_app.domain.act import ActorKind
 from scheduler_app.domain.hash_chain import BEGINNING, Link
 from scheduler_app.domain.ids import tenant_of
 from scheduler_app.store.audit_lines import BY_NUMBER, DOCUMENT_VERSION, OWED_LINES, UNCHAINED
-from scheduler_app.store.bulk_writes import insert_new
-from scheduler_app.store.faults import STORE_FAULTS, only_duplicates
+from scheduler_app.store.bulk_writes import insert_new, value_by_id
+from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, met_another_write
 
 
@@ -46,9 +46,8 @@ class AuditChain:
         at once one does it, and the others return 0. Raises a STORE_FAULT."""
         try:
             return self._chained(tenant, limit)
-        except BulkWriteError as error:
-            if not only_duplicates(error):
-                raise
+        except DuplicateKeyError:
+            pass
         except STORE_FAULTS as error:
             if not met_another_write(error):
                 raise
@@ -57,26 +56,28 @@ class AuditChain:
     def _chained(self, tenant: str, limit: int) -> int:
         with self._mongo.transaction():
             last = self._lines.find_one(
-                {"tenant": tenant, "number": {"$exists": True}},
+                {"tenant": tenant, "number": {"$gt": 0}},
                 {"number": 1, "hash": 1},
                 sort=[("number", DESCENDING)],
                 hint=BY_NUMBER,
             ) or {"number": 0, "hash": BEGINNING}
-            number, previous = last["number"], last["hash"]
+            number, previous = last["number"], str(last.get("hash"))
             which = {"tenant": tenant, "unchained": True}
             rows = list(
                 self._lines.find(which, hint=UNCHAINED, sort=[("tenant", 1), ("_id", 1)], limit=limit)
             )
-            writes = []
+            ids, places = [row["_id"] for row in rows], list[Document]()
             for row in rows:
                 number += 1
                 place = {"number": number, "previous": previous}
                 previous = _digest(row | place)
-                given = {"$set": place | {"hash": previous}, "$unset": {"unchained": ""}}
-                writes.append(UpdateOne({"_id": row["_id"], "unchained": True}, given))
-            if writes:
+                places.append(place | {"hash": previous})
+            if rows:
+                placed = {"$mergeObjects": ["$$ROOT", value_by_id(ids, places)]}
                 # Another beat that has written one of them since ends this transaction.
-                self._lines.bulk_write(writes)
+                self._lines.update_many(
+                    {"_id": {"$in": ids}}, [{"$replaceWith": placed}, {"$unset": "unchained"}], hint=BY_ID
+                )
         return len(rows)
 
     def links(self, tenant: str, after: int, *, limit: int) -> list[Link]:

@@ -251,6 +251,17 @@ def test_beats_that_chain_at_once_make_one_chain(store: Store, now: datetime) ->
     assert (_wrong(store), len(store.audit_chain.links(TENANT, 0, limit=999))) == (None, 100)
 
 
+@pytest.mark.parametrize(
+    "bent", [{"$set": {"number": "x"}}, {"$unset": {"hash": ""}}], ids=["number", "hash"]
+)
+def test_a_last_line_that_somebody_bent_does_not_end_the_chain(chained: Store, bent: dict[str, Any]) -> None:
+    chained.mongo.collection("audit").update_one({"number": 6}, bent)
+    chained.audit.note(_edited("s9"))
+    assert chained.audit_chain.chain(TENANT, limit=9) == 1
+    [line] = _lines(chained, resource="schedule/s9")
+    assert line["number"] == (6 if "$set" in bent else 7)
+
+
 def test_old_lines_go_from_the_beginning_of_the_chain(chained: Store, now: datetime) -> None:
     lines = chained.mongo.collection("audit")
     long_ago = now - timedelta(days=401)
