@@ -107,9 +107,19 @@ class AuditChain:
         if not owed:
             return 0
         lines = [each for found in owed.values() if isinstance(found, list) for each in found]
-        sound = {each["_id"]: each for each in lines if isinstance(each, dict) and "_id" in each}
-        insert_new(self._lines, list(sound.values()))
-        left = {"$filter": {"input": "$unlogged", "cond": {"$not": {"$in": ["$$this._id", list(sound)]}}}}
+        sound = {
+            each["_id"]: each for each in lines if isinstance(each, dict) and isinstance(each.get("_id"), str)
+        }
+        if sound:
+            insert_new(self._lines, list(sound.values()))
+        # What has no id that a line may have would be found again and again.
+        is_later = {
+            "$and": [
+                {"$eq": [{"$type": "$$this._id"}, "string"]},
+                {"$not": {"$in": ["$$this._id", {"$literal": list(sound)}]}},
+            ]
+        }
+        left = {"$filter": {"input": "$unlogged", "cond": is_later}}
         kept = {"$cond": [{"$isArray": "$unlogged"}, left, []]}
         self._schedules.update_many(
             {"_id": {"$in": list(owed)}},

@@ -157,6 +157,19 @@ def test_lines_that_somebody_bent_are_no_obstacle(store: Store, now: datetime, b
     assert [each["resource"] for each in _lines(store)] == ["schedule/s2"]
 
 
+@pytest.mark.parametrize("bent", [{"_id": 5}, [{"_id": "$"}], [{"_id": {}}]])
+def test_a_bent_line_that_beats_find_is_no_obstacle_either(
+    store: Store, now: datetime, bent: object
+) -> None:
+    store.schedules.insert_many([schedule(now, "s1"), schedule(now, "s2")])
+    documents = store.mongo.collection("schedules")
+    documents.update_one({"_id": "s1"}, {"$set": {"unlogged": bent}})
+    store.audit_chain.move_owed(limit=1)
+    store.audit_chain.move_owed(limit=9)
+    assert [each["_id"] for each in _lines(store, resource="schedule/s2")]
+    assert documents.count_documents({"unlogged": {"$exists": True}}) == 0
+
+
 def test_a_deletion_takes_the_lines_of_its_document_along(store: Store, now: datetime) -> None:
     store.schedules.insert(schedule(now, "s1"))
     assert delete_with_line(store, "s1", now) == 1
