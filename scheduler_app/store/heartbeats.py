@@ -109,7 +109,7 @@ class Heartbeats:
     def replace_corrupt(self, heartbeat: Heartbeat) -> None:
         """Stores it over a document that cannot be read."""
         self._heartbeats.delete_one({"_id": heartbeat.id})
-        self.insert(heartbeat)
+        insert_new(self._heartbeats, [_document(heartbeat)])
 
     @audited("given another token")
     def rotate(self, heartbeat_id: WholeId, secret_sha256: str) -> bool:

@@ -11,8 +11,10 @@ from pymongo.errors import OperationFailure
 from scheduler_app.domain.act import Act, Actor, ActorKind
 from scheduler_app.domain.audit import MAX_FIELDS_BYTES, Change, Difference
 from scheduler_app.domain.hash_chain import digest, verify
+from scheduler_app.domain.heartbeat import Heartbeat, new_heartbeat
 from scheduler_app.domain.ids import TENANT, WholeId, whole_id
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.triggers import TriggerContext, new_trigger
 from scheduler_app.store import Store
 from scheduler_app.store.acting import acting
 from scheduler_app.store.audit import AuditFilter
@@ -109,6 +111,15 @@ def test_a_resource_s_line_has_what_differs_in_its_document(store: Store, now: d
     ]
     assert "before" not in made
     assert made["after"] == deleted["before"]
+
+
+def test_a_heartbeat_over_one_that_cannot_be_read_is_one_line(store: Store, now: datetime) -> None:
+    store.mongo.collection("heartbeats").insert_many([{"_id": "h1", "tenant": TENANT, "v": "x"}])
+    trigger = new_trigger({"every_seconds": 60}, TriggerContext(now))
+    made = Heartbeat(id=WholeId("h1"), trigger=trigger, secret_sha256="x", created_at=now, since=now)
+    store.heartbeats.replace_corrupt(new_heartbeat(made, now))
+    assert [each["what"] for each in _lines(store)] == ["edited"]
+    assert isinstance(store.heartbeats.get(made.id), Heartbeat)
 
 
 def test_a_dry_run_writes_no_line(store: Store, now: datetime) -> None:
