@@ -16,7 +16,7 @@ from scheduler_app.domain.forecast import (
 )
 from scheduler_app.domain.http_action import destination_key
 from scheduler_app.domain.ids import tenant_of
-from scheduler_app.domain.recurrence.start_free import without_start
+from scheduler_app.domain.recurrence.start_free import with_common_start
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.states import LIVING, Kind
 from scheduler_app.domain.stored_fields import fields, instant, items, optional, tenant, text
@@ -122,9 +122,12 @@ class _Reading:
         if row.get("checkpoint") is not None:
             return _read_rule(row, of)
         # A calendar may move an occurrence of before the start to a day after it.
+        if pinned and (use is None or row.get("on_holiday") == "skip"):
+            pinned = with_common_start(pinned)
+            row = row | {"pinned": pinned}
         key = (
             of,
-            without_start(pinned) if use is None or row.get("on_holiday") == "skip" else pinned,
+            pinned,
             None if "DTSTART" in pinned else row.get("created_at"),
             *(row.get(name) for name in ("rrule", "run_at", "timezone", "gap", "overlap")),
             *(use, row.get("on_holiday"), row.get("calendar_days"), repr(row.get("trigger"))),

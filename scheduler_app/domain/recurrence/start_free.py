@@ -6,6 +6,8 @@ from functools import lru_cache
 from typing import Final
 
 _DTSTART: Final = re.compile(r"(DTSTART[^:\n]*:)[0-9]{8}T[0-9]{6}(Z?)\n")
+#: Of those that share a text none may have begun before it: what begins next week would hide the others' runs.
+_LONG_AGO: Final = "19700101T000000"
 #: Everything that is smaller than the frequency is written out, and nothing is counted from the start.
 _RULE: Final = re.compile(
     r"RRULE:FREQ=(?:(?:(?:(?:WEEKLY(?=[^\n]*;BYDAY=)|MONTHLY(?=[^\n]*;BY(?:MONTH)?DAY=)|DAILY)"
@@ -14,13 +16,13 @@ _RULE: Final = re.compile(
 )
 
 
-def without_start(text: str) -> str:
-    """A pinned text without the time of its DTSTART, if its rules do not depend on that: texts that are alike
-    then have the same occurrences from the later one's DTSTART on. Any other text as it is."""
+def with_common_start(text: str) -> str:
+    """A pinned text with a DTSTART of long ago, if its rules do not depend on that: from its own DTSTART on
+    it has the same occurrences, and texts that are alike have the same ones. Any other text as it is."""
     start = _DTSTART.match(text)
     if start is None or not _are_start_free(rules := text[start.end() :]):
         return text
-    return f"{start[1]}{start[2]}\n{rules}"
+    return f"{start[1]}{_LONG_AGO}{start[2]}\n{rules}"
 
 
 @lru_cache(maxsize=4_096)

@@ -132,6 +132,16 @@ def test_schedules_of_one_rule_are_evaluated_together(store: Store, monkeypatch:
     assert len(evaluated) == 2 * 3 * 2 + 30
 
 
+def test_one_rule_that_begins_later_takes_nothing_from_what_has_begun(store: Store) -> None:
+    """The same phrase has another beginning in another week, and whichever is read first is shared."""
+    for number, created in enumerate((NOON, NOON - 9 * DAY, NOON)):
+        made = schedule(created, f"s{number}", phrase="every day at 9am starting next monday")
+        following = made.recurrence().after(NOON, inclusive=True)
+        store.schedules.insert(replace(made, next_run_at=following))
+    # Tomorrow on, and from Monday on.
+    assert by_bucket(store, Buckets(NOON, NOON + 14 * DAY, 14 * DAY)) == {0: 14 + 8 + 8}
+
+
 def test_what_did_not_change_is_decoded_once_and_the_days_of_a_calendar_are_asked_for_each_time(
     store: Store, client: FlaskClient
 ) -> None:
