@@ -87,8 +87,10 @@ _PLANNED: Document = WITHOUT_REQUEST | dict.fromkeys(
     ),
     0,
 )
-#: Schedules that come in one answer.
-A_BATCH = 2_000
+#: Schedules that are decoded at a time; and the documents of all: those beyond are not read, since a rule may
+#: have 64 KiB.
+A_BATCH = 500
+MOST_READ_BYTES = 32 << 20
 #: Schedules that a process keeps decoded, if their documents are no larger than that: some 20 MB.
 MOST_DECODED, MOST_BYTES = 20_000, 1_024
 
@@ -135,7 +137,8 @@ class _Reading:
         known = self._rules.get(key)
         if known is None:
             known = _read_rule(row, of)
-            _keep(self._rules, key, known)
+            if len(pinned) + len(row.get("rrule") or "") <= MOST_BYTES:
+                _keep(self._rules, key, known)
         return known
 
     def _receiver(self, row: Document, schedule_id: str) -> tuple[str, str | None]:
@@ -145,7 +148,8 @@ class _Reading:
         if known is None:
             action = read_action(without_request(row).get("action"), schedule_id, self._secret_box)
             known = action.isolation_key, action.destination
-            _keep(self._actions, key, known)
+            if len(key[1]) <= MOST_BYTES:
+                _keep(self._actions, key, known)
         return known
 
 
@@ -180,8 +184,8 @@ class Forecasts:
     def planned(
         self, tenant: str, choice: ForecastChoice = EVERY_CALLBACK, *, most: int
     ) -> tuple[int, list[PlannedSchedule | None]]:
-        """How many active schedules there are of those that are chosen, and `most` of them by chance, or all;
-        None is one that is gone or cannot be read."""
+        """How many active schedules there are of those that are chosen, and `most` of them by chance, or all,
+        or as many as `MOST_READ_BYTES` hold; None is one that is gone or cannot be read."""
         which, hint = _schedules_chosen(tenant, choice)
         which["state"] = ScheduleState.ACTIVE.value
         total = self._schedules.count_documents(which, hint=hint, limit=MOST_COUNTED)
@@ -194,10 +198,14 @@ class Forecasts:
             ]
             drawn = [row["_id"] for row in self._schedules.aggregate(steps, hint=hint)]
             which, hint = {"_id": {"$in": drawn}}, BY_ID
-        rows = self._raw.find(which | READABLE, _PLANNED, hint=hint).limit(most).batch_size(A_BATCH)
-        found = [self._readings.of(bytes(row.raw)) for row in cast("list[RawBSONDocument]", rows.to_list())]
+        found, size = list[PlannedSchedule | None](), 0
+        with self._raw.find(which | READABLE, _PLANNED, hint=hint).limit(most).batch_size(A_BATCH) as rows:
+            while size < MOST_READ_BYTES and (batch := rows.to_list(A_BATCH)):
+                documents = [bytes(row.raw) for row in cast("list[RawBSONDocument]", batch)]
+                size += sum(map(len, documents))
+                found += map(self._readings.of, documents)
         self._attach_calendars(found)
-        gone = max(0, min(total, most) - len(found))
+        gone = max(0, min(total, most) - len(found)) if size < MOST_READ_BYTES else 0
         return max(total, len(found)), [*found, *[None] * gone]
 
     def _attach_calendars(self, found: Iterable[PlannedSchedule | None]) -> None:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 _DTSTART: Final = re.compile(r"(DTSTART[^:\n]*:)[0-9]{8}T[0-9]{6}(Z?)\n")
-#: Of those that share a text none may have begun before it: what begins next week would hide the others' runs.
+#: Before any that share a text: the start of one that begins next week would hide the runs of the others.
 _LONG_AGO: Final = "19700101T000000"
 #: Everything that is smaller than the frequency is written out, and nothing is counted from the start.
 _RULE: Final = re.compile(

@@ -24,7 +24,7 @@ from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import ScheduleState
-from scheduler_app.store import Store
+from scheduler_app.store import Store, forecasts
 from scheduler_app.usecases.duties.expansion import Expansion
 from scheduler_app.usecases.questions import forecast
 from scheduler_app.usecases.questions.forecast import ForecastService
@@ -272,6 +272,23 @@ def test_beyond_its_bounds_it_samples_and_says_so(store: Store) -> None:
     made = ForecastService(store, max_events=100).forecast(TENANT, buckets, later)
     assert made.cells.total() == 400
     assert made.notes == ["Of the events that wait, a part of each bucket stands for all of it."]
+
+
+def test_long_rules_have_a_bound_together_and_none_is_kept(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of them may have 64 KiB, and thousands would be more than a process has."""
+    dates = ",".join(f"{NOON + DAY * 400 + number * MINUTE:%Y%m%dT%H%M%SZ}" for number in range(100))
+    rule = f"DTSTART:20260302T120000Z\nRRULE:FREQ=HOURLY;COUNT=5\nRDATE:{dates}"
+    for number in range(6):
+        store.schedules.insert(schedule(NOON, f"s{number}", rrule=rule))
+    _, found = store.forecasts.planned(TENANT, most=9)
+    assert len({id(each.rule) for each in found if each is not None}) == 6
+    monkeypatch.setattr(forecasts, "A_BATCH", 2)
+    monkeypatch.setattr(forecasts, "MOST_READ_BYTES", 5_000)
+    made = ForecastService(store).forecast(TENANT, Buckets(NOON, NOON + DAY, DAY), NOON)
+    assert made.cells.total() == 6 * 4
+    assert made.notes == ["2 of 6 active schedules, chosen by chance, stand for all of them."]
 
 
 def test_its_time_has_a_bound_and_it_says_what_it_had_no_time_for(store: Store) -> None:
