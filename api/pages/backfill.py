@@ -39,6 +39,7 @@ BackfillForm: type[Schema] = InputSchema.from_dict(
         "every": fields.String(validate=validate.Equal("yes")),
         "once": fields.String(validate=validate.Regexp(r"[0-9a-f]{24}\Z")),
         "confirmed": fields.String(validate=validate.Equal("yes")),
+        "seen": fields.String(validate=validate.Length(max=200)),
     },
     name="BackfillForm",
 )
@@ -58,7 +59,7 @@ def ask_backfill(form: Loaded, schedule_id: WholeId) -> Response | str | tuple[s
     found, now = assembly.manager.get(schedule_id), assembly.now()
     try:
         asked = _asked(form, found, now)
-        if "confirmed" not in form:
+        if "confirmed" not in form or form.get("seen", _choice(form)) != _choice(form):
             return _page(found, form, plan=assembly.backfills.plan(found, asked, now))
         assembly.backfills.start(found, asked, now, request_seed=forms.seed_of(form))
     except _REFUSALS as error:
@@ -94,6 +95,11 @@ def _asked(form: Loaded, found: Schedule, now: datetime) -> BackfillRequest:
     )
 
 
+def _choice(form: Loaded) -> str:
+    """What a number of runs is said of: of a form that was changed since, it is said anew first."""
+    return " ".join(form.get(name, "").strip() or "-" for name in (*_LENGTHS, "every"))
+
+
 def _instant(name: str, text: str, zone: str) -> str:
     try:
         moment: datetime = _MOMENT.deserialize(text)
@@ -111,10 +117,12 @@ def _page(
     done: str | None = None,
 ) -> str:
     errors = forms.errors_by_field(problem, _FORM_NAMES)
+    values = {"rate": f"{DEFAULT_RATE:g}", "overlap": BackfillOverlap.ALLOW.value, **values}
     return render_template(
         "backfill.html",
         schedule=found,
-        values={"rate": f"{DEFAULT_RATE:g}", "overlap": BackfillOverlap.ALLOW.value, **values},
+        values=values,
+        seen=_choice(values),
         errors=errors,
         others=forms.other_errors(errors, _LENGTHS),
         rates=[(f"{each:g}", f"{each:g} a second") for each in RATES],

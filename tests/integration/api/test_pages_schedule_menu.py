@@ -53,6 +53,20 @@ def test_past_times_are_counted_before_they_are_run(client: FlaskClient, hourly:
     assert 'data-state="cancelled"' in client.get(path).text
 
 
+def test_past_times_that_were_changed_after_their_number_was_shown_are_shown_first(
+    client: FlaskClient, hourly: str
+) -> None:
+    path = f"/schedules/{hourly}/backfill"
+    asked = {"from": "2025-03-01T00:00", "to": "2025-03-02T00:00"}
+    token = {"form_token": form_token(client, path)}
+    seen = fields_of(client.post(path, data=token | asked).text) | token | {"confirmed": "yes"}
+    changed = client.post(path, data=seen | {"from": "2025-01-01T00:00"})
+    assert changed.status_code == 200
+    assert "would be made" in changed.text
+    assert client.get(f"/api/schedules/{hourly}/backfill").status_code == 404, "nothing was begun"
+    assert client.post(path, data=fields_of(changed.text) | token | {"confirmed": "yes"}).status_code == 303
+
+
 def test_past_times_are_in_the_zone_of_the_schedule(client: FlaskClient, create: Create) -> None:
     daily = "DTSTART:20240101T090000\nRRULE:FREQ=DAILY"
     made = create(rrule=daily, timezone="Asia/Kolkata")["id"]
