@@ -63,7 +63,7 @@ def _begin() -> Response | None:
     if not _KEY.match(key):
         raise InvalidField(HEADER, "must be 1 to 255 printable ASCII characters, no spaces")
     if request.endpoint in CHANGE_NOTHING or is_dry_run() or caller() == NOBODY:
-        # What needs no key is not kept: whoever reaches the API could have it write, as often as it is asked.
+        # Answers to requests without a key are not kept: anyone who reaches the API could fill MongoDB.
         return None
     found = real_services().idempotency.begin(tenant(), caller().owner, key, _digest())
     if isinstance(found, Begun):

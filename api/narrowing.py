@@ -1,7 +1,7 @@
 """What a key with tags may ask for: what concerns schedules with one of them, and nothing else.
 
-The table says for each route how it is narrowed to these schedules. A route that is not in it is refused for
-such a key: a new one shows it nothing until somebody has thought of it.
+The table says for each route how it is narrowed to these schedules. A route that is not in the table is
+refused for such a key: a new route stays closed to it until it has a row.
 """
 
 from collections.abc import Callable, Mapping, Sequence
