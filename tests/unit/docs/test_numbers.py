@@ -18,11 +18,16 @@ from scheduler_app.api.pages.failures import SILENCE
 from scheduler_app.api.pages.forecast import HOURS
 from scheduler_app.api.pages.overview import COMING
 from scheduler_app.api.pages.tag import DAYS_BEFORE
+from scheduler_app.api.request_shares import ALLOWANCE_SECONDS, SHARE_OF_CPU
 from scheduler_app.cli.field_options import _TASK_DEFAULTS
 from scheduler_app.client import Scheduler, celery, tries
 from scheduler_app.config import Settings
+from scheduler_app.domain.api_key import new_key
+from scheduler_app.domain.command_line import typed_code_of
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.missed import MAX_SINGLES
 from scheduler_app.receiver.keys import DEFAULT_TTL_SECONDS
+from scheduler_app.usecases.duties.cause_inspection import EXPIRES_SOON
 from scheduler_app.usecases.duties.dispatch_selection import LANE_MESSAGES
 from scheduler_app.webserver.limits import max_body_bytes
 from scheduler_app.worker.lease import MARGIN_SECONDS, TIMEOUT_CLASSES
@@ -38,6 +43,7 @@ NUMBER_WORDS = {
     **dict(
         enumerate(("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"))
     ),
+    12: "twelve",
     20: "twenty",
 }
 #: How a number is written: what it is divided by, and its unit.
@@ -49,7 +55,8 @@ FORMS = {
     "hours": (3_600, ""),
     "ms": (0.001, " ms"),
 }
-TIMES = {60: "a minute", 3_600: "an hour", 86_400: "a day", 604_800: "a week"}
+SHARES = {10: "tenth"}
+TIMES = {0.5: "half a second", 60: "a minute", 3_600: "an hour", 86_400: "a day", 604_800: "a week"}
 UNITS = (
     "s|ms|µs|min|minutes?|hours?|days?|seconds?|weeks?|years?|KiB|MiB|GiB|KB|MB|GB|bytes|characters|words|events"
     "|schedules|messages|requests|occurrences|items|keys|fields|lines|threads|processes|tasks|levels|retries"
@@ -76,12 +83,16 @@ PYTEST = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"][
 DERIVED: dict[str, Any] = {
     "BYTES_OF_A_SIGN_IN": max_body_bytes("/sign-in"),
     "CLASSES_OF_TIMEOUTS": ", ".join(f"{each:g}" for each in TIMEOUT_CLASSES),
+    "COMPUTED_AT_ONCE": ALLOWANCE_SECONDS / SHARE_OF_CPU,
+    "DAYS_BEFORE_A_KEY_EXPIRES": EXPIRES_SOON / timedelta(days=1),
     # Those before, and today.
     "DAYS_OF_A_TAG": DAYS_BEFORE + 1,
     "DAYS_OF_KEYS": DEFAULT_TTL_SECONDS / 86_400,
     "DOCUMENTS_OF_AN_OUTAGE": MAX_SINGLES + 1,
     "HORIZON": max(5.0, Settings().prequeuer_ticker_interval_seconds + 4),
     "LEASE": TIMEOUT_CLASSES[0] + MARGIN_SECONDS,
+    "LETTERS_OF_A_KEY": len(new_key(WholeId(""))) - len("rrs__"),
+    "LETTERS_OF_A_TYPED_CODE": len(typed_code_of("").replace("-", "")),
     "MESSAGES_OF_LANES": ", ".join(map(str, LANE_MESSAGES.values())),
     "RESULTS_A_SECOND": 1 / POLL_SECONDS,
     "RETRIES_OF_THE_CLIENT": of_client("retries"),
@@ -96,6 +107,7 @@ DERIVED: dict[str, Any] = {
     "SECONDS_OF_A_TEST": PYTEST["timeout"],
     "SECONDS_OF_THE_CLIENT": of_client("timeout"),
     "TRIES_OF_A_TASK": celery.RETRIES + 1,
+    "WEEKS_OF_SUCH_A_KEY": 2 * EXPIRES_SOON / timedelta(weeks=1),
     "YEARS_OF_CLOSED_DAYS": import_module("scheduler_app.ics.reading").YEARS_AHEAD,
 }
 
@@ -129,7 +141,9 @@ def written(match: re.Match[str]) -> str:
         word = NUMBER_WORDS[int(number)]
         return word.title() if form == "Word" else word
     if form == "time":
-        return TIMES[int(number)]
+        return TIMES[number]
+    if form == "share":
+        return SHARES[number]
     if form == "year":
         return f"{number:.0f}"
     share, unit = FORMS[form]
