@@ -19,8 +19,9 @@ from tests.processes import wait_until
 
 #: The commit of the last release.
 RELEASE = "d3cc1dc55246f48704a584c8455a8580076b88b3"
-#: Of each release's API, so many schedules with so many occurrences, one a second.
+#: A receiver to which nothing is sent: no worker runs.
 NOBODY = "https://example.com/"
+#: Of each release's API, so many schedules with so many occurrences, one a second.
 SCHEDULES = 12
 OCCURRENCES = 30
 

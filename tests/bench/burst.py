@@ -43,9 +43,9 @@ def run(options: argparse.Namespace) -> Report:
     if options.broker == "both":
         with broker("rabbitmq") as url:
             return _in_turn(options, "redis", "rabbitmq", lambda name: url if name == "rabbitmq" else "")
-    if options.witness:
-        return _in_turn(options, "alone", "watched", lambda name: "")
     with broker(options.broker) as broker_url:
+        if options.witness:
+            return _in_turn(options, "alone", "watched", lambda name: broker_url)
         rows = _bursts(options, broker_url, options.runs)
         overdue = _bursts(options, broker_url, options.runs, prepared=False) if options.overdue else []
     summary = middle(rows, "throughput_per_s")

@@ -13,8 +13,9 @@ from tests.bench.ground import ground
 from tests.bench.report import Report, Row, percentiles
 
 KEY, GREEDY_KEY = "a-key-of-the-bench-1", "a-key-of-the-bench-2:read"
-#: A preview that takes a good part of a second.
+#: How much longer the small requests may take beside the flood.
 MOST_RATIO = 3
+#: A preview that takes a good part of a second.
 PREVIEW = {"rrule": "DTSTART:20200229T000000Z\nRRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29", "limit": 1_000}
 
 
