@@ -80,7 +80,7 @@ def test_where_one_of_them_fails_there_is_neither(store: Store, first: str) -> N
 
 
 def test_a_change_that_meets_another_write_begins_anew(store: Store) -> None:
-    """Twenty threads change one document at once: all of them succeed, each with its line."""
+    """Eight threads change one document at once: all of them succeed, each with its line."""
     documents = store.mongo.collection("schedules")
     documents.insert_many([{"_id": "s1", "value": 0}])
 
