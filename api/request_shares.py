@@ -180,6 +180,7 @@ def register_shares(app: Flask) -> None:
     """Must follow authentication, and precede whatever asks MongoDB for more than a key."""
     app.before_request(_check_rates)
     app.before_request(_take_thread)
+    app.after_request(_keep_thread_while_read)
     app.after_request(_show_rates)
     app.teardown_request(_give_thread_back)
 
@@ -243,6 +244,14 @@ def _take_thread() -> None:
     if not turns.take(owner):
         raise _too_many("too many requests of this tenant are being answered")
     g.thread_of = owner
+
+
+def _keep_thread_while_read(response: Response) -> Response:
+    """The thread of an answer in pieces, such as an export, makes them after the end of the request."""
+    if response.is_streamed and (owner := g.pop("thread_of", None)) is not None:
+        turns: Turns = current_app.extensions["thread_turns"]
+        response.call_on_close(lambda: turns.give_back(owner))
+    return response
 
 
 def _give_thread_back(_: object) -> None:

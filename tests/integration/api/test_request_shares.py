@@ -122,3 +122,16 @@ def test_a_tenant_that_has_its_threads_is_refused_and_others_are_served(processe
         assert client.get(SCHEDULES, headers=by(key)).status_code == 200
     turns.give_back("tenant acme")
     assert [client.get(SCHEDULES, headers=by(keys["acme"])).status_code for _ in range(2)] == [200] * 2
+
+
+def test_an_answer_in_pieces_holds_a_thread_of_its_tenant_until_it_is_read(
+    processes: list[FlaskClient],
+) -> None:
+    client = processes[0]
+    key = limited(client, "acme")
+    turns = client.application.extensions["thread_turns"]
+    for path in (f"{SCHEDULES}/export", f"{TENANTS}/acme/export"):
+        answer = client.get(path, headers=by(key))
+        assert (answer.status_code, turns.known) == (200, {"tenant acme"}), path
+        answer.close()
+        assert turns.known == set(), path
