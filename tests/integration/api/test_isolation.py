@@ -70,7 +70,7 @@ BODIES: dict[str, dict[str, Any]] = {
 _PASSING = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d| UTC)?|\d{8}T\d{6}(\d{3})?Z"
     r"|msg_[0-9a-f]{24}|\b[0-9a-f]{12,64}\b|\b[0-9a-z]{12}\b|whsec_[\w+/=]+|rrs_\w+|\d+(\.\d+)? ?(ms|s)\b"
-    r"|\b\d\d:\d\d(:\d\d)?\b|[\w-]{43}|\d+ bytes|just now|\b\d+ (second|minute)s? ago"
+    r"|\b\d\d:\d\d(:\d\d)?\b|[\w-]{43}|\d+ bytes|just now|\b\d+ (second|minute)s? ago|>now<"
 )
 #: They show the whole installation, to its own keys alone, or nothing that anybody has made.
 OPEN = ("/docs", "/swagger-ui", "/static", "/assets", "/echo", "/favicon.ico", "/ping/")
