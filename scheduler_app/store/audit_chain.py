@@ -1,14 +1,15 @@
 """What a beat does with the lines of the audit: it moves those that are on their way, and gives each its
 place in the chain of its tenant."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
 from bson import MinKey
 from pymongo import ASCENDING, DESCENDING
-from pymongo.errors import DuplicateKeyError
+from pymongo.errors import BulkWriteError, DuplicateKeyError
 
 from scheduler_app.domain import hash_chain
 from scheduler_app.domain.act import ActorKind
@@ -16,7 +17,7 @@ from scheduler_app.domain.hash_chain import BEGINNING, Link
 from scheduler_app.domain.ids import tenant_of
 from scheduler_app.store.audit_lines import BY_NUMBER, DOCUMENT_VERSION, OWED_LINES, UNCHAINED
 from scheduler_app.store.bulk_writes import insert_new, value_by_id
-from scheduler_app.store.faults import STORE_FAULTS
+from scheduler_app.store.faults import STORE_FAULTS, only_duplicates
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, met_another_write
 
 
@@ -44,41 +45,38 @@ class AuditChain:
     def chain(self, tenant: str, *, limit: int) -> int:
         """Gives lines of a tenant their places, in the order of their ids; returns how many. Of several beats
         at once one does it, and the others return 0. Raises a STORE_FAULT."""
-        try:
-            return self._chained(tenant, limit)
-        except DuplicateKeyError:
-            pass
-        except STORE_FAULTS as error:
-            if not met_another_write(error):
-                raise
-        return 0
+        return _of_one_beat(lambda: self._chained(tenant, limit))
 
     def _chained(self, tenant: str, limit: int) -> int:
         with self._mongo.transaction():
-            last = self._lines.find_one(
-                {"tenant": tenant, "number": {"$gt": 0}},
-                {"number": 1, "hash": 1},
-                sort=[("number", DESCENDING)],
-                hint=BY_NUMBER,
-            ) or {"number": 0, "hash": BEGINNING}
-            number, previous = last["number"], str(last.get("hash"))
             which = {"tenant": tenant, "unchained": True}
             rows = list(
                 self._lines.find(which, hint=UNCHAINED, sort=[("tenant", 1), ("_id", 1)], limit=limit)
             )
-            ids, places = [row["_id"] for row in rows], list[Document]()
-            for row in rows:
-                number += 1
-                place = {"number": number, "previous": previous}
-                previous = _digest(row | place)
-                places.append(place | {"hash": previous})
             if rows:
+                ids, places = [row["_id"] for row in rows], self._places(tenant, rows)
                 placed = {"$mergeObjects": ["$$ROOT", value_by_id(ids, places)]}
                 # Another beat that has written one of them since ends this transaction.
                 self._lines.update_many(
                     {"_id": {"$in": ids}}, [{"$replaceWith": placed}, {"$unset": "unchained"}], hint=BY_ID
                 )
         return len(rows)
+
+    def _places(self, tenant: str, rows: Sequence[Document]) -> list[Document]:
+        """The next places in the chain of a tenant, for these lines."""
+        last = self._lines.find_one(
+            {"tenant": tenant, "number": {"$gt": 0}},
+            {"number": 1, "hash": 1},
+            sort=[("number", DESCENDING)],
+            hint=BY_NUMBER,
+        ) or {"number": 0, "hash": BEGINNING}
+        places: list[Document] = []
+        previous = str(last.get("hash"))
+        for number, row in enumerate(rows, last["number"] + 1):
+            place: Document = {"number": number, "previous": previous}
+            previous = _digest(row | place)
+            places.append(place | {"hash": previous})
+        return places
 
     def links(self, tenant: str, after: int, *, limit: int) -> list[Link]:
         """The places of a tenant's lines with numbers after this one, in their order."""
@@ -96,7 +94,11 @@ class AuditChain:
     def move_owed(self, *, limit: int, ids: Sequence[str] | None = None) -> int:
         """Moves lines out of the documents of schedules, where they were written with what they tell of: of
         some, or of these; returns of how many. A beat that is killed in between leaves some to be moved once
-        more, under the same ids."""
+        more, under the same ids.
+
+        Of some they are inserted with their places: to be inserted first and to get their places then is
+        three times as dear. Of several beats at once one does it, and the others return 0.
+        """
         which: Document = {"unlogged": {"$exists": True}, "unlogged._id": {"$gte": MinKey()}}
         rows = (
             self._schedules.find(which, {"unlogged": 1}, hint=OWED_LINES, limit=limit)
@@ -107,28 +109,47 @@ class AuditChain:
         if not owed:
             return 0
         lines = [each for found in owed.values() if isinstance(found, list) for each in found]
-        sound = {
-            each["_id"]: each for each in lines if isinstance(each, dict) and isinstance(each.get("_id"), str)
-        }
-        if sound:
+        sound = {each["_id"]: each for each in lines if isinstance(each, dict) and _is_sound(each)}
+        if ids is not None and sound:
             insert_new(self._lines, list(sound.values()))
-        # What has no id that a line may have would be found again and again.
-        is_later = {
-            "$and": [
-                {"$eq": [{"$type": "$$this._id"}, "string"]},
-                {"$not": {"$in": ["$$this._id", {"$literal": list(sound)}]}},
-            ]
-        }
-        left = {"$filter": {"input": "$unlogged", "cond": is_later}}
-        kept = {"$cond": [{"$isArray": "$unlogged"}, left, []]}
-        self._schedules.update_many(
-            {"_id": {"$in": list(owed)}},
-            [
-                {"$set": {"unlogged": kept}},
-                {"$set": {"unlogged": {"$cond": [{"$eq": ["$unlogged", []]}, "$$REMOVE", "$unlogged"]}}},
-            ],
-        )
+        elif ids is None and _of_one_beat(lambda: self._insert_with_places(sound)) < len(sound):
+            return 0
+        self._forget_owed(list(owed), list(sound))
         return len(owed)
+
+    def _insert_with_places(self, lines: Mapping[str, Document]) -> int:
+        """Inserts those that are not there yet; returns how many of them are there then."""
+        with self._mongo.transaction():
+            rows = self._lines.find({"_id": {"$in": list(lines)}}, {"_id": 1}, hint=BY_ID)
+            there = {row["_id"] for row in rows}
+            of_tenants: defaultdict[str, list[Document]] = defaultdict(list)
+            for own_id, line in lines.items():
+                if own_id not in there:
+                    said = {name: value for name, value in line.items() if name != "unchained"}
+                    of_tenants[line["tenant"]].append(said)
+            fresh = [
+                line | place
+                for tenant, some in of_tenants.items()
+                for line, place in zip(some, self._places(tenant, some), strict=True)
+            ]
+            if fresh:
+                self._lines.insert_many(fresh)
+        return len(lines)
+
+    def _forget_owed(self, schedules: Sequence[str], lines: Sequence[str]) -> None:
+        """Removes lines from documents. Those that have no others, which are nearly all, are looked for by a
+        condition: an expression would compare each of its lines with each of `lines`. What no line may be
+        would be found again and again, and goes with the last one that is."""
+        which: Document = {"_id": {"$in": schedules}}
+        is_another = {"_id": {"$nin": lines, "$type": "string"}, "tenant": {"$type": "string"}}
+        has_others = {"unlogged": {"$elemMatch": is_another}}
+        done = self._schedules.update_many(
+            which | {"$nor": [has_others]}, {"$unset": {"unlogged": ""}}, hint=BY_ID
+        )
+        if done.matched_count < len(schedules):
+            self._schedules.update_many(
+                which | has_others, {"$pull": {"unlogged": {"_id": {"$in": lines}}}}, hint=BY_ID
+            )
 
     def prune(self, tenant: str, before: datetime, *, limit: int) -> int:
         """Removes the first lines of a chain that are older; returns how many. What is left is a chain."""
@@ -156,6 +177,25 @@ class AuditChain:
                 self._lines.insert_many(fresh)
             self._edits.delete_many({"_id": {"$in": ids}})
         return len(rows)
+
+
+def _of_one_beat(write: Callable[[], int]) -> int:
+    """What a transaction returns that gives places; 0 where another beat has given the same ones."""
+    try:
+        return write()
+    except BulkWriteError as error:
+        if not only_duplicates(error):
+            raise
+    except DuplicateKeyError:
+        return 0
+    except STORE_FAULTS as error:
+        if not met_another_write(error):
+            raise
+    return 0
+
+
+def _is_sound(line: Mapping[str, Any]) -> bool:
+    return isinstance(line.get("_id"), str) and isinstance(line.get("tenant"), str)
 
 
 def _digest(row: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ from scheduler_app.domain.triggers import TriggerContext, new_trigger
 from scheduler_app.store import Store
 from scheduler_app.store.acting import acting
 from scheduler_app.store.audit import AuditFilter
+from scheduler_app.store.audit_chain import AuditChain
 from scheduler_app.store.paging import PageRequest
 from scheduler_app.usecases.deeds.schedules import delete_with_line
 from scheduler_app.usecases.duties.audit import AuditDuty
@@ -157,10 +158,73 @@ def test_a_beat_that_is_killed_while_it_moves_lines_moves_them_once(store: Store
     store.audit_chain.move_owed(limit=9)
     documents.update_one({"_id": "s1"}, {"$set": {"unlogged": row["unlogged"]}})
     assert store.audit_chain.move_owed(limit=9) == 1
-    assert len(_lines(store)) == 1
+    assert [each["number"] for each in _lines(store)] == [1]
+    assert "unlogged" not in (documents.find_one({"_id": "s1"}) or {})
 
 
-@pytest.mark.parametrize("bent", ["x", [5], [{"what": "no id"}], {}])
+def test_lines_that_a_beat_moves_have_their_places_at_once(store: Store, now: datetime) -> None:
+    """A second write for each would cost more than the first."""
+    store.audit.note(_edited())
+    store.schedules.insert_many([schedule(now, name) for name in ("s1", "s2", "acme:s1", "s3")])
+    assert store.audit_chain.chain(TENANT, limit=9) == 1
+    assert not AuditDuty(store, 400).move_page(now)
+    assert store.audit_chain.tenants(limit=9) == []
+    assert {
+        tenant: [each["number"] for each in _lines(store, tenant=tenant)] for tenant in (TENANT, "acme")
+    } == {
+        TENANT: [1, 2, 3, 4],
+        "acme": [1],
+    }
+    assert [verify(store.audit_chain.links(each, 0, limit=9)).wrong for each in (TENANT, "acme")] == [
+        None,
+        None,
+    ]
+
+
+def test_a_line_that_comes_while_others_are_moved_stays_until_the_next_time(
+    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.schedules.insert_many([schedule(now, "s1"), schedule(now, "s2")])
+    insert = AuditChain._insert_with_places
+
+    def insert_while_another_comes(chain: AuditChain, lines: Any) -> int:
+        assert store.cursors.condemn("s1", ValueError("no"))
+        return insert(chain, lines)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(AuditChain, "_insert_with_places", insert_while_another_comes)
+        assert store.audit_chain.move_owed(limit=9) == 2
+    assert [each["what"] for each in _lines(store)] == ["created", "created"]
+    left = store.mongo.collection("schedules").find({"unlogged": {"$exists": True}})
+    assert [(row["_id"], [each["what"] for each in row["unlogged"]]) for row in left] == [
+        ("s1", ["set aside"])
+    ]
+    assert store.audit_chain.move_owed(limit=9) == 1
+    assert (_wrong(store), len(_lines(store))) == (None, 3)
+
+
+def test_beats_that_move_at_once_make_one_chain(store: Store, now: datetime) -> None:
+    store.schedules.insert_many([schedule(now, f"s{number}") for number in range(100)])
+
+    def move() -> None:
+        for _ in range(30):
+            store.audit_chain.move_owed(limit=7)
+
+    threads = [threading.Thread(target=move) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    while store.audit_chain.move_owed(limit=7):
+        pass
+    assert store.mongo.collection("schedules").count_documents({"unlogged": {"$exists": True}}) == 0
+    assert (_wrong(store), len(store.audit_chain.links(TENANT, 0, limit=999))) == (None, 100)
+
+
+@pytest.mark.parametrize(
+    "bent",
+    ["x", [5], [{"what": "no id"}], {}, [{"_id": "l", "tenant": 5}], [{"_id": ["l"], "tenant": TENANT}]],
+)
 def test_lines_that_somebody_bent_are_no_obstacle(store: Store, now: datetime, bent: object) -> None:
     store.schedules.insert_many([schedule(now, "s1"), schedule(now, "s2")])
     store.mongo.collection("schedules").update_one({"_id": "s1"}, {"$set": {"unlogged": bent}})
@@ -169,9 +233,7 @@ def test_lines_that_somebody_bent_are_no_obstacle(store: Store, now: datetime, b
 
 
 @pytest.mark.parametrize("bent", [{"_id": 5}, [{"_id": "$"}], [{"_id": {}}]])
-def test_a_bent_line_that_beats_find_is_no_obstacle_either(
-    store: Store, now: datetime, bent: object
-) -> None:
+def test_a_bent_line_that_beats_find_is_no_obstacle_either(store: Store, now: datetime, bent: object) -> None:
     store.schedules.insert_many([schedule(now, "s1"), schedule(now, "s2")])
     documents = store.mongo.collection("schedules")
     documents.update_one({"_id": "s1"}, {"$set": {"unlogged": bent}})

@@ -639,7 +639,7 @@ def _use_audit(store: Any, now: datetime) -> None:
     assert audit.get(first.id, "schedule", "s1") == first
     assert chain.tenants(limit=9) == [TENANT]
     assert chain.chain(TENANT, limit=5) == 5
-    assert len(chain.links(TENANT, 1, limit=9)) == 4
+    assert len(chain.links(TENANT, 1, limit=4)) == 4
     assert chain.all_tenants() == [TENANT]
     chain.prune(TENANT, now, limit=9)
 
