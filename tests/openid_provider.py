@@ -118,7 +118,12 @@ class Browser:
     def sign_in(self, account: str, wanted: str = "") -> TestResponse:
         """Signs in with an account; our answer when the browser is back."""
         self._provider.sign_in_as(account)
-        return self.get(self.visit(self.leave(wanted)))
+        answer = self.get(self.visit(self.leave(wanted)))
+        if answer.status_code == 503:
+            # On a busy machine the provider may answer too late; it is left alone for a while then.
+            wait_until(lambda: self.post("/sign-in/provider").status_code == 200, "the provider")
+            answer = self.get(self.visit(self.leave(wanted)))
+        return answer
 
     def is_signed_in(self) -> bool:
         return self.get("/you").status_code == 200

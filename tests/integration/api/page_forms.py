@@ -8,8 +8,9 @@ from flask.testing import FlaskClient
 
 def form_token(client: FlaskClient, path: str) -> str:
     """The token of the forms on a page."""
-    found = re.search(r'name="form_token" value="([0-9a-f]{64})"', client.get(path).text)
-    assert found
+    answer = client.get(path)
+    found = re.search(r'name="form_token" value="([0-9a-f]{64})"', answer.text)
+    assert found, f"{answer.status}\n{answer.text}"
     return found[1]
 
 

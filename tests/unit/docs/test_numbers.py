@@ -56,7 +56,13 @@ FORMS = {
     "ms": (0.001, " ms"),
 }
 SHARES: dict[float, str] = {10: "tenth"}
-TIMES: dict[float, str] = {0.5: "half a second", 60: "a minute", 3_600: "an hour", 86_400: "a day", 604_800: "a week"}
+TIMES: dict[float, str] = {
+    0.5: "half a second",
+    60: "a minute",
+    3_600: "an hour",
+    86_400: "a day",
+    604_800: "a week",
+}
 UNITS = (
     "s|ms|µs|min|minutes?|hours?|days?|seconds?|weeks?|years?|KiB|MiB|GiB|KB|MB|GB|bytes|characters|words|events"
     "|schedules|messages|requests|occurrences|items|keys|fields|lines|threads|processes|tasks|levels|retries"
