@@ -12,6 +12,7 @@ _PLACES: Final = (
     "scheduler_app/usecases/duties/owed_expansion.py",
     "scheduler_app/usecases/duties/dispatch.py",
     "scheduler_app/usecases/duties/dispatch_selection.py",
+    "scheduler_app/usecases/duties/fair_reads.py",
     "scheduler_app/usecases/duties/housekeeping.py",
     "scheduler_app/store/events",
     "scheduler_app/broker",

@@ -5,6 +5,7 @@ Owed ranges are stored with their schedules and claimed oldest first. Their clai
 schedule's own expansion: neither waits for the other.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,13 +16,14 @@ from pymongo.client_session import ClientSession
 from scheduler_app.actions.registry import KINDS
 from scheduler_app.clock import clock
 from scheduler_app.domain.action import CALLBACKS
-from scheduler_app.domain.ids import tenant_of
+from scheduler_app.domain.ids import SEPARATOR, TENANT, tenant_of
 from scheduler_app.domain.lateness import DEFAULT_LATENESS, Lateness
 from scheduler_app.domain.schedule import MAX_OWED, OwedRange, Schedule, ScheduleState
 from scheduler_app.store.bulk_writes import or_unset, value_by_id, write_isolated
 from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.faults import REJECTED, STORE_FAULTS, of_one_document
+from scheduler_app.store.indexes import BY_NEXT_RUN
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease, new_token, unclaimed, written_by_token
 from scheduler_app.store.partition_owners import in_partitions
 from scheduler_app.store.resource_fields import read_lateness
@@ -70,13 +72,19 @@ class Cursors:
         limit: int,
         since: datetime | None = None,
         partitions: Collection[int] | None = None,
+        but_tenants: Collection[str] = (),
     ) -> list[ReadySchedule]:
         """Active, unclaimed schedules in `partitions` (None: in any) whose next occurrence without an event
-        is before `before` (and not before `since`), the earliest first."""
+        is before `before` (and not before `since`), the earliest first; none of `but_tenants`, whose ids the
+        index leaves out."""
         which = _ready(before) | in_partitions(partitions)
         if since is not None:
             which["next_run_at"]["$gte"] = since
+        if but_tenants:
+            which["_id"] = _ids_of_others(but_tenants)
         rows = self._schedules.find(which, {"next_run_at": 1}).sort("next_run_at", 1).limit(limit)
+        if but_tenants:  # the index of ids does not give the order
+            rows = rows.hint(BY_NEXT_RUN)
         return [ReadySchedule(row["next_run_at"], row["_id"]) for row in rows]
 
     def claim_for_expansion(
@@ -243,6 +251,15 @@ def without_request(row: Document) -> Document:
         return row
     kind = KINDS.get(action["type"])
     return row | {"action": action | kind.in_their_place} if kind is not None else row
+
+
+def _ids_of_others(tenants: Collection[str]) -> re.Pattern[str]:
+    """What the ids of all other tenants' schedules match. MongoDB compares a pattern with the keys of an
+    index, and the negation of one only with documents: so the pattern itself is a negation."""
+    named = "|".join(re.escape(each) for each in tenants if each != TENANT)
+    not_theirs = f"(?!({named}){SEPARATOR})" if named else ""
+    not_default = f"(?=[^{SEPARATOR}]*{SEPARATOR})" if TENANT in tenants else ""
+    return re.compile(f"^{not_theirs}{not_default}")
 
 
 def _ready(before: datetime) -> Document:

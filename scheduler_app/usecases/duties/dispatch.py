@@ -10,7 +10,6 @@ next tick of a beat. The request has been written by then, and beats do the same
 a failure there is logged, and is not an error for the request.
 """
 
-import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,6 +43,7 @@ from scheduler_app.usecases.duties.dispatch_selection import (
     select,
 )
 from scheduler_app.usecases.duties.expansion import Expansion
+from scheduler_app.usecases.duties.fair_reads import TenantLook
 from scheduler_app.usecases.stops import BlackoutGate, KillSwitchGate
 
 
@@ -203,8 +203,6 @@ SELECTION_SECONDS = 1.0
 #: usual have a longer horizon. The bound keeps the time from using up the leases.
 BURST_AHEAD_SHARE = 5
 MAX_BURST_AHEAD = timedelta(seconds=5)
-#: How often a beat that reads more than it can dispatch looks whether there are tenants.
-TENANTS_LOOK_SECONDS = 10.0
 #: Queues whose room a process remembers.
 MOST_ESTIMATES = 64
 
@@ -253,8 +251,7 @@ class Dispatch:
         self._parallel = Parallel(PARTS_AT_ONCE, worth=WORTH_PARTS, name="dispatch")
         self._estimates: dict[str, RoomEstimate] = {}
         self._next_queue = ""
-        self._tenants = store.tenants
-        self._has_tenants, self._looked_for_tenants_at = False, -math.inf
+        self._has_tenants = TenantLook(store.tenants)
 
     def dispatch_page(self, now: datetime, *, named_queues: bool = True) -> DispatchResult:
         """Dispatches what waits, queue by queue: what falls due now first, a share of what is late beside it,
@@ -284,7 +281,7 @@ class Dispatch:
         # "Full" counts candidates and not those won: another beat may have taken half of them, and both beats
         # would wait for their next tick.
         waiting = partial(self._outbox.due, queue=queue, partitions=self._partitions())
-        selection = select(waiting, now, now + self._horizon, room, self._are_there_tenants)
+        selection = select(waiting, now, now + self._horizon, room, self._has_tenants)
         dispatched = 0
         for number, page in enumerate(selection.pages(EVENTS_A_PAGE)):
             # One page goes out however long the selection took: with a slow MongoDB none would ever.
@@ -323,12 +320,6 @@ class Dispatch:
             estimate.published(done.lanes)
             dispatched += done.events
         return dispatched
-
-    def _are_there_tenants(self) -> bool:
-        if monotonic() - self._looked_for_tenants_at >= TENANTS_LOOK_SECONDS:
-            self._has_tenants = self._tenants.beside_default()
-            self._looked_for_tenants_at = monotonic()
-        return self._has_tenants
 
     def _estimate(self, queue: str) -> RoomEstimate:
         """The estimate of a queue; with too many queues all estimates are dropped."""

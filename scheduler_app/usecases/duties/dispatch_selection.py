@@ -18,6 +18,7 @@ from scheduler_app.domain.action import CALLBACKS, FRESH_FOR, Lane, QueueLengths
 from scheduler_app.domain.ids import SEPARATOR, is_backfill, schedule_of, tenant_of
 from scheduler_app.domain.states import SUSPECT_AFTER
 from scheduler_app.store.events.outbox import DueEvent
+from scheduler_app.usecases.duties.fair_reads import with_those_behind
 
 #: How many messages may wait in each lane. A burst is not held up: workers fetch what has an eta at once.
 LANE_MESSAGES = {Lane.URGENT: 50, Lane.FRESH: 150, Lane.LATE: 50}
@@ -197,10 +198,6 @@ def _batch(
 EVENTS_A_PAGE = 1_000
 #: Events of one read: enough to share out an ordinary burst.
 CANDIDATES = 4_000
-#: An origin with this many events of a full read may hide those of others.
-EVENTS_OF_A_HOG = CANDIDATES // 8
-#: Reads without those origins, for each window. What these rounds do not show waits until it is due.
-ROUNDS = 3
 #: While fresh events wait, one in this many dispatched events is a late one.
 LATE_SHARE = 4
 #: Within so much time those who are served in turn may overtake each other; what is due later comes later.
@@ -305,26 +302,9 @@ def _events_of_others(
     def but_tenants(hogs: Collection[str]) -> list[DueEvent]:
         return waiting(until, limit=CANDIDATES, after=after, but_tenants=hogs)
 
-    of_tenants = _with_those_behind(found, _tenant, but_tenants) if has_tenants else found
-    of_origins = _with_those_behind(found, _origin, but_origins)
+    of_tenants = with_those_behind(found, _tenant, but_tenants, full=CANDIDATES) if has_tenants else found
+    of_origins = with_those_behind(found, _origin, but_origins, full=CANDIDATES)
     return sorted({each.id: each for each in (*of_tenants, *of_origins)}.values())
-
-
-def _with_those_behind(
-    found: list[DueEvent],
-    owner: Callable[[DueEvent], str],
-    read_but: Callable[[Collection[str]], list[DueEvent]],
-) -> list[DueEvent]:
-    """`found`, and what is read without the owners that have most of it."""
-    rows, hogs = found, set[str]()
-    for _ in range(ROUNDS):
-        hogs |= {each for each, count in Counter(map(owner, rows)).items() if count >= EVENTS_OF_A_HOG}
-        if not hogs or len(rows) < CANDIDATES:
-            break
-        rows = read_but(hogs)
-        there = {event.id for event in found}
-        found = found + [event for event in rows if event.id not in there]
-    return sorted(found)
 
 
 def _by_urgency(

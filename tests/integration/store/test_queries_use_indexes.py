@@ -292,6 +292,7 @@ def _use_cursors(cursors: Any, now: datetime) -> None:
     assert cursors.ready_for_expansion(before, limit=10, partitions=set(range(128)))
     assert cursors.ready_for_expansion(before, limit=10, partitions=set(range(128, 257)))
     assert cursors.ready_for_expansion(before, limit=10, since=now)
+    assert not cursors.ready_for_expansion(before, limit=10, but_tenants=["acme", TENANT])
     token, won = cursors.claim_for_expansion(ready, before, lease_seconds=600)
     cursors.claim_written([schedule(now, "s400"), schedule(now, "s0")], lease_seconds=600)
     cursors.advance([CursorAdvance(won[0].id, now, None, None)], token)

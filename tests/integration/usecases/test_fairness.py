@@ -30,9 +30,9 @@ from scheduler_app.usecases.duties.dispatch_selection import (
     LANE_MESSAGES,
     LATE_REFILL,
     LATE_SHARE,
-    ROUNDS,
     Batch,
 )
+from scheduler_app.usecases.duties.fair_reads import ROUNDS
 from scheduler_app.usecases.duties.housekeeping import NEARLY_EMPTY, Recovery
 from scheduler_app.usecases.stops import HeldEvents
 from tests.builders import event

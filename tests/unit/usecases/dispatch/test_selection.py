@@ -10,7 +10,7 @@ from scheduler_app.domain.action import FRESH_FOR
 from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.states import SUSPECT_AFTER
 from scheduler_app.store.events.outbox import DueEvent
-from scheduler_app.usecases.duties import dispatch_selection
+from scheduler_app.usecases.duties import dispatch_selection, fair_reads
 from scheduler_app.usecases.duties.dispatch_selection import (
     EVENTS_A_BATCH,
     FIRST_SLICE,
@@ -61,7 +61,7 @@ class Waiting:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch_selection, "CANDIDATES", CANDIDATES)
-    monkeypatch.setattr(dispatch_selection, "EVENTS_OF_A_HOG", HOG)
+    monkeypatch.setattr(fair_reads, "HOG_SHARE", CANDIDATES / HOG)
     monkeypatch.setattr(dispatch_selection, "EVENTS_A_PAGE", 4)
 
 
@@ -154,9 +154,9 @@ def test_hogs_are_left_out_one_after_the_other_for_a_bounded_number_of_reads() -
         events += many(CANDIDATES, NOW + place * 1_000 * MOMENT, origin=origin, schedule=origin)
     waiting = Waiting(events)
     found = select(waiting, NOW, UNTIL, ROOM)
-    assert len(waiting.reads) == 1 + dispatch_selection.ROUNDS
+    assert len(waiting.reads) == 1 + fair_reads.ROUNDS
     assert [but for _, _, but in waiting.reads] == [
-        frozenset(hogs[:count]) for count in range(dispatch_selection.ROUNDS + 1)
+        frozenset(hogs[:count]) for count in range(fair_reads.ROUNDS + 1)
     ]
     assert len(found.fresh) == CANDIDATES
 
