@@ -27,6 +27,8 @@ class Narrowing(StrEnum):
     SCHEDULE = "its path names a schedule"
     EVENT = "its path names an event"
     TAG = "its query has `tag`"
+    TAG_OR_SCHEDULE = "its query has `tag` or `schedule_id`"
+    TAGS = "it asks its use case for what schedules with one of the tags show"
     BODY_TAG = "its body has `tag`"
     MAKES = "what it makes has `tags`, which the schema of schedules checks"
     SELECTION = "its form has ids of schedules, or `tag` for all with one"
@@ -50,8 +52,11 @@ _ROUTES: Mapping[Narrowing, tuple[str, ...]] = {
     Narrowing.TAG: (
         *("schedules.list_schedules", "export.export_schedules", "events.list_events"),
         *("run_calendar.get_run_calendar", "calendars_of_schedules.get_calendar_file", "ledger.ledger"),
+        *("forecast.forecast", "search.search", "tags.get_tag_summary", "failures.list_failures"),
         *("pages.schedules", "pages.events", "pages.calendar_view"),
     ),
+    Narrowing.TAG_OR_SCHEDULE: ("figures.get_figures",),
+    Narrowing.TAGS: ("failures.get_failure",),
     Narrowing.BODY_TAG: (
         *("edits.pause_schedules", "edits.resume_schedules", "edits.delete_schedules"),
         *("events.redrive_events", "calendars_of_schedules.create_calendar_feed"),
@@ -79,7 +84,7 @@ def check_narrowings(app: Flask) -> None:
             how is Narrowing.EVENT and "event_id" not in arguments
         ):
             raise TypeError(f"{endpoint}: its path names no {how.name.lower()}")
-        if how is Narrowing.TAG and "tag" not in query_parameters(view):
+        if how in (Narrowing.TAG, Narrowing.TAG_OR_SCHEDULE) and "tag" not in query_parameters(view):
             raise TypeError(f"{endpoint}: its query has no tag")
 
 
@@ -137,6 +142,13 @@ def _check_tag(tags: frozenset[str]) -> None:
         _check_is_own(each, tags, "the query")
 
 
+def _check_tag_or_schedule(tags: frozenset[str]) -> None:
+    if "tag" in request.args or "schedule_id" not in request.args:
+        _check_tag(tags)
+    else:
+        _check_visible([whole_id(tenant(), name) for name in request.args.getlist("schedule_id")], tags)
+
+
 def _check_body_tag(tags: frozenset[str]) -> None:
     raw = request.get_data(cache=True)
     body = read_json(raw, _MOST_VALUES) if raw else None
@@ -162,6 +174,7 @@ _CHECKS: Final[Mapping[Narrowing, Callable[[frozenset[str]], None]]] = {
     Narrowing.SCHEDULE: _check_schedule,
     Narrowing.EVENT: _check_event,
     Narrowing.TAG: _check_tag,
+    Narrowing.TAG_OR_SCHEDULE: _check_tag_or_schedule,
     Narrowing.BODY_TAG: _check_body_tag,
     Narrowing.SELECTION: _check_selection,
 }

@@ -22,7 +22,7 @@ def list_failures(query: Loaded) -> View:
     success until its schedules have succeeded again, or five minutes of successes without such a failure.
     """
     asked = window(query)
-    found = services().failures.page(tenant(), asked, wire.chosen_causes(query))
+    found = services().failures.page(tenant(), asked, wire.chosen_causes(query), caller().tags)
     return listed("failures", wire.causes_shown(found.rows), asked, found)
 
 
@@ -30,7 +30,7 @@ def list_failures(query: Loaded) -> View:
 @failures_blueprint.response(200, wire.CauseDetails)
 def get_failure(failure_id: WholeId) -> View:
     """Get a failure with its newest events, its trend and what preceded it"""
-    return wire.cause_details(services().failures.get(failure_id))
+    return wire.cause_details(services().failures.get(failure_id, caller().tags))
 
 
 @failures_blueprint.route("/<id:failure_id>/dismiss", methods=["POST"], scope=KeyScope.TRIGGER)

@@ -13,6 +13,7 @@ from scheduler_app.api.wire.blackout import note_blackouts
 from scheduler_app.api.wire.forecast import ForecastOutput, ForecastQuery, buckets_of, forecast_shown
 from scheduler_app.api.wire.promise import PromiseQuery, is_promise_asked, promised
 from scheduler_app.domain.api_key import KeyScope
+from scheduler_app.domain.forecast import ForecastChoice
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.usecases.questions.explanation import explain_schedule, zone_of
 
@@ -91,6 +92,7 @@ def forecast(query: Loaded) -> View:
             headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
         )
     try:
-        return forecast_shown(assembly.forecasts.forecast(tenant(), buckets, now))
+        choice = ForecastChoice(tag=query.get("tag"))
+        return forecast_shown(assembly.forecasts.forecast(tenant(), buckets, now, choice))
     finally:
         _one_at_a_time.release()

@@ -2,7 +2,7 @@
 
 from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.services import services, tenant
+from scheduler_app.api.services import caller, services, tenant
 from scheduler_app.api.wire import search as wire
 from scheduler_app.api.wire.failure import causes_shown
 from scheduler_app.api.wire.run_calendar import period_of
@@ -24,7 +24,8 @@ def search(query: Loaded) -> View:
     enough for, `incomplete` is true, and longer words, the beginning of a name, or an id find what is older.
     """
     words = query["q"].strip() or query["q"]
-    return wire.search_shown(services().search.search(tenant(), words, limit=query["limit"]), words)
+    found = services().search.search(tenant(), words, limit=query["limit"], tag=query.get("tag"))
+    return wire.search_shown(found, words)
 
 
 tags_blueprint = ApiBlueprint("tags", "/api/v1/tags", "The tags of schedules, and what ran of each")
@@ -49,7 +50,8 @@ def get_tag_summary(query: Loaded) -> View:
     period = period_of(wire.by_days(query), now)
     found = assembly.run_calendars.read(tenant(), period, ForecastChoice(tag=tag), now)
     failing = CauseListFilter(states=(CauseState.OPEN,), tag=tag)
-    failures = assembly.failures.page(tenant(), PageRequest(limit=wire.MOST_FAILURES), failing)
+    window = PageRequest(limit=wire.MOST_FAILURES)
+    failures = assembly.failures.page(tenant(), window, failing, caller().tags)
     return wire.tag_summary_shown(
         assembly.search.counted_tag(tenant(), tag), found, causes_shown(failures.rows)
     )

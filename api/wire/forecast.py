@@ -38,6 +38,7 @@ class ForecastQuery(InputSchema):
         f" default: at most {DEFAULT_BUCKETS} parts",
         validate=validate.Range(1, round(MAX_AHEAD.total_seconds())),
     )
+    tag = fields.String("Callbacks of the schedules with this tag", validate=validate.Length(1, 64))
 
     @validates_schema
     def check_order(self, data: Loaded, **_: object) -> None:

@@ -38,6 +38,9 @@ class SearchQuery(InputSchema):
         validate=[validate.Length(1, MAX_WORDS), check_visible],
     )
     limit = fields.Integer("How many of each kind at most", load_default=10, validate=validate.Range(1, 50))
+    tag = fields.String(
+        "Only this tag, the schedules with it, and their events", validate=validate.Length(1, MAX_TAG)
+    )
 
 
 class TagOutput(OutputSchema):

@@ -3,6 +3,7 @@ nothing more to create. What a schedule says is looked through, the newest first
 """
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -22,11 +23,14 @@ CHUNK: Final = 10_000
 MOST_DESTINATIONS: Final = 2_000
 #: Other tenants that are passed over where ids are looked for.
 MOST_LOOKS: Final = 100
+#: Schedules whose events are merged in the order of an index.
+MOST_MERGED: Final = 50
 #: How long one question may take, in ms.
 MAX_MS: Final = 2_000
 #: What ids are made of.
 _ID_PART: Final = re.compile(r"[A-Za-z0-9_.\-]+\Z")
 _NEWEST_FIRST: Final = [("created_at", DESCENDING), ("_id", DESCENDING)]
+_LATEST_FIRST: Final = [("run_time", DESCENDING), ("_id", DESCENDING)]
 
 
 class Search:
@@ -50,16 +54,7 @@ class Search:
     ) -> tuple[list[FoundSchedule], bool]:
         """The newest `limit` schedules with these words in a name, a tag, a phrase or a URL before its query,
         whatever the case; and whether all were looked through within the time."""
-        part = re.escape(words)
-        anywhere: Document = {"$regex": part, "$options": "i"}
-        says: Document = {
-            "$or": [
-                {"name": anywhere},
-                {"tags": anywhere},
-                {"trigger.written.phrase": anywhere},
-                {"action.url": {"$regex": f"^[^?#]*{part}", "$options": "i"}},
-            ]
-        }
+        says: Document = {"$or": _said(words)}
         found: list[FoundSchedule] = []
         until, end = LATEST, monotonic() + seconds
         while True:
@@ -75,6 +70,20 @@ class Search:
             if monotonic() > end:
                 return found, False
             until = since
+
+    def schedules_among(
+        self, tenant: str, ids: Sequence[str], words: str, *, limit: int
+    ) -> list[FoundSchedule]:
+        """Those of these schedules with the words, or this id: that one and those with names that begin so,
+        then the newest."""
+        own_id = whole_id(tenant, words)
+        which: Document = {"_id": {"$in": list(ids)}, "$or": [*_said(words), {"_id": own_id}]}
+        rows = list(self._schedules.find(which, _FIELDS | {"created_at": 1}, hint=BY_ID, max_time_ms=MAX_MS))
+        rows.sort(key=lambda row: str(row.get("created_at")), reverse=True)
+        found = sorted(
+            map(_schedule, rows), key=lambda each: each.id != own_id and not each.name.startswith(words)
+        )
+        return found[:limit]
 
     def _chunk(self, tenant: str, until: datetime) -> datetime | None:
         """When the last of the next `CHUNK` schedules was created; None where there are fewer."""
@@ -105,6 +114,25 @@ class Search:
         """Events of schedules with ids that begin so, the latest of them in the order of their ids."""
         return self._by_id(tenant, whole_id(tenant, beginning), limit) if _is_id(beginning) else []
 
+    def events_among(
+        self, tenant: str, ids: Sequence[str], beginning: str, *, limit: int
+    ) -> list[FoundEvent]:
+        """Of those of these schedules: the latest by their run times where the words begin the id of a
+        schedule, and by their ids where they go beyond that. `MOST_MERGED` schedules are looked at."""
+        if not _is_id(beginning):
+            return []
+        begins = whole_id(tenant, beginning)
+        owners = [each for each in ids if each.startswith(begins)][:MOST_MERGED]
+        of_owners: Document = {"schedule_id": {"$in": owners}}
+        rows = self._events.find(of_owners, _EVENT_FIELDS, sort=_LATEST_FIRST, hint="schedule_v1")
+        found = [_event(row) for row in rows.max_time_ms(MAX_MS).limit(limit)] if owners else []
+        named = [each for each in ids if begins.startswith(f"{each}-")]
+        if named and len(found) < limit:
+            which = {"_id": {"$gte": begins, "$lt": begins + LAST}, "schedule_id": {"$in": named}}
+            rows = self._events.find(which, _EVENT_FIELDS, sort=[("_id", DESCENDING)], hint=BY_ID)
+            found += [_event(row) for row in rows.max_time_ms(MAX_MS).limit(limit - len(found))]
+        return found
+
     def messages(self, tenant: str, beginning: str, *, limit: int) -> list[FoundEvent]:
         """The same of messages, by the ids that people gave them."""
         return self._by_id(tenant, message_event_id(tenant, beginning), limit) if _is_id(beginning) else []
@@ -117,7 +145,7 @@ class Search:
         for _ in range(MOST_LOOKS):
             rows = self._events.find(
                 {"_id": {"$gte": beginning, "$lt": until}},
-                {"state": 1, "run_time": 1, "schedule_id": 1, "kind": 1},
+                _EVENT_FIELDS,
                 sort=[("_id", DESCENDING)],
                 hint=BY_ID,
                 max_time_ms=MAX_MS,
@@ -134,6 +162,18 @@ class Search:
         return found
 
 
+def _said(words: str) -> list[Document]:
+    """Conditions of a schedule, one of which holds where it says the words."""
+    part = re.escape(words)
+    anywhere: Document = {"$regex": part, "$options": "i"}
+    return [
+        {"name": anywhere},
+        {"tags": anywhere},
+        {"trigger.written.phrase": anywhere},
+        {"action.url": {"$regex": f"^[^?#]*{part}", "$options": "i"}},
+    ]
+
+
 def _event(row: Document) -> FoundEvent:
     return FoundEvent(
         str(row["_id"]),
@@ -147,6 +187,7 @@ def _is_id(text: str) -> bool:
     return _ID_PART.match(text) is not None
 
 
+_EVENT_FIELDS: Document = {"state": 1, "run_time": 1, "schedule_id": 1, "kind": 1}
 _FIELDS: Document = {
     "name": 1,
     "state": 1,

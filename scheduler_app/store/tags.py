@@ -1,5 +1,6 @@
 """The tags that schedules have, by the index of their lists."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from scheduler_app.store.indexes import BY_TAG
@@ -33,6 +34,12 @@ class Tags:
             found.append(min(tags))
             least = {"$gt": found[-1]}
         return found
+
+    def schedules(self, tenant: str, tags: Sequence[str], *, limit: int) -> list[str]:
+        """The ids of the schedules with one of these tags, `limit` at most, deleted ones aside."""
+        which: Document = {"tenant": tenant, "tags": {"$in": list(tags)}, "state": NOT_DELETED}
+        rows = self._schedules.find(which, {"_id": 1}, hint=BY_TAG).limit(limit)
+        return [row["_id"] for row in rows if isinstance(row["_id"], str)]
 
     def count(self, tenant: str, tag: str, *, most: int) -> int:
         """How many schedules have it, `most` at most, deleted ones aside."""

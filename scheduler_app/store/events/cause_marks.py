@@ -3,9 +3,9 @@
 It is written with the outcome itself, so that a worker that dies before it has told of a failure loses none.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pymongo import ASCENDING, UpdateMany
 
@@ -16,6 +16,8 @@ from scheduler_app.domain.stored_fields import EARLIEST
 from scheduler_app.store.indexes import DEAD_OF_CAUSE, WAITING_OF_CAUSE
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 
+#: Events of a mark that are looked at where those of some schedules are counted.
+MOST_READ: Final = 10_000
 _FAILED = {
     **dict.fromkeys(("schedule_id", "origin", "state", "archived_at", "attempts_before", "cause"), 1),
     "attempts": {"$slice": -1},
@@ -69,14 +71,17 @@ class CauseMarks:
             first["due_at"] if first and isinstance(first["due_at"], datetime) else None,
         )
 
-    def counts(self, keys: Sequence[str], *, most: int) -> dict[str, MarkCounts]:
-        """Of each of these marks; no more than `most` of each are counted. Raises a STORE_FAULT."""
+    def counts(
+        self, keys: Collection[str], *, most: int, among: Mapping[str, Sequence[str]] | None = None
+    ) -> dict[str, MarkCounts]:
+        """Of each of these marks; no more than `most` of each are counted. `among`: of events of these
+        schedules alone, by the mark; `MOST_READ` of each mark are looked at. Raises a STORE_FAULT."""
         looks = [
             look
             for key in keys
             for look in (
-                _look(key, _waiting(key), most, "waiting"),
-                _look(key, _dead(key), most, "dead"),
+                _look(key, _waiting(key), most, "waiting", among),
+                _look(key, _dead(key), most, "dead", among),
             )
         ]
         if not looks:
@@ -128,9 +133,15 @@ def _dead(key: str) -> Document:
     return {"state": State.ERROR.value, "cause": key}
 
 
-def _look(key: str, which: Document, most: int, name: str) -> list[Document]:
+def _look(
+    key: str, which: Document, most: int, name: str, among: Mapping[str, Sequence[str]] | None
+) -> list[Document]:
+    own: list[Document] = []
+    if among is not None:
+        own = [{"$limit": MOST_READ}, {"$match": {"schedule_id": {"$in": list(among[key])}}}]
     return [
         {"$match": which},
+        *own,
         {"$limit": most},
         {"$group": {"_id": None, "n": {"$sum": 1}, "next": {"$min": "$due_at"}}},
         {"$set": {"key": {"$literal": key}, "of": name}},

@@ -36,6 +36,8 @@ class EventListFilter:
     """Of the schedule, as it is now."""
     cause: str | None = None
     """The mark of the cause of their last failure; only of dead letters."""
+    among: tuple[str, ...] | None = None
+    """The ids of the schedules that they are of."""
     early_withdrawals: bool = True
     """Whether events are included that were cancelled before they were due."""
 
@@ -254,6 +256,8 @@ def _filter_expressions(narrowing: EventListFilter) -> list[Document]:
             for name, field in _SAYINGS
         ]
         found.append({"$or": says})
+    if narrowing.among is not None:
+        found.append({"$in": ["$schedule_id", {"$literal": list(narrowing.among)}]})
     if not narrowing.early_withdrawals:
         cancelled = {"$eq": ["$state", State.CANCELLED.value]}
         found.append({"$not": [{"$and": [cancelled, {"$lt": ["$archived_at", "$run_time"]}]}]})

@@ -1,15 +1,16 @@
 """What people see of failures and do about them: causes with their events, what preceded them, dismissing."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from scheduler_app.domain.audit import Change, difference_of
-from scheduler_app.domain.cause import Cause, CauseKind
+from scheduler_app.domain.cause import MAX_NAMED, Cause, CauseKind
 from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.http_action import destination_of_key
 from scheduler_app.domain.ids import WholeId, name_of
+from scheduler_app.domain.narrowed_cause import narrowed, touched_among
 from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import Corrupt
 from scheduler_app.store import Store
@@ -26,6 +27,8 @@ log = get_logger(__name__)
 
 #: Waiting events and dead letters of a cause are counted up to this number.
 MOST_COUNTED: Final = 1_000
+#: Schedules with a tag that are looked for among those of a cause.
+MOST_NARROWED: Final = 2_000
 #: An edit within this time before the first failure may be why.
 PRECEDING: Final = timedelta(minutes=10)
 #: Schedules whose edits are looked at.
@@ -63,17 +66,28 @@ class CauseReport:
 class FailureService:
     store: Store
 
-    def page(self, tenant: str, window: PageRequest, which: CauseListFilter) -> Page[CauseReport]:
-        """A tenant's causes, those that began last first. Raises a STORE_FAULT."""
+    def page(
+        self, tenant: str, window: PageRequest, which: CauseListFilter, tags: Collection[str] = ()
+    ) -> Page[CauseReport]:
+        """A tenant's causes, those that began last first; with `tags`, what schedules with one of them show
+        of those that touch them. Raises a STORE_FAULT."""
         found = self.store.causes.page(tenant, window, which)
+        if tags:
+            return Page(self._narrowed(tenant, found.rows, tags), found.next)
         keys = {cause.key.id for cause in found.rows if cause.key.kind is CauseKind.FAILING}
         counts = self.store.cause_marks.counts(sorted(keys), most=MOST_COUNTED)
         rows = [CauseReport(cause, counts.get(cause.key.id, MarkCounts())) for cause in found.rows]
         return Page(rows, found.next)
 
-    def get(self, cause_id: str) -> CauseReport:
-        """Raises NotFound, and Conflict for a document that cannot be read."""
+    def get(self, cause_id: str, tags: Collection[str] = ()) -> CauseReport:
+        """With `tags`, what schedules with one of them show of it. Raises NotFound, also where it touches
+        none of them, and Conflict for a document that cannot be read."""
         cause = self._stored(cause_id)
+        if tags:
+            for report in self._narrowed(cause.tenant, [cause], tags):
+                events = self._events(report.cause, report.cause.schedules.names)
+                return replace(report, events=events, preceded_by=self._edited_before(report.cause))
+            raise _not_found(cause_id)
         counts = self.store.cause_marks.count(cause.key.id, most=MOST_COUNTED)
         return CauseReport(cause, counts, self._events(cause), self._preceded_by(cause))
 
@@ -103,8 +117,25 @@ class FailureService:
         except Corrupt as error:
             raise Conflict(f"the stored failure {name_of(cause_id)} cannot be read: {error}") from None
         if cause is None:
-            raise NotFound(f"there is no failure {name_of(cause_id)}; it may be beyond the retention")
+            raise _not_found(cause_id)
         return cause
+
+    def _narrowed(self, tenant: str, causes: Sequence[Cause], tags: Collection[str]) -> list[CauseReport]:
+        schedules = self.store.tags.schedules(tenant, sorted(tags), limit=MOST_NARROWED)
+        touched = {cause.id: touched_among(cause, schedules) for cause in causes}
+        shown = [cause for cause in causes if touched[cause.id]]
+        failing: dict[str, list[str]] = {
+            cause.key.id: touched[cause.id][:MAX_NAMED]
+            for cause in shown
+            if cause.key.kind is CauseKind.FAILING
+        }
+        counts = self.store.cause_marks.counts(failing, most=MOST_COUNTED, among=failing)
+        reports = []
+        for cause in shown:
+            count = counts.get(cause.key.id, MarkCounts())
+            seen = narrowed(cause, touched[cause.id], tags, waiting=count.waiting, dead=count.dead)
+            reports.append(CauseReport(seen, count))
+        return reports
 
     def _expire(self, cause: Cause, now: datetime) -> int:
         count = 0
@@ -119,10 +150,10 @@ class FailureService:
                 break
         return count
 
-    def _events(self, cause: Cause) -> list[EventRecord]:
+    def _events(self, cause: Cause, among: tuple[str, ...] | None = None) -> list[EventRecord]:
         if cause.key.kind is not CauseKind.FAILING:
             return []
-        window, narrowing = PageRequest(limit=EVENTS_SHOWN), EventListFilter(cause=cause.key.id)
+        window, narrowing = PageRequest(limit=EVENTS_SHOWN), EventListFilter(cause=cause.key.id, among=among)
         found = self.store.event_lists.page(
             cause.tenant, window, states={State.ERROR}, narrowing=narrowing
         ).rows
@@ -131,13 +162,7 @@ class FailureService:
 
     def _preceded_by(self, cause: Cause) -> PrecedingEdit | None:
         """The last edit of its schedules, or of the destination, shortly before it began."""
-        window = PageRequest(limit=1, since=cause.since - PRECEDING, until=cause.since)
-        found: list[PrecedingEdit] = []
-        for schedule_id in cause.schedules.names[:EDITED_LOOKED_AT]:
-            found += [
-                PrecedingEdit(edit.at, "schedule", name_of(schedule_id), edit.by, edit.act.reason)
-                for edit in self.store.audit.edits(window, schedule_id).rows
-            ]
+        found = [each for each in (self._edited_before(cause),) if each is not None]
         own_id = destination_of_key(cause.key.subject)
         destination = self.store.destinations.get(own_id) if own_id else None
         if destination is not None and not isinstance(destination, CorruptDestination):
@@ -145,3 +170,18 @@ class FailureService:
             if cause.since - PRECEDING <= at <= cause.since:
                 found.append(PrecedingEdit(at, "destination", name_of(destination.id)))
         return max(found, key=lambda edit: edit.at, default=None)
+
+    def _edited_before(self, cause: Cause) -> PrecedingEdit | None:
+        """The last edit of its schedules shortly before it began."""
+        window = PageRequest(limit=1, since=cause.since - PRECEDING, until=cause.since)
+        found: list[PrecedingEdit] = []
+        for schedule_id in cause.schedules.names[:EDITED_LOOKED_AT]:
+            found += [
+                PrecedingEdit(edit.at, "schedule", name_of(schedule_id), edit.by, edit.act.reason)
+                for edit in self.store.audit.edits(window, schedule_id).rows
+            ]
+        return max(found, key=lambda edit: edit.at, default=None)
+
+
+def _not_found(cause_id: str) -> NotFound:
+    return NotFound(f"there is no failure {name_of(cause_id)}; it may be beyond the retention")

@@ -10,9 +10,10 @@ from scheduler_app.store import Store
 
 #: How long schedules are looked through, unless the first ones take longer.
 MAX_SECONDS: Final = 0.3
-#: Tags that are looked through, and schedules with one that are counted.
+#: Tags that are looked through, and schedules with one that are counted or looked through.
 MOST_TAGS: Final = 500
 MOST_COUNTED: Final = 1_000
+MOST_TAGGED: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,11 @@ class SearchQuestions:
     store: Store
     seconds: float = MAX_SECONDS
 
-    def search(self, tenant: str, words: str, *, limit: int) -> SearchAnswer:
-        """Looks for words of the tenant's, `limit` of each kind. Raises a STORE_FAULT."""
+    def search(self, tenant: str, words: str, *, limit: int, tag: str | None = None) -> SearchAnswer:
+        """Looks for words of the tenant's, `limit` of each kind; with a tag only for it, the schedules with
+        it and their events. Raises a STORE_FAULT."""
+        if tag is not None:
+            return self._within(tenant, words, tag, limit)
         search = self.store.search
         first = search.schedules_by_index(tenant, words, limit=limit)
         others, all_schedules = search.schedules(tenant, words, limit=limit, seconds=self.seconds)
@@ -55,6 +59,19 @@ class SearchQuestions:
             search.events(tenant, words, limit=limit),
             search.messages(tenant, words, limit=limit),
             not (all_schedules and all_destinations) or len(known) == MOST_TAGS or len(fitting) > limit,
+        )
+
+    def _within(self, tenant: str, words: str, tag: str, limit: int) -> SearchAnswer:
+        search = self.store.search
+        ids = self.store.tags.schedules(tenant, [tag], limit=MOST_TAGGED + 1)
+        schedules = search.schedules_among(tenant, ids[:MOST_TAGGED], words, limit=limit)
+        return SearchAnswer(
+            self._counted(tenant, [tag] if words.casefold() in tag.casefold() else []),
+            schedules,
+            [],
+            search.events_among(tenant, ids[:MOST_TAGGED], words, limit=limit),
+            [],
+            len(ids) > MOST_TAGGED or len(schedules) == limit,
         )
 
     def tags(

@@ -25,7 +25,14 @@ def now() -> datetime:
     return clock.now()
 
 
-def fail(store: Store, schedule_id: str, at: datetime, state: State = State.ERROR, status: int = 500) -> str:
+def fail(
+    store: Store,
+    schedule_id: str,
+    at: datetime,
+    state: State = State.ERROR,
+    status: int = 500,
+    tags: tuple[str, ...] = ("team:a",),
+) -> str:
     """An event of the schedule fails, and its worker tells of it; or it succeeds."""
     made = event(at, schedule_id, origin=RECEIVER)
     store.events.insert([made], at, "made")
@@ -45,8 +52,8 @@ def fail(store: Store, schedule_id: str, at: datetime, state: State = State.ERRO
     tally = Tally(key, at, at)
     dead = state is State.ERROR
     tally.add(
-        *(made.id, schedule_id, at, f"status {status}"),
-        tags=("team:a",),
+        *(made.id, schedule_id, at, f"status {status} for {schedule_id}"),
+        tags=tags,
         is_first=True,
         gave_up=dead,
         is_dead=dead,

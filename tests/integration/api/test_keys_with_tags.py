@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,9 +10,11 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from scheduler_app.api.narrowing import NARROWINGS, Narrowing, check_narrowings
+from scheduler_app.clock import clock
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.store import Store
 from tests.integration.api.page_forms import form_token
+from tests.integration.api.test_failures import fail
 from tests.integration.api.test_pages_access import sign_in
 from tests.integration.api.test_stored_keys import ROOT, by, make
 
@@ -22,7 +25,12 @@ RECEIVER = "http://127.0.0.1:9/"
 #: Every rule of the application, those of open paths and of sessions aside.
 _OPEN = ("/health", "/readyz", "/docs/", "/swagger", "/echo", "/ping/", "/assets/", "/static/", "/sign-")
 _NAME = re.compile(r"<(?:[^:>]+:)?(\w+)>")
-_QUERIES = {"/why": "?at=2040-01-01T00:00:00Z", "/days": "?from=2040-01-01&to=2040-02-01"}
+_QUERIES = {
+    "/why": "?at=2040-01-01T00:00:00Z",
+    "/days": "?from=2040-01-01&to=2040-02-01",
+    "/search": "?q=nightly",
+    "/figures": "?bucket=3600",
+}
 
 
 @pytest.fixture
@@ -31,8 +39,9 @@ def app(make_api: Callable[..., Flask]) -> Flask:
 
 
 @pytest.fixture
-def client(app: Flask) -> FlaskClient:
-    """Two schedules, an event of each, and what else names the other tag. It shows a key of one tag."""
+def client(app: Flask, store: Store) -> FlaskClient:
+    """Two schedules, an event of each, a failure of both and one of the other alone, and what else names the
+    other tag. It shows a key of one tag."""
     client = app.test_client()
     for tag, name in ((OURS, "acme-nightly"), (THEIRS, "globex-nightly")):
         body = {"id": name, "name": name, "callback_url": RECEIVER, "rrule": LATER, "tags": [tag]}
@@ -44,6 +53,14 @@ def client(app: Flask) -> FlaskClient:
     assert client.put("/api/v1/blackouts/globex-quiet", json=blackout, headers=by(ROOT)).status_code == 201
     message = {"id": "globex-m", "event_name": "globex", "callback_url": RECEIVER, "delay_seconds": 9_000}
     assert client.post("/api/v1/messages", json=message, headers=by(ROOT)).status_code == 201
+    now = clock.now()
+    for schedule, status, tag in (
+        ("acme-nightly", 500, OURS),
+        ("globex-nightly", 500, THEIRS),
+        ("globex-nightly", 404, THEIRS),
+    ):
+        fail(store, schedule, now, status=status, tags=(tag,))
+        now += timedelta(seconds=1)
     key = make(client, scopes=SCOPES, tags=[OURS])
     assert key["tags"] == [OURS]
     client.environ_base["HTTP_X_API_KEY"] = key["key"]
@@ -53,6 +70,12 @@ def client(app: Flask) -> FlaskClient:
 
 def events_of(store: Store, schedule: str) -> list[str]:
     return [str(row["_id"]) for row in store.mongo.collection("events").find({"schedule_id": schedule})]
+
+
+def failures_of(client: FlaskClient) -> list[str]:
+    """The ids of the failure that both share, and of that of the other alone."""
+    found = client.get("/api/v1/failures", headers=by(ROOT)).get_json()["failures"]
+    return [each["id"] for each in sorted(found, key=lambda each: each["since"])]
 
 
 #: What these open is what their bodies hold; the key is not looked at.
@@ -93,19 +116,23 @@ def test_what_no_row_of_the_table_narrows_is_refused(client: FlaskClient, app: F
 
 
 def test_nothing_of_another_tag_is_shown_by_any_route(client: FlaskClient, app: Flask, store: Store) -> None:
-    [theirs], [ours] = (events_of(store, each) for each in ("globex-nightly", "acme-nightly"))
     shown = 0
-    for names in (
-        {"schedule_id": "globex-nightly", "event_id": theirs},
-        {"schedule_id": "acme-nightly", "event_id": ours},
-    ):
+    shared, only_theirs = failures_of(client)
+    for schedule, failure in (("globex-nightly", only_theirs), ("acme-nightly", shared)):
+        theirs = events_of(store, "globex-nightly")[0]
+        names = {
+            "schedule_id": schedule,
+            "event_id": events_of(store, schedule)[0],
+            "failure_id": failure,
+        }
         for endpoint, method, path in paths(app, **names):
             if endpoint not in NARROWINGS or method != "GET":
                 continue
             for query in ("", f"tag={OURS}&schedule_id=globex-nightly", f"tag={THEIRS}"):
-                if query and NARROWINGS[endpoint] is not Narrowing.TAG:
+                if query and NARROWINGS[endpoint] not in (Narrowing.TAG, Narrowing.TAG_OR_SCHEDULE):
                     continue
-                answer = client.get(path + ("?" + query if query else ""))
+                mark = "&" if "?" in path else "?"
+                answer = client.get(path + (mark + query if query else ""))
                 asked = [each for each in (theirs, "globex-nightly", THEIRS) if each in path + query]
                 said = answer.text
                 for each in (*asked, *(each.replace(":", "%3A") for each in asked)):
@@ -113,26 +140,33 @@ def test_nothing_of_another_tag_is_shown_by_any_route(client: FlaskClient, app: 
                 assert "globex" not in said, (endpoint, path, query, said[:2_000])
                 shown += answer.status_code == 200
     assert shown > 20
-    for path in ("/api/v1/schedules", "/api/v1/schedules/export", "/api/v1/events", "/schedules", "/events"):
+    for path in (
+        *("/api/v1/schedules", "/api/v1/schedules/export", "/api/v1/events", "/schedules", "/events"),
+        *("/api/v1/failures", f"/api/v1/failures/{shared}", "/api/v1/search?q=nightly"),
+        "/api/v1/tags/summary",
+    ):
         assert "acme-nightly" in client.get(path).text, path
 
 
 def test_what_has_another_tag_answers_as_what_does_not_exist(
     client: FlaskClient, app: Flask, store: Store
 ) -> None:
-    [theirs] = events_of(store, "globex-nightly")
-    of_path, walked = (Narrowing.SCHEDULE, Narrowing.EVENT), 0
+    theirs = events_of(store, "globex-nightly")[0]
+    _, failure = failures_of(client)
+    of_path, walked = (Narrowing.SCHEDULE, Narrowing.EVENT, Narrowing.TAGS), 0
     before = [
         store.mongo.collection(name).find_one({"_id": each})
         for name, each in (("schedules", "globex-nightly"), ("events", theirs))
     ]
-    foreign = paths(app, schedule_id="globex-nightly", event_id=theirs)
+    foreign = paths(app, schedule_id="globex-nightly", event_id=theirs, failure_id=failure)
     for (endpoint, method, path), (_, _, nothing) in zip(foreign, paths(app), strict=True):
         if NARROWINGS.get(endpoint) not in of_path or method == "PUT":
             continue
         answers = [ask(client, endpoint, method, each) for each in (path, nothing)]
         texts = [
-            answer.text.replace(theirs, "none-such").replace("globex-nightly", "none-such")
+            answer.text.replace(theirs, "none-such")
+            .replace("globex-nightly", "none-such")
+            .replace(failure, "none-such")
             for answer in answers
         ]
         assert [each.status_code for each in answers] == [404, 404], (endpoint, method, texts)
@@ -147,6 +181,52 @@ def test_what_has_another_tag_answers_as_what_does_not_exist(
         for name, each in (("schedules", "globex-nightly"), ("events", theirs))
     ]
     assert after == before
+
+
+def test_of_a_failure_that_others_share_it_shows_what_its_own_schedules_say(client: FlaskClient) -> None:
+    shared, _ = failures_of(client)
+    whole = client.get(f"/api/v1/failures/{shared}", headers=by(ROOT)).get_json()
+    assert (whole["events"]["failed"], whole["schedules"]["count"]) == (2, 2)
+    assert whole["error"] == "status 500 for globex-nightly"
+    [listed] = client.get("/api/v1/failures").get_json()["failures"]
+    [of_tag] = client.get(f"/api/v1/tags/summary?tag={OURS}").get_json()["failures"]
+    own = client.get(f"/api/v1/failures/{shared}").get_json()
+    assert own | listed == own | of_tag == own
+    assert own["events"] == {"failed": 1, "gave_up": 1, "waiting": 0, "dead_letters": 1}
+    assert own["schedules"] == {"count": 1, "exact": True, "names": ["acme-nightly"]}
+    assert own["tags"] == {"count": 1, "exact": True, "names": [OURS]}
+    assert "1 schedule; 1 event failed for good" in own["message"]
+    assert {each["schedule_id"] for each in own["newest_events"]} == {"acme-nightly"}
+    assert (own["trend"], "error" in own, "event_id" in own) == ([], False, False)
+    done = client.post(f"/api/v1/failures/{shared}/dismiss", json={})
+    assert done.status_code == 403
+
+
+def test_it_sees_the_forecast_the_figures_and_what_is_found_of_its_schedules(
+    client: FlaskClient, store: Store
+) -> None:
+    def shown(path: str, key: str | None = None) -> Any:
+        answer = client.get(f"/api/v1/{path}", headers=by(key) if key else {})
+        assert answer.status_code == 200, answer.text
+        return answer.get_json()
+
+    assert (shown("forecast", ROOT)["count"], shown("forecast")["count"]) == (1, 0)  # a message
+    new_year = "forecast?from=2039-12-31T00:00:00Z&to=2040-01-02T00:00:00Z"
+    whole, own = shown(new_year, ROOT), shown(new_year)
+    assert (own["count"], own["sources"]["rules"]) == (1, 1)
+    assert (whole["blackouts"]["skipped"], own["blackouts"]["skipped"]) == (1, 0)
+    assert shown(f"{new_year}&tag={OURS}", ROOT) == own
+    assert [each["id"] for each in shown("search?q=NIGHTLY")["schedules"]] == ["acme-nightly"]
+    assert shown("search?q=customer")["tags"] == [{"tag": OURS, "schedules": 1}]
+    events = {each["id"] for each in shown("search?q=acme")["events"]}
+    assert events == set(events_of(store, "acme-nightly"))
+    for each in events:
+        assert [row["id"] for row in shown(f"search?q={each[:-2]}")["events"]] == [each]
+    assert shown(f"search?q={events_of(store, 'globex-nightly')[0]}")["events"] == []
+    assert shown("figures?schedule_id=acme-nightly")["buckets"][-1]["error"] == 1
+    assert client.get("/api/v1/figures?schedule_id=globex-nightly").status_code == 404
+    assert client.get("/api/v1/figures?destination=x").status_code == 422
+    assert shown("figures")["since"] is None
 
 
 def test_what_it_makes_has_one_of_its_tags_and_keeps_one(client: FlaskClient, store: Store) -> None:

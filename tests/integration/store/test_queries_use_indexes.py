@@ -741,6 +741,10 @@ def _use_search(store: Any) -> None:
     search.destinations(TENANT, "nothing", limit=3)
     assert search.events(TENANT, "old-1", limit=5)
     assert search.messages(TENANT, "old", limit=5)
+    few = store.tags.schedules(TENANT, ["few", "a"], limit=5)
+    assert search.schedules_among(TENANT, few, few[0], limit=3)
+    for beginning in (few[0], f"{few[0]}-0"):
+        search.events_among(TENANT, few, beginning, limit=3)
 
 
 def _use_figure_counters(counters: Any, now: datetime) -> None:
@@ -843,6 +847,7 @@ def _use_causes(store: Any, now: datetime) -> None:
     marks.keys()
     marks.count(made.key.id, most=10)
     marks.counts([made.key.id], most=10)
+    marks.counts([made.key.id], most=10, among={made.key.id: ["s1"]})
     unmarked = marks.unmarked(limit=10)
     marks.mark(unmarked)
     marks.marked(made.key.id, limit=10)
