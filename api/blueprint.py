@@ -14,7 +14,7 @@ import math
 import sys
 from codecs import BOM_UTF8
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import wraps
 from json import JSONDecodeError
 from typing import Any, Literal
@@ -61,7 +61,9 @@ def read_json(raw: bytes, max_values: int) -> object:
             400, f"the body is not in UTF-8, from its byte {error.start} on; send it in UTF-8"
         ) from None
     try:
-        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_once_each)
+        value = json.loads(
+            text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_once_each
+        )
         if b"\\u" in raw:
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
@@ -85,8 +87,6 @@ def read_json(raw: bytes, max_values: int) -> object:
         raise HttpProblem(
             400, f"the body holds a number of more than {most:,} digits; send it as text"
         ) from None
-    if not all(math.isfinite(number) for number in _floats(value)):
-        raise HttpProblem(400, "the body holds a number beyond what a double can hold")
     return value
 
 
@@ -134,17 +134,11 @@ def _refuse_constant(name: str) -> None:
     raise _NoConstant(f"{name} is no JSON value")
 
 
-def _floats(value: object) -> Iterator[float]:
-    """Every float in `value`. Without recursion: JSON may be nested deeper than Python's call stack."""
-    open_ = [value]
-    while open_:
-        item = open_.pop()
-        if isinstance(item, float):
-            yield item
-        elif isinstance(item, dict):
-            open_.extend(item.values())
-        elif isinstance(item, list):
-            open_.extend(item)
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise HttpProblem(400, "the body holds a number beyond what a double can hold")
+    return number
 
 
 #: A view function: flask-smorest's decorators have no types.
