@@ -42,12 +42,14 @@ class Verification:
 
 def digest(said: Mapping[str, Any]) -> str:
     """SHA-256 of what a line says, the hash before it included, as 64 hexadecimal digits."""
-    text = json.dumps(said, sort_keys=True, separators=(",", ":"), default=_as_text)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_as_json(said).encode()).hexdigest()
 
 
 def _as_text(value: object) -> str:
     return shown_instant(value) if isinstance(value, datetime) else str(value)
+
+
+_as_json: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_as_text).encode
 
 
 def verify(links: Iterable[Link], *, first: Link | None = None) -> Verification:

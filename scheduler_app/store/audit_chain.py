@@ -50,9 +50,8 @@ class AuditChain:
     def _chained(self, tenant: str, limit: int) -> int:
         with self._mongo.transaction():
             which = {"tenant": tenant, "unchained": True}
-            rows = list(
-                self._lines.find(which, hint=UNCHAINED, sort=[("tenant", 1), ("_id", 1)], limit=limit)
-            )
+            sort = [("tenant", ASCENDING), ("_id", ASCENDING)]
+            rows = self._lines.find(which, hint=UNCHAINED, sort=sort, limit=limit).to_list()
             if rows:
                 ids, places = [row["_id"] for row in rows], self._places(tenant, rows)
                 placed = {"$mergeObjects": ["$$ROOT", value_by_id(ids, places)]}
@@ -105,7 +104,7 @@ class AuditChain:
             if ids is None
             else self._schedules.find({"_id": {"$in": list(ids)}}, {"unlogged": 1}, hint=BY_ID)
         )
-        owed = {row["_id"]: lines for row in rows if (lines := row.get("unlogged"))}
+        owed = {row["_id"]: lines for row in rows.to_list() if (lines := row.get("unlogged"))}
         if not owed:
             return 0
         lines = [each for found in owed.values() if isinstance(found, list) for each in found]
@@ -121,7 +120,7 @@ class AuditChain:
         """Inserts those that are not there yet; returns how many of them are there then."""
         with self._mongo.transaction():
             rows = self._lines.find({"_id": {"$in": list(lines)}}, {"_id": 1}, hint=BY_ID)
-            there = {row["_id"] for row in rows}
+            there = {row["_id"] for row in rows.to_list()}
             of_tenants: defaultdict[str, list[Document]] = defaultdict(list)
             for own_id, line in lines.items():
                 if own_id not in there:
