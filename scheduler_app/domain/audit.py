@@ -111,8 +111,11 @@ def difference_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> Differ
     )
 
 
+_as_json: Final = json.JSONEncoder(default=str).encode
+
+
 def _size(values: Mapping[str, Any]) -> int:
-    return len(json.dumps(values, default=str))
+    return len(_as_json(values)) if values else 0
 
 
 def _shortened(values: Mapping[str, Any]) -> dict[str, Any]:

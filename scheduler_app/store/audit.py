@@ -99,7 +99,7 @@ class Audit:
             )
             done = what or ("edited" if before and after else "created" if after else "deleted")
             version = (after or {}).get("version")
-            told = difference_of(was, will).bounded()
+            told = difference_of(was, will)
             whole_version = version if type(version) is int else 0
             is_installations = of_installation(after or before or {})
             return Change(done, kind, resource, told, whole_version, is_installations)

@@ -1,7 +1,7 @@
 """The lines of the audit as documents."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -64,56 +64,74 @@ def with_names(fields: Mapping[str, Any], tenant: str) -> Document:
     return {name: told(value) for name, value in fields.items()}
 
 
-def new_line_document(change: Change, line_id: str | None = None, at: datetime | None = None) -> Document:
+def new_line_document(change: Change, line_id: str | None = None) -> Document:
     """The line of a change that this thread's act makes, as it is stored."""
-    return line_document(AuditLine(line_id or str(ObjectId()), at or clock.now(), change, current_act()))
+    return _line_document(change, _said_of_act(current_act()), line_id)
 
 
-def line_document(line: AuditLine) -> Document:
-    """What is stored of a line that has no place in the chain yet; what is empty is left out."""
-    change, act, difference = line.change, line.act, line.change.difference.bounded()
+def new_line_documents(changes: Iterable[Change]) -> list[Document]:
+    """The lines of what one act changes at once, which may be thousands: what they have in common is made
+    once."""
+    said = _said_of_act(current_act())
+    return [_line_document(change, said) for change in changes]
+
+
+def _said_of_act(act: Act) -> Document:
+    """What every line of an act says. None has its place in the chain yet."""
     by: Document = {
         "kind": act.by.kind.value,
         "name": act.by.name,
         "key": act.by.key,
         "address": act.by.address,
+        "installation": act.by.is_installations,
     }
-    if act.by.is_installations:
-        by["installation"] = True
     row: Document = {
-        "_id": line.id,
         "v": DOCUMENT_VERSION,
+        "at": clock.now(),
+        "by": _without_empty(by),
+        "reason": act.reason,
+        "request_id": act.request_id,
+        "unchained": True,
+    }
+    return _without_empty(row)
+
+
+def _line_document(change: Change, said_of_act: Document, line_id: str | None = None) -> Document:
+    difference = change.difference.bounded()
+    row: Document = {
+        "_id": line_id or str(ObjectId()),
         "tenant": TENANT if change.of_installation else tenant_of(change.resource),
         "installation": change.of_installation,
-        "at": line.at,
         "what": change.what,
         "kind": change.kind,
         "resource": f"{change.kind}/{change.resource}",
         "version": change.version,
-        "by": {name: value for name, value in by.items() if value},
-        "reason": act.reason,
-        "request_id": act.request_id,
-        "before": _storable(difference.before),
-        "after": _storable(difference.after),
+        "before": _storable_fields(difference.before),
+        "after": _storable_fields(difference.after),
         "secrets": list(difference.secrets or ()),
         "times": _times_document(difference.times),
         "cut": difference.is_cut,
-        "unchained": True,
     }
-    return {name: value for name, value in row.items() if value or name == "v"}
+    return _without_empty(row) | said_of_act
+
+
+def _without_empty(row: Document) -> Document:
+    return {name: value for name, value in row.items() if value}
+
+
+def _storable_fields(values: Mapping[Any, Any]) -> Document:
+    return {str(name): _storable(value) for name, value in values.items()}
 
 
 def _storable(value: Any) -> Any:
     """A value of a resource as a document may have it."""
+    if value is None or isinstance(value, str | int | float):
+        return value
     if isinstance(value, Mapping):
-        return {str(name): _storable(each) for name, each in value.items()}
+        return _storable_fields(value)
     if isinstance(value, list | tuple | set | frozenset):
         return [_storable(each) for each in value]
-    if isinstance(value, datetime):
-        return shown_instant(value)
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    return str(value)
+    return shown_instant(value) if isinstance(value, datetime) else str(value)
 
 
 def _times_document(times: EditedTimes | None) -> Document | None:

@@ -2,19 +2,22 @@
 no second write by them, and a beat writes many at once. Beats move them within seconds
 (`AuditChain.move_owed`)."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from scheduler_app.domain.audit import Change, Difference
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.store.audit_lines import DOCUMENT_VERSION, new_line_document
+from scheduler_app.store.audit_lines import DOCUMENT_VERSION, new_line_documents
 from scheduler_app.store.mongo import Document
 
 
-def created_line(schedule: Schedule) -> Document:
-    """That of a new schedule."""
-    told = Difference(after={"name": schedule.name})
-    return new_line_document(Change("created", "schedule", WholeId(schedule.id), told, schedule.version))
+def created_lines(schedules: Iterable[Schedule]) -> list[Document]:
+    """Those of new schedules."""
+    return new_line_documents(
+        Change("created", "schedule", WholeId(each.id), Difference(after={"name": each.name}), each.version)
+        for each in schedules
+    )
 
 
 def with_line_of_beat(what: str, after: Document, now: datetime) -> Document:

@@ -40,7 +40,7 @@ from scheduler_app.store.schedules.documents import (
     to_schedule_document,
 )
 from scheduler_app.store.schedules.last_runs import LastRuns
-from scheduler_app.store.schedules.owed_lines import created_line
+from scheduler_app.store.schedules.owed_lines import created_lines
 from scheduler_app.store.schedules.trigger_documents import to_owed_document
 
 
@@ -174,7 +174,8 @@ class Schedules:
     def insert(self, schedule: Schedule, *, request_seed: str | None = None) -> bool:
         """False when some document has the id, a deleted schedule's included. `request_seed` tells which
         request made the schedule (see `made_by`)."""
-        return self._group_insert.insert(self._new_document(schedule, request_seed))
+        (line,) = created_lines([schedule])
+        return self._group_insert.insert(self._new_document(schedule, line, request_seed))
 
     def insert_many(
         self, schedules: Sequence[Schedule], *, request_seeds: Sequence[str] | None = None
@@ -182,11 +183,12 @@ class Schedules:
         """Inserts in bulk; returns the positions of those whose id some document has."""
         if not schedules:
             return set()
-        documents = list(map(self._new_document, schedules, request_seeds or repeat(None)))
-        return insert_new(self._schedules, documents)
+        lines = created_lines(schedules)
+        documents = map(self._new_document, schedules, lines, request_seeds or repeat(None))
+        return insert_new(self._schedules, list(documents))
 
-    def _new_document(self, schedule: Schedule, request_seed: str | None) -> Document:
-        document = to_schedule_document(schedule, self._secret_box) | {"unlogged": [created_line(schedule)]}
+    def _new_document(self, schedule: Schedule, line: Document, request_seed: str | None) -> Document:
+        document = to_schedule_document(schedule, self._secret_box) | {"unlogged": [line]}
         return document if request_seed is None else document | {"seed": request_seed}
 
     def made_by(self, request_seed: str, schedule_id: str) -> "Schedule | None":

@@ -12,7 +12,7 @@ from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.ended_revisions import EndedRevisions
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 from scheduler_app.store.schedules.documents import READABLE, read_cut, to_schedule_document
-from scheduler_app.store.schedules.owed_lines import created_line
+from scheduler_app.store.schedules.owed_lines import created_lines
 
 _PREDECESSOR_FIELDS = dict.fromkeys(("revision", "version", "revised_at", "cuts", "seed"), 1)
 
@@ -42,7 +42,7 @@ class Successors:
         """
         if not wanted:
             return []
-        token = new_token()
+        token, lines = new_token(), created_lines(made for made, _ in wanted)
         self._ended.keep([made.id for made, _ in wanted])
         self._schedules.bulk_write(
             [
@@ -54,10 +54,10 @@ class Successors:
                         "version": deleted.version,
                     },
                     to_schedule_document(made, self._secret_box)
-                    | {"incarnation": token, "unlogged": [created_line(made)]}
+                    | {"incarnation": token, "unlogged": [line]}
                     | ({} if request_seed is None else {"seed": request_seed}),
                 )
-                for (made, deleted), request_seed in zip(wanted, request_seeds, strict=True)
+                for (made, deleted), line, request_seed in zip(wanted, lines, request_seeds, strict=True)
             ],
             ordered=False,
         )
