@@ -71,6 +71,7 @@ from scheduler_app.usecases.questions.destinations import DestinationQuestions
 from scheduler_app.usecases.questions.figures import RecentFigures
 from scheduler_app.usecases.questions.forecast import ForecastService
 from scheduler_app.usecases.questions.ledger import LedgerQuestions
+from scheduler_app.usecases.questions.open_failures import OpenFailures
 from scheduler_app.usecases.questions.promise import PromiseQuestions
 from scheduler_app.usecases.questions.run_calendar import RunCalendars
 from scheduler_app.usecases.questions.schedules import ScheduleQuestions
@@ -172,6 +173,7 @@ class Assembly(Services):
     deletion_duty: DeletionDuty
     rule_telling: RuleTelling
     recent_figures: RecentFigures
+    open_failures: OpenFailures
     # What reads or keeps one thing, and needs no use case around it.
     audit: Audit
     event_lists: EventLists
@@ -404,6 +406,7 @@ def assemble(
         ),
         rule_telling=RuleTelling(store, services.notification_rules.notices),
         recent_figures=RecentFigures(store),
+        open_failures=OpenFailures(store),
         audit=store.audit,
         event_lists=store.event_lists,
         event_figures=store.event_figures,

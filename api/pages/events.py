@@ -11,13 +11,16 @@ from werkzeug.wrappers import Response
 from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.frame import blueprint, to_page
+from scheduler_app.api.pages.run_neighbours import around
 from scheduler_app.api.pages.run_words import text_for_customer, verdict_of
 from scheduler_app.api.pages.schedule import curl
 from scheduler_app.api.pages.times import viewer_zone
-from scheduler_app.api.services import services
+from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.message import message_shown
 from scheduler_app.api.wire.schedule import schedule_shown
-from scheduler_app.domain.ids import WholeId, name_of
+from scheduler_app.domain.action import origin_of
+from scheduler_app.domain.http_action import HttpAction, destination_key
+from scheduler_app.domain.ids import WholeId, name_of, whole_id
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.states import LIVING, STATE_DESCRIPTIONS, Kind, State
 from scheduler_app.store.events.events import EventRecord
@@ -45,6 +48,7 @@ def event(query: Loaded, event_id: WholeId) -> str:
     schedule = assembly.schedules.even_deleted([found.schedule_id]).get(found.schedule_id)
     message, now = _message(found), assembly.now()
     request = schedule_shown(schedule, now) if schedule else message or {}
+    next_at = request.get("next_run_at")
     return render_template(
         "event.html",
         event=found,
@@ -60,6 +64,9 @@ def event(query: Loaded, event_id: WholeId) -> str:
         curl=_curl(found, request) if schedule else None,
         customer_text=_customer_text(found, request, schedule, now),
         message=message,
+        around=around(
+            found, _receiver(schedule, message), next_at if isinstance(next_at, datetime) else None
+        ),
         done=query.get("done"),
     )
 
@@ -86,6 +93,16 @@ def _message(found: EventRecord) -> View | None:
         return None
     record = services().messages.find(found.id)
     return message_shown(record) if record else None
+
+
+def _receiver(schedule: Schedule | None, message: View | None) -> str | None:
+    """The isolation key of the web address that is called; None where that is none, or not known."""
+    if schedule is not None:
+        return schedule.action.isolation_key if isinstance(schedule.action, HttpAction) else None
+    shown = message or {}
+    if "destination" in shown:
+        return destination_key(whole_id(tenant(), str(shown["destination"])))
+    return origin_of(str(shown["callback_url"])) if "callback_url" in shown else None
 
 
 def steps(found: EventRecord) -> list[HistoryStep]:

@@ -140,6 +140,7 @@ def dismiss_failure(form: Loaded, failure_id: WholeId) -> Response:
     assembly.failures.dismiss(
         failure_id, assembly.now(), by=g.get("key_name", ""), note=form["note"], events="events" in form
     )
+    assembly.open_failures.forget(tenant())
     return to_page("failure", failure_id=failure_id, done="dismissed")
 
 

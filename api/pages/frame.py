@@ -26,6 +26,7 @@ from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.kill_switch import KillSwitch, Scope
 from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.store.stops import CorruptKillSwitch
+from scheduler_app.usecases.questions.open_failures import MOST_COUNTED
 
 #: Everything from this host, nothing inline. The signs of states are `data:` images in the stylesheet.
 POLICY = (
@@ -79,6 +80,7 @@ def of_every_page() -> View:
         "may_write": may(KeyScope.WRITE) and not caller().tags,
         "may_trigger": may(KeyScope.TRIGGER),
         "kill_switches_on": kill_switches_on,
+        "open_failures": open_failures,
     }
 
 
@@ -99,6 +101,17 @@ def kill_switches_on() -> list[KillSwitch | CorruptKillSwitch]:
         return []  # the page itself says so
     tags = caller().tags
     return [each for each in found if not tags or each.target.scope is Scope.ALL or each.target.name in tags]
+
+
+def open_failures() -> str:
+    """How many failures are open, for people who may see them; empty where none is."""
+    if not g.get("is_admitted") or caller().tags or not may(KeyScope.READ):
+        return ""
+    try:
+        count = services().open_failures.count(tenant())
+    except STORE_FAULTS:
+        return ""  # the page itself says so
+    return f"{MOST_COUNTED - 1}+" if count >= MOST_COUNTED else str(count or "")
 
 
 @blueprint.after_request

@@ -139,6 +139,11 @@ class Causes:
         found = PagedQuery(self._causes, "since", {"tenant": tenant}, "list_v1", row_filter).page(window)
         return Page(self._sound(found.rows), found.next)
 
+    def count_open(self, tenant: str, *, most: int) -> int:
+        """How many failures the list of a tenant's open ones has; no more than `most` are counted."""
+        which = {"living": True, "tenant": tenant, "dismissed_at": None, "kind": {"$nin": sorted(FACTS)}}
+        return self._causes.count_documents(which, hint=CAUSE_LIVING, limit=most)
+
     def touch(self, tallies: Collection[Tally], *, observed: bool = False) -> list[Cause]:
         """Counts failures: opens the causes that are not living, and touches those that are. Returns the
         opened ones. Failures from before the end of the key's last cause belong to that and change nothing.

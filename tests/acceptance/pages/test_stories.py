@@ -126,6 +126,7 @@ def test_schedules_are_found_by_tag_and_paused_together(page: Page, stack: Stack
 def test_a_deletion_is_confirmed_first(page: Page, stack: Stack, journal: Journal) -> None:
     made = stack.create(journal.url("/gone"), every_seconds=3_600)
     page.goto(f"/schedules/{made}")
+    use(page, "more")
     use(page, "delete")
     assert stack_state(stack, made) == "active"
     use(page, "confirm")

@@ -1,9 +1,11 @@
 """The pages of failures: whom each affects, and what people do with it."""
 
 import re
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 
 from scheduler_app.api.pages import failures as failures_page
@@ -11,8 +13,10 @@ from scheduler_app.clock import clock
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.usecases.duties.causes import CauseTending
+from scheduler_app.usecases.questions import open_failures
 from tests.integration.api.page_forms import form_token
 from tests.integration.api.test_failures import fail, failing, now  # noqa: F401 - fixtures
+from tests.integration.api.test_pages_access import sign_in
 
 
 @pytest.fixture
@@ -32,6 +36,57 @@ def test_a_failure_is_listed_until_it_is_dismissed(client: FlaskClient, path: st
     assert f'href="{path}"' in client.get("/failures?state=dismissed").text
     shown = client.get(path).text
     assert ("“known”" in shown, 'data-test="dismiss"' in shown) == (True, False)
+
+
+def number(page: str) -> str | None:
+    """The number beside *Failures* in the frame, without its word for screen readers."""
+    shown = re.search(r'<b id="open-failures"( hidden)?>([^<]*)<span class="vh"> open</span></b>', page)
+    assert shown is not None
+    assert (shown[1] is None) == bool(shown[2])
+    return shown[2] or None
+
+
+def test_every_page_says_how_many_failures_are_open(client: FlaskClient, path: str) -> None:
+    for page in ("/", "/calendars", "/schedules/none-such", "/failures?state=over"):
+        assert number(client.get(page).text) == "1", page
+    client.post(f"{path}/dismiss", data={"form_token": form_token(client, path)})
+    assert number(client.get("/calendars").text) is None, "at once, where this process was told"
+
+
+def test_open_failures_are_counted_for_all_who_ask_and_up_to_a_bound(
+    client: FlaskClient,
+    failing: Store,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = list[int]()
+
+    def count(_: object, of: str, *, most: int) -> int:
+        asked.append(most)
+        return most
+
+    monkeypatch.setattr(type(failing.causes), "count_open", count)
+    monkeypatch.setattr(open_failures, "KEPT_SECONDS", 600.0)
+    shown = {number(client.get(page).text) for page in ("/calendars", "/stops", "/calendars")}
+    assert (shown, asked) == ({"99+"}, [100])
+    monkeypatch.setattr(open_failures, "KEPT_SECONDS", 0.0)
+    client.get("/calendars")
+    assert asked == [100, 100]
+
+
+def test_who_may_not_see_failures_is_not_told_their_number(
+    make_api: Callable[..., Flask],
+    failing: Store,  # noqa: F811
+) -> None:
+    app = make_api(api_keys=("boss:fedcba9876543210",))
+    browser, operator = app.test_client(), app.test_client()
+    assert ">1<" not in browser.get("/nothing-here").text
+    headers = {"Authorization": "Bearer fedcba9876543210"}
+    given = {"name": "acme", "scopes": ["read"], "tags": ["team:a"]}
+    key = browser.post("/api/v1/keys", json=given, headers=headers).get_json()["key"]
+    sign_in(browser, key)
+    assert number(browser.get("/schedules").text) is None
+    sign_in(operator, "fedcba9876543210")
+    assert number(operator.get("/schedules").text) == "1"
 
 
 def test_a_failure_names_whom_it_affects(client: FlaskClient, path: str) -> None:

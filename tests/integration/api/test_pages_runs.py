@@ -11,6 +11,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from scheduler_app.clock import clock
+from scheduler_app.domain.http_action import destination_key
+from scheduler_app.domain.ids import whole_id
 from scheduler_app.store import Store
 from tests.builders import event
 from tests.integration.api.page_forms import form_token
@@ -162,6 +164,58 @@ def test_a_run_whose_request_is_in_flight_is_not_waited_for_among_many(
         in client.post("/events/selected", data=form).text
     )
     assert store.mongo.collection("cancel_requests").count_documents({}) == 0
+
+
+def around(client: FlaskClient, event_id: str) -> list[tuple[str, ...]]:
+    """State, words, address and what stands at the end of each line of *Around it*."""
+    page = client.get(f"/events/{event_id}").text.partition('data-test="around">')[2].partition("</ul>")[0]
+    found = list[tuple[str, ...]]()
+    for line in page.split("<li>")[1:]:
+        address = re.search(r'href="([^"]+)"', line)
+        words = [each for each in re.sub(r"<[^>]+>", "|", line).split("|") if each.strip()]
+        found.append((*words, html.unescape(address[1]) if address else ""))
+    return found
+
+
+def test_a_run_leads_to_what_ran_around_it(client: FlaskClient, create: Create, ended: Ended) -> None:
+    at = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    report = create(name="Report", rrule=NEVER)["id"]
+    first, failed, last = (
+        ended(report, at + timedelta(days=days), {"status_code": 503 if days == 0 else 200}, state=state)
+        for days, state in ((-7, "completed"), (0, "error"), (7, "completed"))
+    )
+    assert around(client, failed) == [
+        ("Done", "The run before", "Mon 23 Feb 12:00", f"/events/{first}"),
+        ("Done", "The run after", "Mon 9 Mar 12:00", f"/events/{last}"),
+    ]
+    assert around(client, last) == [
+        ("Failed", "The run before", "Mon 2 Mar 12:00", f"/events/{failed}"),
+        ("To come", "The next run", "Sun 1 Jan 2040 00:00", ""),
+    ]
+
+
+def test_a_run_leads_to_the_other_runs_of_its_receiver_then(
+    client: FlaskClient, create: Create, ended: Ended, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    client.put("/api/destinations/crm", json={"url": "http://127.0.0.1:9/crm"})
+    makes = ({"destination": "crm", "rrule": NEVER, "name": name} for name in ("Import", "Export"))
+    mine, other = (client.post("/api/schedules", json=each).get_json()["id"] for each in makes)
+    run = ended(mine, at, {"status_code": 503})
+    beside = [
+        ended(other, at + timedelta(minutes=minutes), {"status_code": 200}, state=state)
+        for minutes, state in ((-4, "completed"), (1, "completed"), (4, "error"), (6, "error"))
+    ]
+    elsewhere = ended(create(rrule=NEVER)["id"], at, {"status_code": 200}, state="completed")
+    store.mongo.collection("events").update_many(
+        {"_id": {"$in": [run, *beside]}}, {"$set": {"origin": destination_key(whole_id("default", "crm"))}}
+    )
+    (*_, line) = around(client, run)
+    assert line[:-1] == ("Not all done", "Other runs of crm then", "2 of 3")
+    assert runs(client.get(line[-1]).text) == [*reversed(beside[1:3]), run, beside[0]]
+    assert all("Other runs" not in each[1] for each in around(client, elsewhere))
+    monkeypatch.setattr("scheduler_app.api.pages.run_neighbours.MOST_NEAR", 2)
+    assert around(client, run)[-1][2].endswith("or more")
 
 
 KEYS = ("reader:0123456789abcdef:read", "boss:fedcba9876543210")

@@ -31,6 +31,17 @@ def hourly(create: Create, client: FlaskClient) -> str:
     return made
 
 
+def test_a_deletion_is_in_the_menu_and_asked_about_first(client: FlaskClient, hourly: str) -> None:
+    head, _, rest = client.get(f"/schedules/{hourly}").text.partition('data-test="more"')
+    assert 'data-test="delete"' not in head
+    button = re.search(r'<button form="(\w+)" name="(\w+)" value="(\w+)" data-test="delete">', rest)
+    assert button is not None
+    assert f'id="{button[1]}"' in head, "the form of the other acts"
+    form = {"form_token": form_token(client, "/schedules"), "selected": hourly, button[2]: button[3]}
+    assert "Delete 1 schedule?" in client.post("/schedules/selected", data=form).text
+    assert client.get(f"/api/schedules/{hourly}").status_code == 200
+
+
 def test_past_times_are_counted_before_they_are_run(client: FlaskClient, hourly: str) -> None:
     path = menu(client, hourly)["run-past-times"]
     page = client.get(path).text

@@ -837,6 +837,7 @@ def _use_causes(store: Any, now: datetime) -> None:
     store.causes.answered({made.id: now + SECOND})
     assert store.causes.unanswered() == {}
     assert store.causes.unsettled(TENANT, limit=10)
+    assert store.causes.count_open(TENANT, most=10) == 1
     assert store.causes.without_dead_letters(["none"], limit=10)
     assert store.causes.failing_after("", limit=10) is not None
     assert store.causes.newest([made.key.id])
