@@ -23,6 +23,7 @@ from scheduler_app.usecases.duties.housekeeping import (
     drop_replaced_indexes,
 )
 from scheduler_app.usecases.duties.remaking import CALENDARS_A_PAGE
+from scheduler_app.usecases.duties.tenant_retention import TenantRetention
 
 #: How old a look may be: each tick makes one of its own, ticks that follow at once share one.
 WORK_LOOK_SECONDS: Final = 0.5
@@ -262,6 +263,13 @@ def duties(assembly: Assembly) -> list[Duty]:
             page=_single(retention.prune_page),
             while_failing="deleted schedules stay in the database",
             period=60.0,
+        ),
+        Duty(
+            name="prune_tenants",
+            page=TenantRetention(assembly.store).prune_page,
+            while_failing="what tenants with a retention of their own keep no longer stays in the database",
+            period=3_600.0,
+            turn=1.0,
         ),
         Duty(
             name="prune_calendars",

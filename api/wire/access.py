@@ -192,7 +192,8 @@ _TENANT_SHOWN = shows(TENANT_TABLE, {"limits": lambda tenant: tenant.limits.give
 def tenant_asked(name: str, given: Loaded, now: datetime) -> Tenant:
     """What a body asks for; what it leaves out has its default."""
     state = TenantState(given.get("state", TenantState.ACTIVE))
-    return Tenant(name, now, state, given.get("note"), given.get("limits", TenantLimits()))
+    limits = given.get("limits", TenantLimits())
+    return Tenant(name, now, state, given.get("note"), limits, given.get("retention_days"))
 
 
 def tenant_shown(tenant: Tenant) -> View:

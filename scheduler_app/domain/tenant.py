@@ -12,6 +12,8 @@ from scheduler_app.domain.request_rate import RequestRate
 
 MAX_TENANTS: Final = 1_000
 MAX_TENANT_NOTE: Final = 500
+#: As RETENTION_DAYS.
+MAX_RETENTION_DAYS: Final = 3_650
 TENANT_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -50,6 +52,8 @@ class Tenant:
     state: TenantState = TenantState.ACTIVE
     note: str | None = None
     limits: TenantLimits = TenantLimits()
+    retention_days: int | None = None
+    """For how long what has ended is kept; None: as long as the installation keeps it."""
 
     def check(self) -> None:
         """Raises InvalidField."""

@@ -15,6 +15,7 @@ from scheduler_app.store.deletions import Deletions
 from scheduler_app.store.destinations import Destinations
 from scheduler_app.store.dry_run import DryRunMongo
 from scheduler_app.store.encryption import SecretBox
+from scheduler_app.store.ended_work import EndedWork
 from scheduler_app.store.events.cancellations import Cancellations, CancelRequests
 from scheduler_app.store.events.cause_marks import CauseMarks
 from scheduler_app.store.events.claims import Claims, Expirations
@@ -126,6 +127,7 @@ class Store:
         self.api_keys = StoredKeys(self.mongo)
         self.tenants = Tenants(self.mongo)
         self.deletions = Deletions(self.mongo)
+        self.ended_work = EndedWork(self.mongo)
         self.tenant_exports = TenantExports(self.mongo, self.secret_box)
         self._prepared = False
 

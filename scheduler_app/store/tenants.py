@@ -1,14 +1,24 @@
 """Tenants: few documents, one for each; `default` has one only where somebody said something."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 from pymongo import ReplaceOne
 
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.resources.access import TENANT_LIMITS
-from scheduler_app.domain.stored_fields import Corrupt, fields, instant, one_of, optional, text, version
-from scheduler_app.domain.tenant import MAX_TENANTS, Tenant, TenantLimits, TenantState
+from scheduler_app.domain.stored_fields import (
+    Corrupt,
+    fields,
+    instant,
+    one_of,
+    optional,
+    text,
+    version,
+    whole,
+)
+from scheduler_app.domain.tenant import MAX_RETENTION_DAYS, MAX_TENANTS, Tenant, TenantLimits, TenantState
 from scheduler_app.store.audit import AuditedDocuments, audited
 from scheduler_app.store.mongo import BY_ID, CorruptReports, Document, Mongo
 from scheduler_app.store.resource_fields import RowCodec
@@ -53,6 +63,10 @@ class Tenants:
         rows = self._majority.find({}, hint=BY_ID).sort("_id", 1).limit(MAX_TENANTS)
         return [self._sound(row) for row in rows]
 
+    def retentions(self) -> dict[str, timedelta]:
+        """Of those that say so, for how long what has ended is kept."""
+        return {each.name: timedelta(days=each.retention_days) for each in self.all() if each.retention_days}
+
     def beside_default(self) -> bool:
         """Whether there are others than `default`."""
         return self._tenants.find_one({"_id": {"$ne": TENANT}}, {"_id": 1}, hint=BY_ID) is not None
@@ -77,6 +91,7 @@ def _document(tenant: Tenant) -> Document:
         "state": tenant.state.value,
         "note": tenant.note,
         "limits": tenant.limits.given or None,
+        "retention_days": tenant.retention_days,
         "created_at": tenant.created_at,
     }
     return {name: value for name, value in row.items() if value is not None}
@@ -92,4 +107,9 @@ def _read(row: Mapping[str, Any]) -> Tenant:
         state=TenantState(one_of(get("state"), "state", tuple(TenantState))),
         note=optional(text, get("note"), "note"),
         limits=TenantLimits(**_LIMITS.read(optional(fields, get("limits"), "limits") or {})),
+        retention_days=optional(_days, get("retention_days"), "retention_days"),
     )
+
+
+def _days(value: Any, name: str) -> int:
+    return whole(value, name, least=1, most=MAX_RETENTION_DAYS)

@@ -19,6 +19,7 @@ from scheduler_app.domain.ledger import HOUR, OF_LEDGER, Account, LedgerLine, ho
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.causes import Causes
 from scheduler_app.store.ledger import History, Ledger
+from scheduler_app.store.tenants import Tenants
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.witness.accounting import account_of
 
@@ -55,11 +56,15 @@ class WitnessTurn:
 class Witness:
     """Writes the ledger. Any number may run: an hour's line is written once."""
 
-    def __init__(self, history: History, ledger: Ledger, causes: Causes, *, look_back: timedelta) -> None:
-        """`look_back` is how long an hour with events that have not ended is looked at again."""
+    def __init__(
+        self, history: History, ledger: Ledger, causes: Causes, tenants: Tenants, *, look_back: timedelta
+    ) -> None:
+        """`look_back` is how long an hour with events that have not ended is looked at again, and `tenants`
+        say where events are kept for less time."""
         self._history = history
         self._ledger = ledger
         self._causes = causes
+        self._tenants = tenants
         self._look_back = look_back
         self._last: datetime | None = None
         self._looked_at: dict[datetime, datetime] = {}
@@ -107,9 +112,12 @@ class Witness:
         return max((hour for hour in known if hour is not None), default=None)
 
     def _write(self, hour: datetime, accounts: Mapping[str, Account], now: datetime) -> list[LedgerLine]:
-        """Appends a line for each tenant whose account differs from its last one of that hour."""
-        written = []
+        """Appends a line for each tenant whose account differs from its last one of that hour, but for those
+        that do not keep its events any more."""
+        written, kept = [], self._tenants.retentions()
         for tenant, account in accounts.items():
+            if tenant in kept and hour < now - kept[tenant] + HOUR:
+                continue
             if (line := self._append(tenant, hour, account, now)) is not None:
                 written.append(line)
         return written
@@ -198,7 +206,7 @@ def witness_of(settings: Settings) -> tuple[Store, Witness]:
     """A witness with a store of its own. Raises InvalidSetting and InvalidField."""
     store = Store(settings)
     look_back = timedelta(days=settings.retention_days)
-    return store, Witness(store.history, store.ledger, store.causes, look_back=look_back)
+    return store, Witness(store.history, store.ledger, store.causes, store.tenants, look_back=look_back)
 
 
 class WitnessHealth:

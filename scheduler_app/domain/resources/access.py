@@ -10,12 +10,13 @@ from scheduler_app.domain.resource_fields import (
     Object,
     ResourceField,
     Text,
+    Whole,
     Word,
     computed,
 )
 from scheduler_app.domain.resources.schedule import TAG
 from scheduler_app.domain.schedule import MAX_TAGS
-from scheduler_app.domain.tenant import MAX_TENANT_NOTE, TenantState
+from scheduler_app.domain.tenant import MAX_RETENTION_DAYS, MAX_TENANT_NOTE, TenantState
 
 _SCOPES = tuple(each.value for each in KeyScope)
 
@@ -108,6 +109,12 @@ TENANT_TABLE = (
     ),
     ResourceField(
         "limits", Object("limits"), "How much it may take of what all share; what is left out has no limit"
+    ),
+    ResourceField(
+        "retention_days",
+        Whole(1, MAX_RETENTION_DAYS),
+        "After how many days its finished events, failures and redrives are removed; no more than what"
+        " RETENTION_DAYS and MESSAGE_RETENTION_DAYS say, which hold without it",
     ),
     ResourceField("note", Text(1, MAX_TENANT_NOTE, visible=True), "What is to be known of it"),
     ResourceField("created_at", Moment(), "When it was made", given=False),

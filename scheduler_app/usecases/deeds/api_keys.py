@@ -152,6 +152,8 @@ def _may_see(caller: Caller, key: StoredKey) -> bool:
 @dataclass(frozen=True)
 class TenantService:
     store: Store
+    longest_retention_days: int
+    """What no tenant keeps longer: the larger one of RETENTION_DAYS and MESSAGE_RETENTION_DAYS."""
 
     def all(self) -> list[Tenant]:
         """By name; `default` is always one."""
@@ -178,6 +180,13 @@ class TenantService:
         Conflict where there are too many."""
         tenant.check()
         known = self.store.tenants.get(tenant.name)
+        days, longest = tenant.retention_days, self.longest_retention_days
+        if days is not None and days > longest and (known is None or days != known.retention_days):
+            raise InvalidField(
+                "retention_days",
+                f"must be {longest} at most: nothing is kept longer, by RETENTION_DAYS and"
+                " MESSAGE_RETENTION_DAYS; raise these for all tenants first",
+            )
         if known is None:
             if self.store.tenants.count() >= MAX_TENANTS:
                 raise Conflict(f"there are {MAX_TENANTS} tenants: delete some that nobody needs")

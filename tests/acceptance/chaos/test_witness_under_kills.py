@@ -99,7 +99,10 @@ def make_more(cluster: Cluster, load: Load) -> None:
 def witness(cluster: Cluster) -> Iterator[tuple[Store, Witness]]:
     store = Store(Settings(mongo_uri=cluster.mongo.uri, mongo_database=DATABASE))
     try:
-        yield store, Witness(store.history, store.ledger, store.causes, look_back=timedelta(days=7))
+        yield (
+            store,
+            Witness(store.history, store.ledger, store.causes, store.tenants, look_back=timedelta(days=7)),
+        )
     finally:
         store.close()
 

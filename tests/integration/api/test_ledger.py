@@ -29,7 +29,7 @@ def told(store: Store) -> Store:
     made = [event(NOON + hour * HOUR + 15 * MINUTE, name) for name in ("s1", "s2") for hour in range(2)]
     store.events.insert([*made[1:], event(NOON + MINUTE, "s2", revision=7)], NOON, "made")
     store.messages.insert(message(NOON + 2 * MINUTE), NOON)
-    witness = Witness(store.history, store.ledger, store.causes, look_back=timedelta(days=7))
+    witness = Witness(store.history, store.ledger, store.causes, store.tenants, look_back=timedelta(days=7))
     for hour in (1, 2):
         witness.turn(NOON + hour * HOUR + 10 * MINUTE)
     return store

@@ -110,7 +110,7 @@ def test_who_may_not_manage_keys_sees_no_page_of_them(app: Flask, client: FlaskC
 
 
 def test_a_tenant_is_made_limited_suspended_and_deleted_by_forms(client: FlaskClient) -> None:
-    fields = {"name": "acme", "note": "a customer", "requests_per_second": "5"}
+    fields = {"name": "acme", "note": "a customer", "requests_per_second": "5", "retention_days": "7"}
     assert send(client, "/tenants", **fields).headers["Location"] == "/tenants?done=saved"
 
     def shown() -> dict[str, Any]:
@@ -118,11 +118,13 @@ def test_a_tenant_is_made_limited_suspended_and_deleted_by_forms(client: FlaskCl
         return found
 
     assert (shown()["note"], shown()["limits"]) == ("a customer", {"requests_per_second": 5.0})
+    assert shown()["retention_days"] == 7
+    assert "7 days" in client.get("/tenants").text
     edit = client.get("/tenants?edit=acme").text
     assert 'value="a customer"' in edit
     assert 'name="requests_per_second" value="5"' in edit
     assert send(client, "/tenants/state", name="acme", state="suspended").status_code == 303
-    assert (shown()["state"], shown()["note"]) == ("suspended", "a customer")
+    assert (shown()["state"], shown()["note"], shown()["retention_days"]) == ("suspended", "a customer", 7)
     assert send(client, "/tenants", name="acme", note="another").status_code == 303
     assert (shown()["state"], shown()["note"], shown().get("limits")) == ("suspended", "another", None)
     refused = send(client, "/tenants", name="acme", requests_per_second="many")

@@ -65,6 +65,9 @@ def test_tenants_are_made_changed_and_listed_and_default_is_always_one(client: F
         ("default", {"state": "suspended"}, "default cannot be suspended"),
         ("acme", {"state": "gone"}, "state"),
         ("acme", {"limits": {"none_such": 1}}, "none_such"),
+        ("acme", {"retention_days": 0}, "retention_days"),
+        ("acme", {"retention_days": 1.5}, "retention_days"),
+        ("acme", {"retention_days": 31}, "must be 30 at most"),
     ],
 )
 def test_what_no_tenant_can_be_is_refused(

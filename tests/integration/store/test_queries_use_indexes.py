@@ -175,6 +175,7 @@ def test_every_verb_s_query_has_an_index(
     _use_api_keys(store.api_keys, now)
     _use_tenants(store.tenants, now)
     _use_deletions(store, now)
+    _use_ended_work(store.ended_work, now)
     _use_exports(store.tenant_exports)
     _use_forecasts(store.forecasts, now)
     _use_run_counting(store.run_counting, now)
@@ -547,11 +548,19 @@ def _use_api_keys(keys: Any, now: datetime) -> None:
     keys.delete_all(TENANT)
 
 
+def _use_ended_work(ended_work: Any, now: datetime) -> None:
+    for reached in (None, now - timedelta(days=2)):
+        ended_work.remove_events("acme", now - timedelta(days=1), reached=reached, limit=10)
+    ended_work.remove_causes("acme", now - timedelta(days=1), limit=10)
+    ended_work.remove_redrives("acme", now - timedelta(days=1), limit=10)
+
+
 def _use_tenants(tenants: Any, now: datetime) -> None:
     assert tenants.put(Tenant("acme", now))
     assert tenants.get("acme")
     assert tenants.all()
     assert tenants.beside_default()
+    assert tenants.retentions() == {}
     assert tenants.count() == 1
     tenants.close("acme")
 

@@ -297,6 +297,18 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         ],
         [],
     ),
+    "ended_work.remove_events": (
+        lambda w: w.store.ended_work.remove_events(w.stranger, w.now + 9 * SECOND, limit=9).count,
+        0,
+    ),
+    "ended_work.remove_causes": (
+        lambda w: w.store.ended_work.remove_causes(w.stranger, w.now + 9 * SECOND, limit=9),
+        0,
+    ),
+    "ended_work.remove_redrives": (
+        lambda w: w.store.ended_work.remove_redrives(w.stranger, w.now + 9 * SECOND, limit=9),
+        0,
+    ),
     "audit_chain.prune": (lambda w: w.store.audit_chain.prune(w.stranger, w.now, limit=9), 0),
     "audit.get": (lambda w: w.store.audit.get(w.line, "schedule", w.theirs(w.living)), None),
     "audit_chain.links": (lambda w: w.store.audit_chain.links(w.stranger, 0, limit=9), []),
@@ -538,6 +550,7 @@ ACROSS_TENANTS = {
     "messages.unsent",
     *("audit_chain.tenants", "audit_chain.move_owed", "audit_chain.carry_edits", "audit_chain.all_tenants"),
     *(f"tenants.{verb}" for verb in ("put", "get", "all", "count", "close", "beside_default")),
+    "tenants.retentions",
     *(f"deletions.{verb}" for verb in ("start", "at_work", "get", "newest", "claim", "close", "advance")),
     *(f"deletions.{verb}" for verb in ("remove_batch", "is_nothing_left", "finish")),
     *("schedules.deleted_before", "schedules.remove", "schedules.for_delivery", "events.any_of_schedule"),

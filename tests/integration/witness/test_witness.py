@@ -13,6 +13,7 @@ from scheduler_app.domain.ids import TENANT, name_of
 from scheduler_app.domain.ledger import HOUR, Account, OutcomeCounts, verify
 from scheduler_app.domain.schedule import Pause, Schedule, ScheduleState
 from scheduler_app.domain.states import Kind
+from scheduler_app.domain.tenant import Tenant
 from scheduler_app.store import Store
 from scheduler_app.store.ledger import History
 from scheduler_app.usecases.duties.cause_inspection import CauseInspection
@@ -248,7 +249,7 @@ def test_the_witness_rests_three_times_as_long_as_it_works(
 
 
 def witness(store: Store) -> Witness:
-    return Witness(store.history, store.ledger, store.causes, look_back=timedelta(days=7))
+    return Witness(store.history, store.ledger, store.causes, store.tenants, look_back=timedelta(days=7))
 
 
 def test_an_hour_has_its_line_some_minutes_later_and_a_later_one_when_events_end(store: Store) -> None:
@@ -291,6 +292,19 @@ def test_what_is_missing_is_told_as_a_failure_until_an_hour_is_complete_again(st
     expand(store, NOON + 2 * HOUR)
     ours.turn(NOON + 2 * HOUR + 10 * MINUTE)
     assert store.causes.living(kinds=[CauseKind.MISSED]) == []
+
+
+def test_an_hour_whose_events_its_tenant_keeps_no_longer_is_not_judged_again(store: Store) -> None:
+    made(store)
+    expand(store, NOON + HOUR)
+    ours = witness(store)
+    ours.turn(NOON + HOUR + 10 * MINUTE)
+    store.tenants.put(Tenant(TENANT, None, retention_days=1))
+    events(store).delete_many({"run_time": {"$lt": NOON + HOUR}})
+    ours.turn(NOON + 24 * HOUR + 30 * MINUTE)
+    line = store.ledger.of_hour(TENANT, NOON)
+    assert line is not None
+    assert (line.turn, line.account.counts.missing) == (1, 0)
 
 
 def test_a_changed_line_of_the_ledger_is_found(store: Store) -> None:
