@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -147,6 +149,22 @@ def test_named_queues_take_turns_where_there_are_many(store: Store, now: datetim
     assert first == names[:MOST_QUEUES]
     assert store.outbox.named_queues(after=first[-1])[:7] == [*names[MOST_QUEUES:], names[0]]
     assert store.outbox.named_queues(after="zzz", limit=2) == names[:2]
+
+
+def test_each_named_queue_is_looked_for_once_where_the_search_begins_among_them(
+    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.events.insert([event(now, name, queue=name) for name in ("a", "b", "c")], now, "made")
+    looks, find_one = list[Any](), store.outbox._events.find_one
+
+    def look(*asked: Any, **options: Any) -> Any:
+        looks.append(asked)
+        return find_one(*asked, **options)
+
+    monkeypatch.setattr(store.outbox, "_events", SimpleNamespace(find_one=look))
+    assert store.outbox.named_queues(after="b") == ["c", "a", "b"]
+    # Each queue, the end of the index, and the first one that is known.
+    assert len(looks) == 3 + 2
 
 
 def test_events_are_made_in_the_queue_of_their_schedule(store: Store, now: datetime) -> None:

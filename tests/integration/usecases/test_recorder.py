@@ -123,6 +123,22 @@ def faults(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[
     return install
 
 
+def test_what_is_written_at_once_was_counted_before(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else what is counted after it was written would seem to wait for ever, and the worker claim nothing."""
+    bench = Bench(store)
+    lease, count = bench.claimed(1), bench.backlog.put
+
+    def before_it_is_counted(number: int, now: float) -> None:
+        bench.recorder.stop()
+        bench.recorder.work()  # as its own thread could in this moment
+        count(number, now)
+
+    monkeypatch.setattr(bench.backlog, "put", before_it_is_counted)
+    bench.recorder.put(outcomes(lease))
+    bench.recorder.work()
+    assert (bench.backlog.count, bench.backlog.age(monotonic() + 9)) == (0, 0.0)
+
+
 @pytest.mark.parametrize("answer_lost", [False, True], ids=["before-its-effect", "after-its-effect"])
 def test_outcomes_are_written_once_however_often_mongodb_fails(
     bench: Bench, faults: Callable[..., list[int]], *, answer_lost: bool

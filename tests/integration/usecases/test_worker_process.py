@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 from urllib.request import urlopen
 
@@ -209,6 +210,17 @@ def test_after_its_grace_a_worker_gives_back_what_is_in_flight_and_ends_by_force
     wait_until(lambda: exits == [1], "the process to be ended")
     assert bench.pipeline.wait_until_empty(60)
     assert bench.states() == ["ready_queue"]
+
+
+def test_the_last_words_are_for_what_was_interrupted(
+    make: Callable[..., Bench], exits: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, said = make(worker_soft_shutdown_seconds=0.0), list[str]()
+    monkeypatch.setattr(bench.pipeline, "interrupt", lambda: said.append("interrupted"))
+    monkeypatch.setattr(process, "time", SimpleNamespace(sleep=lambda seconds: said.append("last words")))
+    bench.process._enforce_grace(0.0)
+    assert said == ["interrupted", "last words"]
+    assert exits == [1]
 
 
 def test_a_worker_that_has_started_delivers_and_can_be_asked_what_it_does(

@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from celery import Celery
 from kombu.connection import Connection
 
 from scheduler_app.broker.consumer import TolerantConsumer
 from scheduler_app.broker.held_messages import KEEPS_UP, HeldMessages, held_messages
-from scheduler_app.broker.malformed import Malformed
+from scheduler_app.broker.malformed import MESSAGE_VERSION, Malformed
 from scheduler_app.broker.task import DELIVER, QUEUE
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -68,6 +70,27 @@ def test_a_consumer_notes_what_it_has_taken_until_it_is_acknowledged(task: str, 
         message = queue.get(timeout=60)
         TolerantConsumer._note_held(message)
         assert held_messages.behind_since(NOW) == (NOW - 9 * SECOND if behind else None)
+        message.ack()
+        assert held_messages.behind_since(NOW) is None
+
+
+def test_a_consumer_that_takes_a_message_is_behind_until_its_events_are_claimed() -> None:
+    held_messages.forget()
+    app = Celery("test", broker="memory://", set_as_current=False)
+    consumer, taken = object.__new__(TolerantConsumer), list[Any]()
+    vars(consumer).update(app=app, connection=app.connection(), on_task_message=(), call_soon_ack=None)
+    vars(consumer).update(restart_count=0, _maximum_prefetch_restored=True)
+    consumer.strategies = {DELIVER: lambda *given: taken.append(given)}
+    take = consumer.create_task_handler()
+    connection = Connection("memory://")  # type: ignore[no-untyped-call]
+    with connection, connection.SimpleQueue("taken") as queue:  # type: ignore[no-untyped-call]
+        eta = (NOW - 9 * SECOND).isoformat()
+        body = [[], {"v": MESSAGE_VERSION, "ids": ["e1"]}, {}]
+        queue.put(body, headers={"task": DELIVER, "id": "x", "eta": eta})
+        message = queue.get(timeout=60)
+        take(message)
+        assert len(taken) == 1
+        assert held_messages.behind_since(NOW) == NOW - 9 * SECOND
         message.ack()
         assert held_messages.behind_since(NOW) is None
 

@@ -110,6 +110,14 @@ def test_a_worker_ends_with_the_process_that_started_it(api: Served) -> None:
         assert api.worker.alive, "nobody told it to end"
 
 
+def test_a_worker_that_has_ended_has_no_thread_left_also_none_for_probes() -> None:
+    before = set(threading.enumerate())
+    with served(threads=2) as api:
+        api.wait_until(lambda: len(set(threading.enumerate()) - before) == 5)
+    while set(threading.enumerate()) - before:
+        time.sleep(0.01)
+
+
 def test_it_speaks_no_tls() -> None:
     cfg = Config()
     WaitressWorker.check_config(cfg, None)
