@@ -23,7 +23,7 @@ RESTING = 12
 MOST_EVENTS = 1_000
 _Schema = dict[str, Any]
 #: Fields that hold lists in sound documents: their indexes are the same whether they have met one or not.
-_LISTS = frozenset({"tags", "owed.next_run_at", "notifies.destination"})
+_LISTS = frozenset({"tags", "owed.next_run_at", "notifies.destination", "unlogged._id"})
 _VIEWS = ("archived_events", "system.views")
 
 
@@ -47,7 +47,7 @@ class PreparedDatabases:
             name = self._resting.popleft()
             found = self._schema_of(name)
             small = self._client[name]["events"].estimated_document_count() <= MOST_EVENTS
-            if small and all(found.get(each) == wanted for each, wanted in self._schema.items()):
+            if small and not self._changed(found):
                 self._empty(name, found)
                 return name
             self._client.drop_database(name)
@@ -55,6 +55,10 @@ class PreparedDatabases:
 
     def give_back(self, name: str) -> None:
         self._resting.append(name)
+
+    def changed(self, name: str) -> list[str]:
+        """The collections of a database that are no longer as they were made."""
+        return self._changed(self._schema_of(name))
 
     def close(self) -> None:
         self._client.close()
@@ -66,6 +70,9 @@ class PreparedDatabases:
         store.close()
         self._schema = self._schema or self._schema_of(name)
         return name
+
+    def _changed(self, found: _Schema) -> list[str]:
+        return [each for each, wanted in self._schema.items() if found.get(each) != wanted]
 
     def _schema_of(self, name: str) -> _Schema:
         catalog = self._client.admin.aggregate([{"$listCatalog": {}}, {"$match": {"db": name}}])

@@ -1,8 +1,7 @@
 """What every kind of action promises to delivery, to the store and to people: against real receivers."""
 
 import json
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -184,16 +183,16 @@ def test_an_executor_that_is_closed_leaves_nothing(harness: Harness) -> None:
             executor.wait(0)
 
     use()  # what a first use makes for the whole process
-    wait_until(lambda: _stable(resources), "the receivers to see the ends of their connections")
+    measures: list[tuple[int, ...]] = []
+
+    def is_as_before() -> bool:
+        measures.append(resources())
+        return measures[-2:-1] == measures[-1:]
+
+    wait_until(is_as_before, "the receivers to see the ends of their connections", pause=0.05)
     before = resources()
     use()
     wait_until(lambda: resources() <= before, f"what was opened to be closed: {before}, {resources()}")
-
-
-def _stable(measure: Callable[[], tuple[int, ...]]) -> bool:
-    first = measure()
-    time.sleep(0.05)
-    return first == measure()
 
 
 # -- several kinds in one worker -------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import json
 import socket
-import time
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -25,9 +25,11 @@ from scheduler_app.usecases.duties.notifications import Notifications
 from scheduler_app.usecases.duties.stand_in import AT_ONCE, UNSENT_SECONDS, StandIn
 from scheduler_app.usecases.notices import Notices
 from scheduler_app.watch import ping_of, stand_in_of
+from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import notification_rule
 from tests.integration.actions.receiver import Seen, says
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 SECOND = timedelta(seconds=1)
 SETTINGS = Settings(callback_allowed_networks="127.0.0.0/8")
@@ -157,12 +159,24 @@ def test_what_a_worker_has_claimed_is_left_to_it(store: Store, journal: Journal,
 def test_what_has_begun_is_not_broken_off_and_sent_again(
     store: Store, journal: Journal, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "DELIVERY_SECONDS", 0.5)
+    begun, over = threading.Event(), threading.Event()
 
     def slowly(seen: Seen, connection: socket.socket) -> bool:
-        time.sleep(2)
+        begun.set()
+        over.wait(PATIENCE_SECONDS)
         return says()(seen, connection)
 
+    class Hurried(Pipeline):
+        """The time for deliveries is over when the first one has begun, which ends no sooner."""
+
+        def wait_until_empty(self, seconds: float | None = None) -> bool:
+            if seconds == watch.DELIVERY_SECONDS:
+                wait_until(begun.is_set, "the attempt to begin")
+                return False
+            over.set()
+            return super().wait_until_empty(seconds)
+
+    monkeypatch.setattr(watch, "Pipeline", Hurried)
     journal.script("/alerts", slowly)
     rule(store, journal)
     beat(store)
@@ -170,8 +184,10 @@ def test_what_has_begun_is_not_broken_off_and_sent_again(
     (its,) = store.notification_rules.everybodys()
     Notices(store, sender.send, RetryPolicy(), "").test(its, "token", clock.now())
     late = clock.now() + (UNSENT_SECONDS + 1) * SECOND
-    while "/alerts" not in journal.calls:
+    try:
         assert stand_in.look(late) == 1
+    finally:
+        over.set()
     [row] = store.mongo.collection("events").find({}, {"state": 1})
     assert row["state"] == "completed"
     assert stand_in.look(late) == 0

@@ -78,8 +78,8 @@ def test_a_consumer_that_takes_a_message_is_behind_until_its_events_are_claimed(
     held_messages.forget()
     app = Celery("test", broker="memory://", set_as_current=False)
     consumer, taken = object.__new__(TolerantConsumer), list[Any]()
-    vars(consumer).update(app=app, connection=app.connection(), on_task_message=(), call_soon_ack=None)
-    vars(consumer).update(restart_count=0, _maximum_prefetch_restored=True)
+    consumer.__dict__.update(app=app, connection=app.connection(), on_task_message=(), call_soon_ack=None)
+    consumer.__dict__.update(restart_count=0, _maximum_prefetch_restored=True)
     consumer.strategies = {DELIVER: lambda *given: taken.append(given)}
     take = consumer.create_task_handler()
     connection = Connection("memory://")  # type: ignore[no-untyped-call]
