@@ -15,13 +15,14 @@ from typing import Final, TypeVar
 from flask import Flask, Response, g, request
 
 from scheduler_app.api.scopes import SAFE_METHODS
-from scheduler_app.api.services import EVERYBODY, NOBODY, caller, real_services, services
+from scheduler_app.api.services import EVERYBODY, NOBODY, caller, limits, real_services, services
 from scheduler_app.domain.act import MAX_REASON, MAX_REQUEST_ID, Act, Actor, ActorKind
 from scheduler_app.domain.api_key import Caller
 from scheduler_app.domain.audit import Change, Difference
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.ids import TENANT, WholeId, whole_id
 from scheduler_app.domain.person import PERSON_KEY
+from scheduler_app.domain.tenant import NO_LIMITS, TenantLimits
 from scheduler_app.store.acting import acting, current_act
 from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.telemetry import get_logger
@@ -42,7 +43,7 @@ def register_acts(app: Flask) -> None:
     @app.before_request
     def begin() -> None:
         stack = ExitStack()
-        stack.enter_context(acting(Act(_actor(caller()), _reason(), _request_id())))
+        stack.enter_context(acting(Act(_actor(caller()), _reason(), _request_id(), _limits())))
         g.act = stack
 
     @app.after_request
@@ -85,6 +86,11 @@ def with_line_of_session(what: str, who: Caller, write: Callable[[], Result]) ->
     change = Change(what, "access", whole_id(tenant, key), of_installation=who.tenant is None)
     with acting(replace(current_act(), by=_actor(who))):
         return real_services().audit.change(change, write)
+
+
+def _limits() -> TenantLimits:
+    """Of a request that may make something."""
+    return NO_LIMITS if request.method in SAFE_METHODS else limits()
 
 
 def _reason() -> str:

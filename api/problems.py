@@ -17,6 +17,7 @@ from scheduler_app.api.json_types import View
 from scheduler_app.domain.errors import (
     Conflict,
     InvalidField,
+    LimitReached,
     NotAuthorized,
     NotFound,
     QuotaExceeded,
@@ -78,6 +79,7 @@ STATUSES: dict[type[Exception], int] = {
     NotAuthorized: 403,
     Conflict: 409,
     QuotaExceeded: 429,
+    LimitReached: 403,
     StaleVersion: 412,
 }
 
@@ -159,7 +161,9 @@ def problem_of(error: Exception) -> HttpProblem:
         errors = [{"pointer": f"/{error.field}", "detail": error.message}]
         members = refused_readings(error) if isinstance(error, NotUnderstood) else None
         return HttpProblem(422, f"{error.field}: {error.message}", errors, members=members)
-    return HttpProblem(STATUSES[type(error)], str(error))
+    seconds = error.retry_after if isinstance(error, QuotaExceeded) else None
+    headers = {} if seconds is None else {"Retry-After": str(seconds)}
+    return HttpProblem(STATUSES[type(error)], str(error), headers=headers)
 
 
 def _of_http(error: HTTPException) -> Response:

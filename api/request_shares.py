@@ -3,6 +3,8 @@
 A caller is a key, or a client address where there are no keys. A tenant that is not the default one may have
 hundreds of keys: they count as one caller, so that it leaves others their share.
 
+The quotas of tenants are judged where something is made; what they leave is said here, too.
+
 Requests a second are limited where the tenant, or the key, has such a limit: flow control counts them in
 Redis, for all processes of the API together. Without Redis nothing is refused.
 
@@ -31,7 +33,9 @@ from scheduler_app.api.services import caller, services
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.api_key import Caller
 from scheduler_app.domain.ids import TENANT
+from scheduler_app.domain.quota import DAY_SECONDS
 from scheduler_app.domain.request_rate import RateState, RequestRate
+from scheduler_app.store.acting import current_act
 from scheduler_app.webserver.limits import THREADS
 
 COMPUTING_ENDPOINTS = frozenset(
@@ -222,13 +226,17 @@ def _rates(who: Caller) -> Sequence[RequestRate]:
 def _show_rates(response: Response) -> Response:
     """As draft-ietf-httpapi-ratelimit-headers-10 has them."""
     states: Sequence[RateState] = g.get("request_rates", ())
-    if states:
-        response.headers["RateLimit-Policy"] = ", ".join(
-            f'"{each.rate.kind}";q={each.rate.burst};w={each.rate.window_seconds}' for each in states
-        )
-        response.headers["RateLimit"] = ", ".join(
-            f'"{each.rate.kind}";r={each.remaining};t={each.reset_seconds}' for each in states
-        )
+    policies = [f'"{each.rate.kind}";q={each.rate.burst};w={each.rate.window_seconds}' for each in states]
+    left = [f'"{each.rate.kind}";r={each.remaining};t={each.reset_seconds}' for each in states]
+    # One act may make several things: what is left is what the last one left.
+    for use in {each.quota.name: each for each in current_act().used}.values():
+        seconds = use.seconds_left(services().now())
+        window = "" if seconds is None else f";w={DAY_SECONDS}"
+        policies.append(f'"{use.quota.name}";q={use.limit};qu="{use.quota.unit}"{window}')
+        left.append(f'"{use.quota.name}";r={use.left}' + ("" if seconds is None else f";t={seconds}"))
+    if policies:
+        response.headers["RateLimit-Policy"] = ", ".join(policies)
+        response.headers["RateLimit"] = ", ".join(left)
     return response
 
 

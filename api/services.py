@@ -20,7 +20,7 @@ from scheduler_app.api.problems import HttpProblem
 from scheduler_app.assembly import Assembly as Services
 from scheduler_app.domain.api_key import Caller
 from scheduler_app.domain.ids import TENANT
-from scheduler_app.domain.tenant import TenantState
+from scheduler_app.domain.tenant import NO_LIMITS, TenantLimits, TenantState
 from scheduler_app.telemetry import bind_log_fields, unbind_log_fields
 
 HEADER: Final = "Scheduler-Tenant"
@@ -70,6 +70,16 @@ def _tenant(found: Caller) -> str:
                 403, f"the tenant {found.tenant} is suspended; who runs the installation can end that"
             )
     return found.tenant
+
+
+def limits() -> TenantLimits:
+    """What the tenant of this request may take: none for who runs the installation, in `default`, which has
+    none for most, and would be read for every one of their requests."""
+    who, of = caller(), tenant()
+    if not who.owner or (who.tenant is None and of == TENANT):
+        return NO_LIMITS
+    found = known_keys().tenants.get(of)
+    return NO_LIMITS if found is None else found.limits
 
 
 def require_installation() -> None:

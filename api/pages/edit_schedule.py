@@ -31,7 +31,13 @@ from scheduler_app.api.problems import HttpProblem, problem_of
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.field_types import ScheduleId
 from scheduler_app.api.wire.schedule import NewSchedule, ScheduleInput, schedule_shown
-from scheduler_app.domain.errors import Conflict, InvalidField, InvalidRecurrence, StaleVersion
+from scheduler_app.domain.errors import (
+    Conflict,
+    InvalidField,
+    InvalidRecurrence,
+    QuotaExceeded,
+    StaleVersion,
+)
 from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.schedule import Schedule
@@ -71,7 +77,7 @@ def save_schedule(form: Loaded) -> Response | tuple[str, int]:
             request_seed=seed_of(form),
             hops=request_limits.request_hops(),
         )
-    except (ValidationError, InvalidField, Conflict) as error:
+    except (ValidationError, InvalidField, Conflict, QuotaExceeded) as error:
         problem = problem_of(error)
         return _new_form(form, problem), problem.status
     return to_page("schedule", schedule_id=schedule.id, done="created")
@@ -102,7 +108,7 @@ def test_new(form: Loaded) -> str:
         _, draft = _NEW_SCHEDULE.load(request_of(wanted))
         dry = assembly.dry_run()
         schedule = dry.creation.create(tenant(), draft, assembly.now(), hops=request_limits.request_hops())
-    except (ValidationError, InvalidField, Conflict) as error:
+    except (ValidationError, InvalidField, Conflict, QuotaExceeded) as error:
         return render_template("tested.html", refusal=problem_of(error).detail)
     return test_called(schedule)
 
@@ -165,7 +171,7 @@ def save_edit(form: Loaded, schedule_id: WholeId) -> Response | tuple[str, int]:
             "This schedule was changed since you opened this page: load the page again and repeat your edit"
         )
         return _edit_form(found, form, HttpProblem(409, stale)), 409
-    except (ValidationError, InvalidField, Conflict) as error:
+    except (ValidationError, InvalidField, Conflict, QuotaExceeded) as error:
         problem = problem_of(error)
         return _edit_form(found, form, problem), problem.status
     return to_page("schedule", schedule_id=schedule_id, done="saved")

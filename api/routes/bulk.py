@@ -23,13 +23,13 @@ from scheduler_app.api.wire import examples
 from scheduler_app.api.wire.paging import skipped_shown
 from scheduler_app.api.wire.schedule import ScheduleChoice, schedule_exported
 from scheduler_app.domain.api_key import KeyScope
-from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.ids import name_of, whole_id
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.ics import Series
 from scheduler_app.store.paging import PageRequest
 from scheduler_app.store.schedules.documents import CorruptSchedule
 from scheduler_app.usecases.deeds.bulk_edits import BulkAction, act_on_page
+from scheduler_app.usecases.deeds.creation import CreationRefusal
 from scheduler_app.usecases.deeds.ics_import import ImportedItem, ImportRequest, SeriesImport, import_calendar
 from scheduler_app.usecases.questions.schedules import ScheduleQuestions
 
@@ -81,7 +81,7 @@ def create_schedules(given: Loaded) -> View:
     return bulk_results(outcomes)
 
 
-def schedule_result(made: Schedule | InvalidField | Conflict) -> View | HttpProblem:
+def schedule_result(made: Schedule | CreationRefusal) -> View | HttpProblem:
     """The result of an item that was created, or why it was refused."""
     if not isinstance(made, Schedule):
         return problem_of(made)
@@ -233,7 +233,7 @@ def import_schedules(given: Loaded) -> View:
 Part = tuple[Series, View | HttpProblem, SeriesImport | None]
 
 
-def _result(series: Series, made: SeriesImport | InvalidField | Conflict, refused: list[HttpProblem]) -> Part:
+def _result(series: Series, made: SeriesImport | CreationRefusal, refused: list[HttpProblem]) -> Part:
     if isinstance(made, SeriesImport):
         found = schedule_result(made.schedule)
         if made.deed != "created" and not isinstance(found, HttpProblem):

@@ -18,7 +18,7 @@ from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.person import Person
 from scheduler_app.domain.resource_fields import by_name
 from scheduler_app.domain.resources.access import KEY, PERSON, TENANT_LIMITS, TENANT_TABLE
-from scheduler_app.domain.tenant import Tenant, TenantLimits, TenantState
+from scheduler_app.domain.tenant import NO_LIMITS, Tenant, TenantLimits, TenantState
 
 
 class KeyInput(InputSchema):
@@ -192,7 +192,7 @@ _TENANT_SHOWN = shows(TENANT_TABLE, {"limits": lambda tenant: tenant.limits.give
 def tenant_asked(name: str, given: Loaded, now: datetime) -> Tenant:
     """What a body asks for; what it leaves out has its default."""
     state = TenantState(given.get("state", TenantState.ACTIVE))
-    limits = given.get("limits", TenantLimits())
+    limits = given.get("limits", NO_LIMITS)
     return Tenant(name, now, state, given.get("note"), limits, given.get("retention_days"))
 
 

@@ -1,8 +1,11 @@
 """Who does something, why, and by which request: one value, which the audit writes beside each change."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
+
+from scheduler_app.domain.quota import QuotaUse
+from scheduler_app.domain.tenant import NO_LIMITS, TenantLimits
 
 #: Of what a person gives as the reason of an act.
 MAX_REASON: Final = 500
@@ -49,6 +52,10 @@ class Act:
     reason: str = ""
     """Why, in a person's words."""
     request_id: str = ""
+    limits: TenantLimits = NO_LIMITS
+    """What the tenant may take in which it happens: they hold for people's acts alone."""
+    used: list[QuotaUse] = field(default_factory=list, compare=False, repr=False)
+    """What it has used of them, which the answer says."""
 
 
 #: What changes something without anybody's request.

@@ -49,6 +49,15 @@ class NotAuthorized(SchedulerError):
 class QuotaExceeded(SchedulerError):
     """There are as many of something as an operator allows; the message says which setting says so."""
 
+    def __init__(self, message: str, retry_after: int | None = None) -> None:
+        """`retry_after`: in how many seconds there may be more, where that is known."""
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class LimitReached(QuotaExceeded):
+    """As long as nothing of it is taken away, or the limit raised, trying again is in vain."""
+
 
 class StaleVersion(SchedulerError):
     """The thing was changed in between (`If-Match` does not match its `version`)."""

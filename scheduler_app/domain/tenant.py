@@ -14,6 +14,8 @@ MAX_TENANTS: Final = 1_000
 MAX_TENANT_NOTE: Final = 500
 #: As RETENTION_DAYS.
 MAX_RETENTION_DAYS: Final = 3_650
+MAX_SCHEDULES: Final = 1_000_000
+MAX_MESSAGES_PER_DAY: Final = 100_000_000
 TENANT_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -30,6 +32,8 @@ class TenantLimits:
     """How much a tenant may take of what all share; None: as much as it likes."""
 
     requests_per_second: float | None = None
+    schedules: int | None = None
+    messages_per_day: int | None = None
 
     @property
     def given(self) -> dict[str, float]:
@@ -42,6 +46,9 @@ class TenantLimits:
         return None if rate is None else RequestRate("tenant", name, rate)
 
 
+NO_LIMITS: Final = TenantLimits()
+
+
 @dataclass(frozen=True, slots=True)
 class Tenant:
     """One tenant; its name is its id."""
@@ -51,7 +58,7 @@ class Tenant:
     """None for `default` until somebody has set it."""
     state: TenantState = TenantState.ACTIVE
     note: str | None = None
-    limits: TenantLimits = TenantLimits()
+    limits: TenantLimits = NO_LIMITS
     retention_days: int | None = None
     """For how long what has ended is kept; None: as long as the installation keeps it."""
 

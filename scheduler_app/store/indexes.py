@@ -504,6 +504,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
         partial(_ensure_ttl, mongo, "causes", "over_at", "retention_v1", retention_days * DAY_SECONDS),
         partial(_ensure_ttl, mongo, "tellings", "expires_at", "expiry_v1", 0),
         partial(_ensure_ttl, mongo, "figures", "expires_at", "expiry_v1", 0),
+        partial(_ensure_ttl, mongo, "quotas", "expires_at", "expiry_v1", 0),
         partial(_ensure_ttl, mongo, "silences", "until", "expiry_v1", SILENCES_SHOWN_SECONDS),
         # The witness judges hours whose events are kept; a revision that has ended may have begun before.
         *(

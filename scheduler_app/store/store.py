@@ -41,6 +41,7 @@ from scheduler_app.store.notification_rules import NotificationRules
 from scheduler_app.store.partition_owners import PartitionOwners
 from scheduler_app.store.people import People, PersonSessions
 from scheduler_app.store.processes import Processes, shared_settings
+from scheduler_app.store.quotas import Quotas
 from scheduler_app.store.recoveries import Inspections, Recoveries
 from scheduler_app.store.redrives import Redrives
 from scheduler_app.store.schedules.cursors import Cursors, OwedRanges
@@ -126,6 +127,7 @@ class Store:
         self.person_sessions = PersonSessions(self.mongo, settings.oidc_client_secret)
         self.api_keys = StoredKeys(self.mongo)
         self.tenants = Tenants(self.mongo)
+        self.quotas = Quotas(self.mongo)
         self.deletions = Deletions(self.mongo)
         self.ended_work = EndedWork(self.mongo)
         self.tenant_exports = TenantExports(self.mongo, self.secret_box)

@@ -73,6 +73,7 @@ NOT_KEPT: Final = {
     "people": "people sign in with a provider: tests/integration/api/test_provider_sign_in.py",
     "sign_in_grants": "as people: tests/integration/api/test_command_line_sign_in.py",
     "outbox": "pages of messages that are just being published: tests/integration/usecases/test_dispatch.py",
+    "quotas": "how much tenants with limits have used: tests/integration/api/test_tenant_quotas.py",
     "partitions": "who reads which of them at this moment: tests/integration/usecases/test_partitions.py",
 }
 

@@ -16,7 +16,13 @@ from scheduler_app.domain.resource_fields import (
 )
 from scheduler_app.domain.resources.schedule import TAG
 from scheduler_app.domain.schedule import MAX_TAGS
-from scheduler_app.domain.tenant import MAX_RETENTION_DAYS, MAX_TENANT_NOTE, TenantState
+from scheduler_app.domain.tenant import (
+    MAX_MESSAGES_PER_DAY,
+    MAX_RETENTION_DAYS,
+    MAX_SCHEDULES,
+    MAX_TENANT_NOTE,
+    TenantState,
+)
 
 _SCOPES = tuple(each.value for each in KeyScope)
 
@@ -72,7 +78,21 @@ KEY = (
 )
 
 #: What a tenant may take of what all share.
-TENANT_LIMITS = (_REQUESTS_PER_SECOND,)
+TENANT_LIMITS = (
+    _REQUESTS_PER_SECOND,
+    ResourceField(
+        "schedules",
+        Whole(0, MAX_SCHEDULES),
+        "How many schedules it may have; deleted ones are not counted",
+        sparse=True,
+    ),
+    ResourceField(
+        "messages_per_day",
+        Whole(0, MAX_MESSAGES_PER_DAY),
+        "How many messages and triggers it may make in a day, which begins at 00:00 UTC",
+        sparse=True,
+    ),
+)
 PERSON = (
     ResourceField("id", Text(), "Its id, the same at each sign-in", given=False, always_shown=True),
     ResourceField("name", Text(), "The name that the provider gives", given=False),

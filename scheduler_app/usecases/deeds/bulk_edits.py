@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, QuotaExceeded, StaleVersion
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store.paging import Page, Position
 from scheduler_app.store.schedules.documents import CorruptSchedule
@@ -58,7 +58,7 @@ def refused(edit: Edit, schedule_id: str, now: datetime) -> str | None:
     """Edits a schedule; returns why it was refused."""
     try:
         edit(schedule_id, now)
-    except (Conflict, InvalidField, NotFound, StaleVersion) as error:
+    except (Conflict, InvalidField, NotFound, QuotaExceeded, StaleVersion) as error:
         return str(error)
     return None
 

@@ -4,18 +4,20 @@ PUT is as HTTP has it: a schedule is changed, or created where there is none.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.deliverable import Signing
-from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, QuotaExceeded, StaleVersion
 from scheduler_app.domain.ids import SEPARATOR, name_of, tenant_of, whole_id
 from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.triggers import ONE_OF, names_a_trigger
 from scheduler_app.store import Store
+from scheduler_app.store.acting import current_act
 from scheduler_app.store.encryption import open_draft
 from scheduler_app.store.events.cancellations import WITHDRAWN_BY_DELETION
 from scheduler_app.telemetry import get_logger
@@ -29,11 +31,16 @@ from scheduler_app.usecases.deeds.named import (
     with_calendar,
 )
 from scheduler_app.usecases.deeds.schedules import TRIES, ScheduleService, delete_with_line
+from scheduler_app.usecases.quotas import Room, schedule_room
 
 log = get_logger(__name__)
 
 #: A schedule, and the request_seed of the request that makes it.
 SeededSchedule = tuple[Schedule, str | None]
+#: A schedule, and its place among those that a request asks for.
+NumberedSchedule = tuple[int, Schedule]
+#: Why a schedule of many was not made.
+CreationRefusal = InvalidField | Conflict | QuotaExceeded
 
 
 @dataclass(frozen=True)
@@ -71,24 +78,47 @@ class Creation:
         was chosen, and is stored with the schedule: what the first try has made is found by it, and not made
         twice. `hops` are those of the request.
 
-        Raises InvalidField, and Conflict when there is a schedule of that id.
+        Raises InvalidField, Conflict when there is a schedule of that id, and QuotaExceeded.
         """
         known: KnownDestinations = {}
         schedule = self._new(draft, self._id(tenant, schedule_id, request_seed), now, hops, known)
-        if not self.store.schedules.insert(schedule, request_seed=request_seed):
-            successor = self._succeed([(schedule, request_seed)], now)[0]
-            if successor is None:
-                existing = self._existing_or_conflict(schedule.id, request_seed)
-                if isinstance(existing, Conflict):
-                    raise existing
-                return existing
-            schedule = successor
+        with self._room(tenant, 1, now) as room:
+            made = self._inserted(schedule, request_seed, now, room)
+        if made is None:
+            existing = self._existing_or_conflict(schedule.id, request_seed)
+            if isinstance(existing, Conflict):
+                raise existing
+            return existing
+        schedule = made
         for error in self._undone([schedule], known, now).values():
             raise error
         log.info("schedule.created", message="A schedule was created", schedule_id=schedule.id)
         if schedule.state is ScheduleState.ACTIVE:
             self.expand_and_dispatch([schedule], now)
         return schedule
+
+    def _room(self, tenant: str, wanted: int, now: datetime) -> AbstractContextManager[Room]:
+        """Room for so many more schedules."""
+        limit = current_act().limits.schedules
+        if limit is None:
+            return nullcontext(Room(wanted))
+        return schedule_room(self.store, tenant, limit, wanted, now)
+
+    def _inserted(
+        self, schedule: Schedule, request_seed: str | None, now: datetime, room: Room
+    ) -> Schedule | None:
+        """The schedule as it was stored; None where another one has its id. Raises QuotaExceeded."""
+        if room.refusal is not None:
+            room.made = 0
+            # What an earlier try of this request made is its answer all the same.
+            if not request_seed or self.store.schedules.made_by(request_seed, schedule.id) is None:
+                raise room.refusal
+            return None
+        if self.store.schedules.insert(schedule, request_seed=request_seed):
+            return schedule
+        successor = self._succeed([(schedule, request_seed)], now)[0]
+        room.made = int(successor is not None)
+        return successor
 
     def create_many(
         self,
@@ -98,9 +128,9 @@ class Creation:
         *,
         request_seed: str | None = None,
         hops: int = 0,
-    ) -> list[Schedule | InvalidField | Conflict]:
+    ) -> list[Schedule | CreationRefusal]:
         """`create` for many at once: for each its schedule, or the error that `create` would raise."""
-        results: list[Schedule | InvalidField | Conflict] = []
+        results: list[Schedule | CreationRefusal] = []
         known: KnownDestinations = {}
         calendars: KnownCalendars = {}
         request_seeds = (
@@ -113,6 +143,46 @@ class Creation:
             except InvalidField as error:
                 results.append(error)
         wanted = [(number, each) for number, each in enumerate(results) if isinstance(each, Schedule)]
+        with self._room(tenant, len(wanted), now) as room:
+            wanted = self._within_room(wanted, results, room)
+            created = self._inserted_many(wanted, results, request_seeds, now)
+            room.made = len(created)
+        if undone := self._undone(created, known, now):
+            created = [each for each in created if each.id not in undone]
+            for number, each in enumerate(results):
+                if isinstance(each, Schedule) and each.id in undone:
+                    results[number] = undone[each.id]
+        if created:
+            log.info("schedules.created", message="Schedules were created in bulk", count=len(created))
+            self.expand_and_dispatch([each for each in created if each.state is ScheduleState.ACTIVE], now)
+        return results
+
+    def _within_room(
+        self, wanted: list[NumberedSchedule], results: list[Schedule | CreationRefusal], room: Room
+    ) -> list[NumberedSchedule]:
+        """Those that there is room for, the first ones first, and those whose ids are taken: they need none.
+        The results of the others are put into `results`."""
+        if room.refusal is None or not wanted:
+            return wanted
+        there = self.store.schedules.living([schedule.id for _, schedule in wanted])
+        taken: list[NumberedSchedule] = []
+        left = room.granted
+        for number, schedule in wanted:
+            if schedule.id in there or left > 0:
+                left -= schedule.id not in there
+                taken.append((number, schedule))
+            else:
+                results[number] = room.refusal
+        return taken
+
+    def _inserted_many(
+        self,
+        wanted: Sequence[NumberedSchedule],
+        results: list[Schedule | CreationRefusal],
+        request_seeds: Sequence[str] | None,
+        now: datetime,
+    ) -> list[Schedule]:
+        """Those that were stored. What became of those whose ids were taken is put into `results`."""
         refused = self.store.schedules.insert_many(
             [schedule for _, schedule in wanted],
             request_seeds=[request_seeds[number] for number, _ in wanted] if request_seeds else None,
@@ -126,15 +196,7 @@ class Creation:
             if successor is not None:
                 created.append(successor)
             results[number] = successor or self._existing_or_conflict(schedule.id, own)
-        if undone := self._undone(created, known, now):
-            created = [each for each in created if each.id not in undone]
-            for number, each in enumerate(results):
-                if isinstance(each, Schedule) and each.id in undone:
-                    results[number] = undone[each.id]
-        if created:
-            log.info("schedules.created", message="Schedules were created in bulk", count=len(created))
-            self.expand_and_dispatch([each for each in created if each.state is ScheduleState.ACTIVE], now)
-        return results
+        return created
 
     def _id(self, tenant: str, chosen: str | None, request_seed: str | None) -> str:
         """The id that was chosen, or one made of the request's seed, or a fresh one. Raises InvalidField for

@@ -12,7 +12,7 @@ from scheduler_app.domain.ids import WholeId, name_of, tenant_of
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.ics import MAX_PARTS, CalendarItem, Series, read_items
-from scheduler_app.usecases.deeds.creation import Creation
+from scheduler_app.usecases.deeds.creation import Creation, CreationRefusal
 from scheduler_app.usecases.deeds.schedules import ScheduleService
 
 #: What reading a file may cost, in seconds of a thread's CPU. A thousand ordinary events
@@ -36,7 +36,7 @@ class ImportedItem:
     """An item of the file, and for each of its series the schedule, or why there is none."""
 
     item: CalendarItem
-    schedules: tuple[tuple[Series, SeriesImport | InvalidField | Conflict], ...] = ()
+    schedules: tuple[tuple[Series, SeriesImport | CreationRefusal], ...] = ()
     removed: tuple[str, ...] = ()
     """Schedules of an earlier import of the event, of series that it has no more."""
 
@@ -91,9 +91,9 @@ def import_calendar(
     results = creation.create_many(
         tenant_of(asked.id_prefix), drafts, now, request_seed=request_seed, hops=hops
     )
-    made: dict[int, list[tuple[Series, SeriesImport | InvalidField | Conflict]]] = {}
+    made: dict[int, list[tuple[Series, SeriesImport | CreationRefusal]]] = {}
     for (number, series), (schedule_id, draft), result in zip(wanted, drafts, results, strict=True):
-        done: SeriesImport | InvalidField | Conflict
+        done: SeriesImport | CreationRefusal
         if isinstance(result, Schedule):
             done = SeriesImport(result, "created")
         elif isinstance(result, Conflict):
@@ -117,7 +117,7 @@ def _update_existing(
     *,
     update: bool,
     hops: int,
-) -> SeriesImport | InvalidField | Conflict:
+) -> SeriesImport | CreationRefusal:
     """Updates or refuses a schedule that an earlier import has made."""
     try:
         if not update:

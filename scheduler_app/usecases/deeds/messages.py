@@ -7,6 +7,7 @@ checks once what the messages of one request have in common.
 import secrets
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from scheduler_app.domain.message_draft import MessageDraft
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.states import FINAL, Kind, State
 from scheduler_app.store import Store
+from scheduler_app.store.acting import current_act
 from scheduler_app.store.events.messages import MessageRecord
 from scheduler_app.store.paging import Page, PageRequest
 from scheduler_app.telemetry import get_logger
@@ -35,6 +37,7 @@ from scheduler_app.usecases.deeds.named import (
     deleted_destination_finder,
     destination_deleted_error,
 )
+from scheduler_app.usecases.quotas import Room, message_room
 
 #: How long a count is used: at least this, and this many times as long as counting took, which is then 2 %
 #: of a thread.
@@ -192,11 +195,15 @@ class MessageService:
             if existing is None:
                 raise self._no_room()
             return _existing_result(event, existing)
-        record = self.store.messages.insert(event, now)
+        with self._room(tenant, 1, now) as room:
+            record = None if room.refusal else self.store.messages.insert(event, now)
+            room.made = int(record is not None)
         if record is None:
             if later:
                 self.quota.give_back(tenant, 1)
             existing = self.find(event.id)
+            if existing is None and room.refusal:
+                raise room.refusal
             return _existing_result(event, existing)
         for error in self._undone([event], request.known).values():
             raise error
@@ -223,7 +230,11 @@ class MessageService:
             except InvalidField as error:
                 results[number] = error
         wanted = self._within_quota(wanted, results, now, tenant)
-        records = self.store.messages.insert_many([event for _, event in wanted], now)
+        with self._room(tenant, len(wanted), now) as room:
+            if room.refusal:
+                wanted = self._within_room(wanted, results, room, tenant, now)
+            records = self.store.messages.insert_many([event for _, event in wanted], now)
+            room.made = sum(record is not None for record in records)
         taken = [event.id for (_, event), record in zip(wanted, records, strict=True) if record is None]
         existing = self.store.messages.get_many(taken)
         self.quota.give_back(tenant, sum(event.id in taken and event.due_at > now for _, event in wanted))
@@ -258,6 +269,35 @@ class MessageService:
         }
         removed = self.store.messages.remove_untouched(list(fields)) if fields else []
         return {event_id: destination_deleted_error(fields[event_id]) for event_id in removed}
+
+    def _room(self, tenant: str, wanted: int, now: datetime) -> AbstractContextManager[Room]:
+        """Room for so many more messages of this day."""
+        limit = current_act().limits.messages_per_day
+        if limit is None:
+            return nullcontext(Room(wanted))
+        return message_room(self.store, tenant, limit, wanted, now)
+
+    def _within_room(
+        self,
+        wanted: Sequence[tuple[int, Event]],
+        results: list[ScheduleMessageResult | Refusal | None],
+        room: Room,
+        tenant: str,
+        now: datetime,
+    ) -> list[tuple[int, Event]]:
+        """Those that there is room for, the first ones first, and those that are there already: they need
+        none. The results of the others are put into `results`."""
+        there = self.store.messages.get_many([event.id for _, event in wanted])
+        taken: list[tuple[int, Event]] = []
+        left = room.granted
+        for number, event in wanted:
+            if event.id in there or left > 0:
+                left -= event.id not in there
+                taken.append((number, event))
+            else:
+                results[number] = room.refusal
+                self.quota.give_back(tenant, int(event.due_at > now))
+        return taken
 
     def _within_quota(
         self,

@@ -28,7 +28,7 @@ from scheduler_app.domain.schedule import (
 )
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.store import Store
-from scheduler_app.store.acting import acting
+from scheduler_app.store.acting import acting, current_act
 from scheduler_app.store.encryption import open_draft
 from scheduler_app.store.events.cancellations import WITHDRAWN_BY_CHANGE, WITHDRAWN_BY_DELETION
 from scheduler_app.store.schedules.documents import CorruptSchedule
@@ -40,11 +40,13 @@ from scheduler_app.usecases.deeds.named import (
     deleted_destination_finder,
     with_calendar,
 )
+from scheduler_app.usecases.quotas import message_room
 
 log = get_logger(__name__)
 
 #: How often an edit is tried while other edits come in between.
 TRIES = 20
+TRIGGERED = "Triggered by a person"
 
 
 class ExpandUntil(Protocol):
@@ -277,7 +279,7 @@ class ScheduleService:
     ) -> Event:
         """Calls the callback at once, whatever the rule or the state; once for a `request_seed`, as in
         `Creation.create`.
-        `hops` are those of the request. Raises NotFound, Conflict."""
+        `hops` are those of the request. Raises NotFound, Conflict, QuotaExceeded."""
         schedule = self.get(schedule_id)
         made = event.manual(
             schedule.id,
@@ -288,12 +290,23 @@ class ScheduleService:
             queue=schedule.queue,
             hops=hops,
         )
-        self.store.events.insert([made], now, "Triggered by a person")
+        limit = current_act().limits.messages_per_day
+        if limit is None:
+            self.store.events.insert([made], now, TRIGGERED)
+        else:
+            self._trigger_within(limit, made, now)
         log.info(
             "schedule.triggered", message="An event was triggered", schedule_id=schedule_id, event_id=made.id
         )
         self.dispatch([made], now)
         return made
+
+    def _trigger_within(self, limit: int, made: Event, now: datetime) -> None:
+        """Stores the event, if there is room for it or an earlier try has made it. Raises QuotaExceeded."""
+        with message_room(self.store, made.tenant, limit, 1, now) as room:
+            if room.refusal and not self.store.events.get(made.id):
+                raise room.refusal
+            room.made = self.store.events.insert([made], now, TRIGGERED)
 
     def _write(
         self,

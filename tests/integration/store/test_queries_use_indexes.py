@@ -172,6 +172,7 @@ def test_every_verb_s_query_has_an_index(
     _use_calendar_feeds(store.calendar_feeds, now)
     _use_sessions(store.sessions)
     _use_people(store, now)
+    _use_quotas(store.quotas, now)
     _use_api_keys(store.api_keys, now)
     _use_tenants(store.tenants, now)
     _use_deletions(store, now)
@@ -319,6 +320,7 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
     schedules.exists("s1")
     schedules.living(["s1", "s2"])
     schedules.count_by_state(TENANT, most=1_000)
+    assert schedules.count_living(TENANT, most=9) == 9
     schedules.for_delivery(["s1", "s2"])
     schedules.with_actions(["command", "celery_task"], limit=10)
     schedules.facts(["s1", "s2"])
@@ -754,6 +756,14 @@ def _use_search(store: Any) -> None:
     assert search.schedules_among(TENANT, few, few[0], limit=3)
     for beginning in (few[0], f"{few[0]}-0"):
         search.events_among(TENANT, few, beginning, limit=3)
+
+
+def _use_quotas(quotas: Any, now: datetime) -> None:
+    assert quotas.note("schedules", "t", 1) == quotas.look("schedules", "t")
+    quotas.found("schedules", 0, 1)
+    quotas.finish("schedules", "t", 1)
+    assert quotas.add("day", 2, 1, now + HOUR) == (1, 1)
+    assert quotas.sum("day") == 1
 
 
 def _use_figure_counters(counters: Any, now: datetime) -> None:

@@ -48,6 +48,7 @@ from scheduler_app.store.events.run_counts import RunChoice, RunCounts
 from scheduler_app.store.forecasts import WaitingChoice
 from scheduler_app.store.idempotency import Answered, Begun
 from scheduler_app.store.paging import PageRequest
+from scheduler_app.store.quotas import Noted
 from scheduler_app.store.tenant_exports import EXPORTED
 from scheduler_app.usecases.duties.backfills import BackfillRequest, BackfillService
 from tests.builders import draft, event, message, notification_rule, schedule, silence
@@ -504,6 +505,11 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "api_keys.delete": (lambda w: w.store.api_keys.delete(w.theirs(w.key)), False),
     "api_keys.delete_all": (lambda w: w.store.api_keys.delete_all(w.stranger), 0),
     "api_keys.used": (lambda w: w.store.api_keys.used(w.theirs(w.key), w.now, "::1", every_seconds=0), None),
+    "quotas.sum": (lambda w: w.store.quotas.sum(w.theirs("messages_per_day/2031-05-06")), 0),
+    "quotas.look": (lambda w: w.store.quotas.look(w.theirs("schedules"), "t"), Noted(0, None, {})),
+    "quotas.found": (lambda w: w.store.quotas.found(w.theirs("schedules"), 0, 1), None),
+    "quotas.finish": (lambda w: w.store.quotas.finish(w.theirs("schedules"), "t", 1), None),
+    "schedules.count_living": (lambda w: w.store.schedules.count_living(w.stranger, most=9), 0),
     "people.of": (lambda w: w.store.people.of(w.stranger), []),
     "people.get": (lambda w: w.store.people.get(w.theirs(w.person)), None),
     "people.delete_all": (lambda w: w.store.people.delete_all(w.stranger), []),
@@ -542,6 +548,8 @@ BY_DOCUMENT_OR_TOKEN = {
         for verb in ("insert", "note", "delete", "stopped_schedules", "stopped_events")
     ),
     *("calendar_feeds.insert", "calendar_feeds.find", "schedules.new_name"),
+    # The id of what is made names its tenant.
+    *("quotas.note", "quotas.add"),
     # What is changed names its tenant.
     *("audit.change", "audit.change_of", "audit.note", "schedules.keep_revision"),
 }

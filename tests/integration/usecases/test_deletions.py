@@ -124,7 +124,7 @@ def test_every_collection_finds_a_tenant_s_documents_by_an_index(store: Store, n
     by_id = {name for name in documents.collections() if documents.index_of(name) is None}
     assert by_id == {
         *("ended_calendars", "ended_revisions", "figures", "tellings"),
-        *("idempotency", "sessions"),
+        *("idempotency", "quotas", "sessions"),
     }
     assert not set(documents.collections()) & OF_INSTALLATION
 
