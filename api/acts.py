@@ -7,7 +7,7 @@ one of its own.
 
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Final, TypeVar
@@ -22,6 +22,7 @@ from scheduler_app.domain.audit import Change, Difference
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.ids import TENANT, WholeId, whole_id
 from scheduler_app.domain.person import PERSON_KEY
+from scheduler_app.domain.quota import QuotaUse
 from scheduler_app.domain.tenant import NO_LIMITS, TenantLimits
 from scheduler_app.store.acting import acting, current_act
 from scheduler_app.store.faults import STORE_FAULTS
@@ -64,6 +65,12 @@ def for_reason(reason: str) -> Iterator[None]:
     act = current_act()
     with acting(replace(act, reason=act.reason or reason[:MAX_REASON])):
         yield
+
+
+def used_quotas() -> Collection[QuotaUse]:
+    """What this request has used of the tenant's limits. One act may make several things: of each limit what
+    the last one left."""
+    return {each.quota.name: each for each in current_act().used}.values()
 
 
 def note_wrong_key(event: str, client: str, why: str = "") -> None:

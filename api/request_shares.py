@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 from flask import Flask, Response, current_app, g, request
 
+from scheduler_app.api.acts import used_quotas
 from scheduler_app.api.auth import OPEN_PATHS, PAGES
 from scheduler_app.api.known_keys import known_keys
 from scheduler_app.api.problems import HttpProblem
@@ -35,7 +36,6 @@ from scheduler_app.domain.api_key import Caller
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.quota import DAY_SECONDS
 from scheduler_app.domain.request_rate import RateState, RequestRate
-from scheduler_app.store.acting import current_act
 from scheduler_app.webserver.limits import THREADS
 
 COMPUTING_ENDPOINTS = frozenset(
@@ -228,8 +228,7 @@ def _show_rates(response: Response) -> Response:
     states: Sequence[RateState] = g.get("request_rates", ())
     policies = [f'"{each.rate.kind}";q={each.rate.burst};w={each.rate.window_seconds}' for each in states]
     left = [f'"{each.rate.kind}";r={each.remaining};t={each.reset_seconds}' for each in states]
-    # One act may make several things: what is left is what the last one left.
-    for use in {each.quota.name: each for each in current_act().used}.values():
+    for use in used_quotas():
         seconds = use.seconds_left(services().now())
         window = "" if seconds is None else f";w={DAY_SECONDS}"
         policies.append(f'"{use.quota.name}";q={use.limit};qu="{use.quota.unit}"{window}')

@@ -8,6 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 from pymongo import monitoring
 
+from scheduler_app.api import known_keys
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from tests.integration.api.conftest import start, stop
@@ -47,12 +48,14 @@ def heard(listener: Listener, settings: Settings) -> Iterator[FlaskClient]:
     stop(app)
 
 
-def _asked(listener: Listener, client: FlaskClient, given: dict[str, Any]) -> list[tuple[str, Any]]:
+def _asked(
+    listener: Listener, client: FlaskClient, given: dict[str, Any], headers: dict[str, str] | None = None
+) -> list[tuple[str, Any]]:
     """The commands of one POST, which follows a first one that made all connections."""
     body = {"name": "call", "callback_url": "http://a.test/"} | given
-    assert client.post("/api/v1/schedules", json=body).status_code == 201
+    assert client.post("/api/v1/schedules", json=body, headers=headers).status_code == 201
     listener.commands = []
-    assert client.post("/api/v1/schedules", json=body).status_code == 201
+    assert client.post("/api/v1/schedules", json=body, headers=headers).status_code == 201
     commands, listener.commands = listener.commands, None
     return commands
 
@@ -83,3 +86,16 @@ def test_a_schedule_that_is_due_is_also_dispatched(listener: Listener, heard: Fl
         ("update", "schedules"),
     ]
     assert not any(command == ("find", "schedules") for command in asked)
+
+
+@pytest.mark.parametrize("limits", [{}, {"schedules": 5}])
+def test_a_tenant_without_limits_pays_for_none(
+    listener: Listener, heard: FlaskClient, limits: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known_keys, "monotonic", lambda: 1_000.0)
+    put = heard.put("/api/v1/tenants/acme", json={"limits": limits})
+    assert put.status_code == 201
+    run_at = (clock.now() + timedelta(days=1)).isoformat()
+    asked = _asked(listener, heard, {"run_at": run_at}, {"Scheduler-Tenant": "acme"})
+    noted, finished = ([("findAndModify", "quotas")], [("update", "quotas")]) if limits else ([], [])
+    assert asked == [*noted, ("insert", "schedules"), *finished]
