@@ -128,7 +128,8 @@ def test_an_answer_in_pieces_holds_a_thread_of_its_tenant_until_it_is_read(
     processes: list[FlaskClient],
 ) -> None:
     client = processes[0]
-    key = limited(client, "acme")
+    limited(client, "acme")
+    key = make(client, tenant="acme", scopes=["read", "admin"])["key"]
     turns = client.application.extensions["thread_turns"]
     for path in (f"{SCHEDULES}/export", f"{TENANTS}/acme/export"):
         answer = client.get(path, headers=by(key))
