@@ -29,7 +29,7 @@ _COUNTED_BEYOND: Final = 10_000
 
 
 @dataclass(slots=True)
-class Room:
+class QuotaRoom:
     """How much may be made, and how much was."""
 
     granted: int
@@ -40,7 +40,7 @@ class Room:
 
 
 @contextmanager
-def schedule_room(store: Store, tenant: str, limit: int, wanted: int, now: datetime) -> Iterator[Room]:
+def schedule_room(store: Store, tenant: str, limit: int, wanted: int, now: datetime) -> Iterator[QuotaRoom]:
     """Room for schedules of a tenant that may have `limit` of them. Raises a STORE_FAULT."""
     quota_id, token = whole_id(tenant, SCHEDULES.name), new_token()
     if store.mongo.is_dry_run:
@@ -91,7 +91,7 @@ def _finish(store: Store, quota_id: str, token: str, made: int | None) -> None:
 
 
 @contextmanager
-def message_room(store: Store, tenant: str, limit: int, wanted: int, now: datetime) -> Iterator[Room]:
+def message_room(store: Store, tenant: str, limit: int, wanted: int, now: datetime) -> Iterator[QuotaRoom]:
     """Room for messages and triggers of a tenant that may make `limit` of them a day. What goes wrong
     counts as made. Raises a STORE_FAULT."""
     day = day_of(now)
@@ -112,8 +112,8 @@ def message_room(store: Store, tenant: str, limit: int, wanted: int, now: dateti
         current_act().used.append(replace(use, used=used))
 
 
-def _room(use: QuotaUse, wanted: int, now: datetime) -> Room:
+def _room(use: QuotaUse, wanted: int, now: datetime) -> QuotaRoom:
     granted = min(wanted, use.left)
     if granted == wanted:
-        return Room(granted)
-    return Room(granted, replace(use, used=use.used + granted).refusal(now))
+        return QuotaRoom(granted)
+    return QuotaRoom(granted, replace(use, used=use.used + granted).refusal(now))

@@ -31,7 +31,7 @@ from scheduler_app.usecases.deeds.named import (
     with_calendar,
 )
 from scheduler_app.usecases.deeds.schedules import TRIES, ScheduleService, delete_with_line
-from scheduler_app.usecases.quotas import Room, schedule_room
+from scheduler_app.usecases.quotas import QuotaRoom, schedule_room
 
 log = get_logger(__name__)
 
@@ -97,15 +97,15 @@ class Creation:
             self.expand_and_dispatch([schedule], now)
         return schedule
 
-    def _room(self, tenant: str, wanted: int, now: datetime) -> AbstractContextManager[Room]:
+    def _room(self, tenant: str, wanted: int, now: datetime) -> AbstractContextManager[QuotaRoom]:
         """Room for so many more schedules."""
         limit = current_act().limits.schedules
         if limit is None:
-            return nullcontext(Room(wanted))
+            return nullcontext(QuotaRoom(wanted))
         return schedule_room(self.store, tenant, limit, wanted, now)
 
     def _inserted(
-        self, schedule: Schedule, request_seed: str | None, now: datetime, room: Room
+        self, schedule: Schedule, request_seed: str | None, now: datetime, room: QuotaRoom
     ) -> Schedule | None:
         """The schedule as it was stored; None where another one has its id. Raises QuotaExceeded."""
         if room.refusal is not None:
@@ -158,7 +158,7 @@ class Creation:
         return results
 
     def _within_room(
-        self, wanted: list[NumberedSchedule], results: list[Schedule | CreationRefusal], room: Room
+        self, wanted: list[NumberedSchedule], results: list[Schedule | CreationRefusal], room: QuotaRoom
     ) -> list[NumberedSchedule]:
         """Those that there is room for, the first ones first, and those whose ids are taken: they need none.
         The results of the others are put into `results`."""

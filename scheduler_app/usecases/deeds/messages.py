@@ -37,7 +37,7 @@ from scheduler_app.usecases.deeds.named import (
     deleted_destination_finder,
     destination_deleted_error,
 )
-from scheduler_app.usecases.quotas import Room, message_room
+from scheduler_app.usecases.quotas import QuotaRoom, message_room
 
 #: How long a count is used: at least this, and this many times as long as counting took, which is then 2 %
 #: of a thread.
@@ -270,18 +270,18 @@ class MessageService:
         removed = self.store.messages.remove_untouched(list(fields)) if fields else []
         return {event_id: destination_deleted_error(fields[event_id]) for event_id in removed}
 
-    def _room(self, tenant: str, wanted: int, now: datetime) -> AbstractContextManager[Room]:
+    def _room(self, tenant: str, wanted: int, now: datetime) -> AbstractContextManager[QuotaRoom]:
         """Room for so many more messages of this day."""
         limit = current_act().limits.messages_per_day
         if limit is None:
-            return nullcontext(Room(wanted))
+            return nullcontext(QuotaRoom(wanted))
         return message_room(self.store, tenant, limit, wanted, now)
 
     def _within_room(
         self,
         wanted: Sequence[tuple[int, Event]],
         results: list[ScheduleMessageResult | Refusal | None],
-        room: Room,
+        room: QuotaRoom,
         tenant: str,
         now: datetime,
     ) -> list[tuple[int, Event]]:
