@@ -15,7 +15,7 @@ from scheduler_app.api.pages.frame import blueprint, to_page
 from scheduler_app.api.pages.provider_sign_in import own_path, signed_out
 from scheduler_app.api.services import caller, real_services
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.usecases.deeds.sign_ins import note_sign_in
+from scheduler_app.usecases.deeds.sign_in_lines import note_sign_in
 
 
 class SignInQuery(InputSchema):

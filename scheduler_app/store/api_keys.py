@@ -1,6 +1,6 @@
 """Keys of the API: of each a hash. No key can be read from the database."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -62,11 +62,25 @@ class StoredKeys:
         row = self._majority.find_one(_named(key_id))
         return None if row is None else self._sound(row)
 
-    def expiring(self, after: datetime, before: datetime, *, limit: int) -> list[StoredKey]:
-        """Those of all tenants that expire between the two instants, the earliest first."""
-        which = {"expires_at": {"$gt": after, "$lt": before}}
-        rows = self._keys.find(which, sort=[("expires_at", ASCENDING)], hint=BY_EXPIRY).limit(limit)
-        return [each for row in rows if (each := self._sound(row)) is not None]
+    def expiring(
+        self, last: tuple[datetime, str], before: datetime, *, limit: int
+    ) -> tuple[list[StoredKey], tuple[datetime, str] | None]:
+        """Those of all tenants that expire after `last`, an instant and an id of a document, the earliest
+        first; and the last of them where there are more."""
+        at, own_id = last
+        # What somebody has made an array is found like its items, and has no place in the order.
+        later = {"$gt": at, "$lt": before, "$not": {"$type": "array"}}
+        which = {"$or": [{"expires_at": at, "_id": {"$gt": own_id}}, {"expires_at": later}]}
+        order = [("expires_at", ASCENDING), ("_id", ASCENDING)]
+        rows = list(self._keys.find(which, sort=order, hint=BY_EXPIRY).limit(limit))
+        found = [each for row in rows if (each := self._sound(row)) is not None]
+        return found, (rows[-1]["expires_at"], str(rows[-1]["_id"])) if len(rows) == limit else None
+
+    def many(self, key_ids: Collection[WholeId]) -> list[StoredKey]:
+        """Those of these that there are."""
+        rows = self._keys.find({"_id": {"$in": [name_of(each) for each in key_ids]}}, hint=BY_ID)
+        found = [each for row in rows if (each := self._sound(row)) is not None]
+        return [each for each in found if each.id in key_ids]
 
     def shown(self, key_id: str) -> StoredKey | None:
         """The key with this id, of any tenant: for a caller who shows the key itself."""

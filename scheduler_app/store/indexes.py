@@ -45,7 +45,7 @@ TELLINGS_OF_RULE = "rule_v1"
 TELLINGS_OPEN = "open_v1"
 TELLINGS_OWED = "owed_v1"
 OF_TENANT = "tenant_v1"
-BY_EXPIRY = "expiry_v1"
+BY_EXPIRY = "expiry_v2"
 CAUSE_LIVING = "living_v1"
 CAUSE_FAILING = "failing_v1"
 CAUSE_DEAD = "dead_v1"
@@ -466,7 +466,10 @@ _OF_COLLECTIONS = {
     "blackouts": BY_TENANT,
     "notifications": BY_TENANT,
     "silences": BY_TENANT,
-    "api_keys": [*BY_TENANT, IndexModel([("expires_at", ASCENDING)], name=BY_EXPIRY, sparse=True)],
+    "api_keys": [
+        *BY_TENANT,
+        IndexModel([("expires_at", ASCENDING), ("_id", ASCENDING)], name=BY_EXPIRY, sparse=True),
+    ],
     "tellings": TELLINGS,
     "ended_revisions": ENDED_REVISIONS,
     "ledger": LEDGER,

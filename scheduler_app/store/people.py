@@ -130,12 +130,13 @@ class PersonSessions:
         except UnreadableSecret:
             return {}
 
-    def went_on(self, browser: PersonSession, grant: Grant, tokens: Mapping[str, str | None]) -> None:
-        """The provider lets the sign-in go on: with this grant, for each session of the person."""
+    def went_on(self, browser: PersonSession, grant: Grant, tokens: Mapping[str, str | None]) -> bool:
+        """The provider lets the sign-in go on: with this grant, for each session of the person. False where
+        it has ended meanwhile."""
         change = {"$set": _grant_fields(grant)}
         self._sessions.update_many({"key": browser.key}, change, hint=BY_KEY)
         kept = {"sealed": self._sealed(tokens)}
-        self._sessions.update_one({"_id": browser.id}, {"$set": kept}, hint=BY_ID)
+        return self._sessions.update_one({"_id": browser.id}, {"$set": kept}, hint=BY_ID).matched_count == 1
 
     def close(self, session: PersonSession) -> bool:
         """Ends it, and, if it is a browser's, all that it let in; False if it was over."""

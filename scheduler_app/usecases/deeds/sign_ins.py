@@ -7,16 +7,14 @@ gave one, and may end a session itself (Back-Channel Logout). While it is away, 
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from scheduler_app.config import Settings
-from scheduler_app.domain.act import ActorKind
 from scheduler_app.domain.api_key import Caller
-from scheduler_app.domain.audit import Change
 from scheduler_app.domain.command_line import TOKEN_PREFIX, challenge_of, new_code, new_token, typed_code_of
 from scheduler_app.domain.errors import Conflict, NotAuthorized, NotFound
 from scheduler_app.domain.ids import TENANT, WholeId, name_of, whole_id
@@ -33,15 +31,14 @@ from scheduler_app.domain.person import (
 from scheduler_app.domain.sign_in_flow import Flow, ProviderAway, SignInRefused
 from scheduler_app.domain.tenant import TenantState
 from scheduler_app.store import Store
-from scheduler_app.store.acting import acting, current_act
 from scheduler_app.store.mongo import begin_answer_limit_anew
 from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.deeds.sign_in_lines import role_given, with_line
 
 if TYPE_CHECKING:
     from scheduler_app.oidc import Provider
 
 log = get_logger(__name__)
-Result = TypeVar("Result")
 
 #: How often the provider is asked whether a sign-in goes on.
 CHECK_SECONDS: Final = 300.0
@@ -49,59 +46,6 @@ CHECK_SECONDS: Final = 300.0
 MAX_SESSION_NAME: Final = 1_000
 CALLBACK_PATH: Final = "/sign-in/callback"
 SIGNED_OUT_PATH: Final = "/sign-in"
-
-_MESSAGES: Final = {
-    "sign_in.done": "Somebody signed in",
-    "sign_in.ended": "A sign-in has ended",
-}
-
-
-def note_sign_in(
-    act: Literal["sign_in.done", "sign_in.ended"],
-    *,
-    who: str = "",
-    tenant: str | None = None,
-    address: str = "",
-    why: str = "",
-) -> None:
-    """Logs a sign-in with the provider or with a key, or an end; those that are refused are counted, logged
-    and told to the audit by `api.auth.refuse_beyond_limit`."""
-    said = {"who": who, "tenant": tenant, "address": address, "why": why}
-    told = {name: value for name, value in said.items() if value}
-    log.info(act, message=_MESSAGES[act], **told)
-
-
-def _with_line(
-    store: Store,
-    what: Literal["signed in", "signed out", "signed out everywhere"],
-    who: Person | PersonSession,
-    write: Callable[[], Result],
-    *,
-    is_own: bool = True,
-    address: str = "",
-    why: str = "",
-) -> Result:
-    """Does a person's sign-in or its end, with its line in the audit, and logs it; neither where `write`
-    returns None or False. `is_own`: the person does it, whatever the request has shown until now."""
-    tenant, act = who.grant.tenant, current_act()
-    name = who.person if isinstance(who, PersonSession) else name_of(who.id)
-    change = Change(what, "access", whole_id(tenant or TENANT, name), of_installation=tenant is None)
-    if is_own:
-        person = replace(
-            act.by, kind=ActorKind.PERSON, name=who.called, key="", is_installations=tenant is None
-        )
-        act = replace(act, by=person)
-    with acting(act):
-        result = store.audit.change(change, write)
-    if result is not None and result is not False:
-        note_sign_in(
-            "sign_in.done" if what == "signed in" else "sign_in.ended",
-            who=who.called,
-            tenant=tenant,
-            address=address,
-            why=why,
-        )
-    return result
 
 
 @dataclass(frozen=True)
@@ -186,7 +130,7 @@ class SignIns:
     def end(self, session: PersonSession, address: str) -> None:
         """Ends a session, and what it let in."""
         sessions = self.store.person_sessions
-        _with_line(self.store, "signed out", session, lambda: sessions.close(session), address=address)
+        with_line(self.store, "signed out", session, lambda: sessions.close(session), address=address)
 
     def end_token(self, token: str, address: str) -> None:
         """Ends the sign-in of a command line. Raises NotFound."""
@@ -197,7 +141,7 @@ class SignIns:
 
     def end_all(self, session: PersonSession, address: str) -> None:
         """Ends every session of the person."""
-        _with_line(
+        with_line(
             self.store,
             "signed out everywhere",
             session,
@@ -223,7 +167,7 @@ class SignIns:
         found = sessions.any_of_provider(person, session)
         if found is None:
             return sessions.close_of_provider(person, session)
-        ended = _with_line(
+        ended = with_line(
             self.store,
             "signed out everywhere" if session is None else "signed out",
             found,
@@ -267,7 +211,7 @@ class SignIns:
 
     def _begin(self, session: PersonSession, kept: Mapping[str, str | None], address: str) -> None:
         sessions = self.store.person_sessions
-        _with_line(self.store, "signed in", session, lambda: sessions.open(session, kept), address=address)
+        with_line(self.store, "signed in", session, lambda: sessions.open(session, kept), address=address)
 
     def _let_in(self, secret: str, session: PersonSession, challenge: str | None, now: datetime) -> None:
         if not self.store.person_sessions.let_in(secret, session, challenge, now):
@@ -310,7 +254,7 @@ class SignIns:
             )
             return session
         except (SignInRefused, NotAuthorized) as error:
-            _with_line(
+            with_line(
                 self.store,
                 "signed out",
                 browser,
@@ -323,7 +267,7 @@ class SignIns:
             begin_answer_limit_anew()
         kept = {"id_token": found.id_token or tokens.get("id_token")}
         kept["refresh_token"] = found.refresh_token or refresh_token
-        sessions.went_on(browser, grant, kept)
+        role_given(self.store, browser, grant, lambda: sessions.went_on(browser, grant, kept))
         return replace(session, grant=grant, checked_at=now)
 
     def _grant(self, claims: Mapping[str, Any]) -> Grant:
@@ -376,7 +320,7 @@ class PersonService:
         """Ends every session of a person, in browsers and on command lines; returns how many there were.
         Raises NotFound."""
         person = self.find(person_id, caller)
-        ended = _with_line(
+        ended = with_line(
             self.store,
             "signed out everywhere",
             person,

@@ -7,10 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from scheduler_app.domain.api_key import StoredKey
 from scheduler_app.domain.cause import Cause, CauseKey, CauseKind, Tally, found
 from scheduler_app.domain.expectation import EXPECTED_KINDS
 from scheduler_app.domain.flow_control import Limiter
-from scheduler_app.domain.ids import TENANT, name_of, tenant_of
+from scheduler_app.domain.ids import TENANT, WholeId, name_of, tenant_of
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.lateness import DEFAULT_LATE_AFTER_SECONDS
 from scheduler_app.domain.recurrence import InvalidRecurrence
@@ -37,6 +38,7 @@ TAGGED_A_LOOK: Final = 1_000
 #: Of a key, before and after its end.
 EXPIRES_SOON: Final = timedelta(days=7)
 KEYS_A_LOOK: Final = 1_000
+_BEFORE_ALL: Final = (EARLIEST, "")
 
 
 class Fault(NamedTuple):
@@ -64,6 +66,7 @@ class CauseInspection:
         self._expectations = ExpectationInspection(store)
         self._stops = StopInspection(store, limiter)
         self._stalled_at = EARLIEST
+        self._keys_after = _BEFORE_ALL
         self._parts: frozenset[str] = frozenset()
 
     def inspect(self, now: datetime) -> None:
@@ -73,7 +76,7 @@ class CauseInspection:
         self._see_machinery(living, now)
         if now >= self._stalled_at + STALLED_PERIOD:
             self._see(CauseKind.STALLED, self._stalled(now), living, now)
-            self._see(CauseKind.KEY_EXPIRING, self._expiring_keys(now), living, now)
+            self._see_keys(living[CauseKind.KEY_EXPIRING], now)
             self._stalled_at = now
         self._end_missed(living[CauseKind.MISSED], now)
         self._stops.inspect(living, now)
@@ -101,9 +104,11 @@ class CauseInspection:
         keys = {tally.key.id for tally in seen}
         self._tag(seen)
         self._store.causes.touch(seen, observed=True)
-        over = [cause.over(now) for cause in living[kind] if cause.key.id not in keys]
-        for cause in self._store.causes.write(over):
-            log.info("cause.over", message="A cause is over", cause_id=cause.id, kind=kind.value)
+        self._end([cause for cause in living[kind] if cause.key.id not in keys], now)
+
+    def _end(self, gone: Iterable[Cause], now: datetime) -> None:
+        for cause in self._store.causes.write([cause.over(now) for cause in gone]):
+            log.info("cause.over", message="A cause is over", cause_id=cause.id, kind=cause.key.kind.value)
 
     def _tag(self, seen: Sequence[Tally]) -> None:
         """Adds the tags of the first schedules: notifications and silences choose by them."""
@@ -157,16 +162,20 @@ class CauseInspection:
                 tallies.append(_stalled_tally(schedule_id, said, now))
         return tallies
 
-    def _expiring_keys(self, now: datetime) -> list[Tally]:
-        tallies: list[Tally] = []
-        for key in self._store.api_keys.expiring(now - EXPIRES_SOON, now + EXPIRES_SOON, limit=KEYS_A_LOOK):
-            ends = key.expires_at
-            # Who makes a key for a day knows when it ends.
-            if ends is not None and ends - key.created_at >= 2 * EXPIRES_SOON:
-                when = f"expire{'s' if ends > now else 'd'} at {shown_instant(ends)}"
-                said = f"the API key {key.name} {when}"
-                tallies.append(found(CauseKey(key.tenant, CauseKind.KEY_EXPIRING, key.id), now, now, said))
-        return tallies
+    def _see_keys(self, living: Sequence[Cause], now: datetime) -> None:
+        """Looks at the next keys that expire: of more than `KEYS_A_LOOK`, each look goes on where the last
+        one ended."""
+        keys = self._store.api_keys
+        last = max(self._keys_after, (now - EXPIRES_SOON, ""))
+        page, end = keys.expiring(last, now + EXPIRES_SOON, limit=KEYS_A_LOOK)
+        self._keys_after = end or _BEFORE_ALL
+        seen = [tally for key in page if (tally := _expiring(key, now)) is not None]
+        self._store.causes.touch(seen, observed=True)
+        known = {tally.key.id for tally in seen}
+        others = [cause for cause in living if cause.key.id not in known]
+        left = keys.many({WholeId(cause.key.subject) for cause in others}) if others else []
+        known = {key.id for key in left if _expiring(key, now) is not None}
+        self._end([cause for cause in others if cause.key.subject not in known], now)
 
     def _is_swallowed(self, schedule_id: str, now: datetime) -> bool:
         schedule = self._store.schedules.get(schedule_id)
@@ -191,6 +200,16 @@ class CauseInspection:
             and ((at := succeeded[cause.key.subject]) is None or at > cause.last)
         ]
         self._store.causes.write(over)
+
+
+def _expiring(key: StoredKey, now: datetime) -> Tally | None:
+    """None for a key that nobody need be told of."""
+    ends = key.expires_at
+    # Who makes a key for a day knows when it ends.
+    if ends is None or abs(ends - now) > EXPIRES_SOON or ends - key.created_at < 2 * EXPIRES_SOON:
+        return None
+    said = f"the API key {key.name} expire{'s' if ends > now else 'd'} at {shown_instant(ends)}"
+    return found(CauseKey(key.tenant, CauseKind.KEY_EXPIRING, key.id), now, now, said)
 
 
 def _tallies(

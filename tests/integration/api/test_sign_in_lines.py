@@ -92,6 +92,27 @@ def test_whoever_else_ends_a_sign_in_stands_in_its_line(
     assert told(signing_in) == [rob, by_root, rob, by_provider]
 
 
+def test_another_role_at_a_check_has_a_line_and_the_same_one_none(
+    browser: Browser, signing_in: Flask, provider: OpenIdProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert signing_in.test_client().put("/api/v1/tenants/acme", json={}, headers=ROOT).status_code == 201
+    browser.sign_in("rob")
+    monkeypatch.setattr(sign_ins, "CHECK_SECONDS", 0.0)
+    assert browser.is_signed_in()
+    for groups in ("ops", "ops", "acme"):
+        provider.change("groups", groups)
+        assert browser.is_signed_in()
+    rob, found = person_id(signing_in), [each for each in lines(signing_in) if each["what"] != "signed in"]
+    more, moved = ["admin", "read", "trigger", "write"], "role changed"
+    assert [(each["what"], each["resource"]) for each in found] == [(moved, f"access/{rob}")] * 2
+    assert [(each["before"], each["after"]) for each in found] == [
+        ({"scopes": ["read"]}, {"scopes": more}),
+        ({"tenant": "default"}, {"tenant": "acme"}),
+    ]
+    assert {each["who"]["kind"] for each in found} == {"scheduler"}
+    assert told(signing_in, **{"Scheduler-Tenant": "acme"}) == []
+
+
 def test_lines_of_a_person_of_a_tenant_are_the_tenants(browser: Browser, signing_in: Flask) -> None:
     assert signing_in.test_client().put("/api/v1/tenants/acme", json={}, headers=ROOT).status_code == 201
     browser.sign_in("acme")

@@ -540,7 +540,8 @@ def _use_api_keys(keys: Any, now: datetime) -> None:
     assert keys.insert(made)
     assert keys.shown("4k2m9x0p7q1z") == keys.get(made.id) == made
     assert keys.of(TENANT)
-    assert keys.expiring(now, now, limit=5) == []
+    assert keys.expiring((now, ""), now, limit=5) == ([], None)
+    assert keys.many([made.id]) == [made]
     assert keys.count(TENANT) == 1
     keys.used(made.id, now, "127.0.0.1", every_seconds=60)
     assert keys.renew(made, "2" * 64)

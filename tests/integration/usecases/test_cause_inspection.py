@@ -193,12 +193,20 @@ def test_a_key_that_expired_long_ago_is_told_of_no_more(store: Store, look: Look
     assert look.at(ends + EXPIRES_SOON + SECOND, CauseKind.KEY_EXPIRING) == []
 
 
-def test_a_look_reads_a_bounded_number_of_keys_those_first_that_expire_first(
+def test_looks_take_turns_where_more_keys_expire_than_one_reads(
     store: Store, look: Look, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cause_inspection, "KEYS_A_LOOK", 2)
     ends = now + 4 * EXPIRES_SOON
-    for number in range(3):
-        a_key(store, f"k{number}", now, ends + number * SECOND)
-    found = look.at(ends, CauseKind.KEY_EXPIRING)
-    assert {each.key.subject for each in found} == {"acme:k0", "acme:k1"}
+    keys = [a_key(store, f"k{number}", now, ends + (number // 3) * SECOND) for number in range(5)]
+    told = [{key.id for key in keys[:count]} for count in (2, 4, 5, 5)]
+    at = ends
+    for expected in told:
+        assert {each.key.subject for each in look.at(at, CauseKind.KEY_EXPIRING)} == expected
+        at += STALLED_PERIOD
+    assert store.api_keys.delete(keys[0].id)
+    assert store.api_keys.delete(keys[4].id)
+    for _ in range(3):
+        found = look.at(at, CauseKind.KEY_EXPIRING)
+        assert {each.key.subject for each in found} == {key.id for key in keys[1:4]}
+        at += STALLED_PERIOD
