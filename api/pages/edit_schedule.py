@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import dataclass
 
 from flask import render_template, url_for
 from marshmallow import ValidationError, validate
@@ -12,10 +13,10 @@ from scheduler_app.api import request_limits
 from scheduler_app.api.acts import for_reason
 from scheduler_app.api.auth import PAGES
 from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.destination_picker import with_new_destination
 from scheduler_app.api.pages.forms import NoFields, seed_of, takes_form, takes_query
 from scheduler_app.api.pages.frame import blueprint, to_page
-from scheduler_app.api.pages.schedule_copy import CopiedSchedule, copy_of
 from scheduler_app.api.pages.schedule_form import (
     ScheduleForm,
     changes_of,
@@ -40,7 +41,8 @@ from scheduler_app.domain.errors import (
 )
 from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.ids import WholeId
-from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.masking import MASK, has_masked_query, split_query
+from scheduler_app.domain.schedule import MAX_NAME, Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.usecases.questions.change_preview import edit_effect
 
@@ -60,7 +62,7 @@ def new_schedule(query: Loaded) -> str:
     source = query.pop("copy", None)
     if source is None:
         return _new_form({**values, **query})
-    copied = copy_of(services().manager.get(source))
+    copied = _copy_of(services().manager.get(source))
     return _new_form({**values, **copied.values, **query}, copied=copied)
 
 
@@ -121,8 +123,40 @@ def add_destination(form: Loaded) -> str | tuple[str, int]:
     return (_new_form(form, problem), problem.status) if problem else _new_form(form)
 
 
+@dataclass(frozen=True, slots=True)
+class _CopiedSchedule:
+    """The form of a new schedule, filled in from another one, and what is left to be written in anew."""
+
+    name: str
+    """Of the schedule that it is a copy of."""
+    values: Loaded
+    left_out: list[str]
+
+
+def _copy_of(found: Schedule) -> _CopiedSchedule:
+    """Secrets are not copied: whoever may write schedules must not be able to send them to another receiver.
+    Raises Conflict for what the form cannot make."""
+    if not isinstance(found.action, HttpAction):
+        raise Conflict("only a schedule that calls a web address can be copied here; make others by the API")
+    shown = schedule_shown(found, services().now())
+    values, left_out = texts_of(shown), list[str]()
+    for name, words in (("url", "the query of the web address"), ("path", "the query of the path")):
+        if has_masked_query(values[name]):
+            values[name] = split_query(values[name])[0]
+            left_out.append(words)
+    headers = forms.headers_of(values["headers"])
+    left_out += [f"the header {name}" for name, value in headers.items() if value == MASK]
+    values["headers"] = forms.headers_text({name: each for name, each in headers.items() if each != MASK})
+    if values["body"] == MASK:
+        values["body"] = ""
+        left_out.append("the body")
+    if shown.get("signing"):
+        left_out.append("that requests are signed")
+    return _CopiedSchedule(found.name, {**values, "name": f"Copy of {found.name}"[:MAX_NAME]}, left_out)
+
+
 def _new_form(
-    values: Loaded, problem: HttpProblem | None = None, *, copied: CopiedSchedule | None = None
+    values: Loaded, problem: HttpProblem | None = None, *, copied: _CopiedSchedule | None = None
 ) -> str:
     """The form, with what is wrong beside the fields that it is about."""
     return editor(

@@ -11,9 +11,14 @@ from http import HTTPStatus
 from math import log10
 from typing import Any
 
+from markupsafe import Markup, escape
+
+from scheduler_app.api.pages.times import precise
 from scheduler_app.api.services import services
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.states import State
 from scheduler_app.store.events.events import EventRecord
+from scheduler_app.store.events.figures import EventSummary
 
 _NAME = re.compile(r"`([^`]*)`")
 #: What a request says by null, a form says by an empty field.
@@ -173,3 +178,24 @@ def on_log_scale(value: float, least: float, most: float, height: float) -> floa
     positive."""
     share = (log10(max(value, least)) - log10(least)) / (log10(most) - log10(least) or 1)
     return round(min(share, 1.0) * height, 1)
+
+
+def run_mark(run: EventSummary, x: float, width: float, done: float, whole: float) -> Markup:
+    """One run in a strip of a schedule's last runs; height and shape tell the outcome, not colour alone: as
+    tall as `done` where it is done, as the `whole` picture where it failed. A list has a thousand of them: a
+    macro takes five times as long."""
+    kind = "rect"
+    if run.state is State.COMPLETED and run.tries > 1:
+        kind = "path"
+        form = f'class="f-warn" d="M{x} {whole}v-{done}l{width / 2}-4 {width / 2} 4v{done}z"'
+    elif run.state is State.COMPLETED:
+        form = f'class="f-ok" x="{x}" y="{whole - done}" width="{width}" height="{done}" rx="1"'
+    elif run.state is State.ERROR:
+        form = f'class="f-bad" x="{x}" y="0" width="{width}" height="{whole}" rx="1"'
+    elif run.state in (State.RETRYING, State.RUNNING):
+        form = f'class="f-warn" x="{x}" y="{whole / 2}" width="{width}" height="{whole / 2}" rx="1"'
+    else:
+        form = f'class="f-off" x="{x}" y="{whole - 3}" width="{width}" height="2.5"'
+    title = escape(f"{precise(run.run_time)}: {state_words(run.state).lower()}")
+    # Numbers, and a title that is escaped.
+    return Markup(f"<{kind} {form}><title>{title}</title></{kind}>")  # noqa: S704

@@ -13,10 +13,16 @@ from scheduler_app.api.auth import PAGES, is_own_origin
 from scheduler_app.api.json_types import View
 from scheduler_app.api.pages import formatting, times
 from scheduler_app.api.pages.access import name_visitor
-from scheduler_app.api.pages.keys import KEYS, NEW_SCHEDULE
-from scheduler_app.api.pages.places import PLACES, ListedPage, help_of, manual_address, place_at
+from scheduler_app.api.pages.places import (
+    KEYS,
+    NEW_SCHEDULE,
+    PLACES,
+    ListedPage,
+    help_of,
+    manual_address,
+    place_at,
+)
 from scheduler_app.api.pages.policy_words import choice_words, label_of
-from scheduler_app.api.pages.run_marks import run_mark
 from scheduler_app.api.problems import PROBLEM_JSON
 from scheduler_app.api.scopes import may
 from scheduler_app.api.services import caller, services, tenant
@@ -49,7 +55,7 @@ blueprint = Blueprint(
 blueprint.after_request(name_visitor)
 for show in (
     *(*formatting.FILTERS, *times.TIME_FILTERS),
-    *(name_of, receiver_shown, label_of, choice_words, run_mark),
+    *(name_of, receiver_shown, label_of, choice_words, formatting.run_mark),
 ):
     blueprint.add_app_template_filter(show)
 

@@ -1,11 +1,13 @@
 """A forecast: how many callbacks fall due in each stretch of time, by receiver and source."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 from scheduler_app.domain.blackout import BlackoutOutlook
 from scheduler_app.domain.calendars import CalendarUse
@@ -111,6 +113,32 @@ class PlannedRule:
         """As `Schedule.recurrence`."""
         found = self.trigger.recurrence(self.created_at, self.checkpoint)
         return found if self.calendar is None else self.calendar.observed_by(found)
+
+
+_DTSTART: Final = re.compile(r"(DTSTART[^:\n]*:)[0-9]{8}T[0-9]{6}(Z?)\n")
+#: Before any that share a text: the start of one that begins next week would hide the runs of the others.
+_LONG_AGO: Final = "19700101T000000"
+#: Everything that is smaller than the frequency is written out, and nothing is counted from the start.
+_RULE: Final = re.compile(
+    r"RRULE:FREQ=(?:(?:(?:(?:WEEKLY(?=[^\n]*;BYDAY=)|MONTHLY(?=[^\n]*;BY(?:MONTH)?DAY=)|DAILY)"
+    r"(?=[^\n]*;BYHOUR=)|HOURLY)(?=[^\n]*;BYMINUTE=)|MINUTELY)(?=[^\n]*;BYSECOND=))"
+    r"(?:;(?:BYMONTH|BYMONTHDAY|BYDAY|BYHOUR|BYMINUTE|BYSECOND|UNTIL)=[^;\n]+)+"
+)
+
+
+def with_common_start(text: str) -> str:
+    """A pinned text with a DTSTART of long ago, if its rules fire at the same instants whenever they began:
+    from its own DTSTART on it has the same occurrences, and schedules that were made at different times share
+    what is computed of one. Most cron lines are such. Any other text as it is."""
+    start = _DTSTART.match(text)
+    if start is None or not _are_start_free(rules := text[start.end() :]):
+        return text
+    return f"{start[1]}{_LONG_AGO}{start[2]}\n{rules}"
+
+
+@lru_cache(maxsize=4_096)
+def _are_start_free(rules: str) -> bool:
+    return all(map(_RULE.fullmatch, rules.split("\n")))
 
 
 class PlannedSchedule(NamedTuple):

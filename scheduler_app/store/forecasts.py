@@ -13,10 +13,10 @@ from scheduler_app.domain.forecast import (
     ForecastChoice,
     PlannedRule,
     PlannedSchedule,
+    with_common_start,
 )
 from scheduler_app.domain.http_action import destination_key
 from scheduler_app.domain.ids import tenant_of
-from scheduler_app.domain.recurrence.start_free import with_common_start
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.states import LIVING, Kind
 from scheduler_app.domain.stored_fields import fields, instant, items, optional, tenant, text

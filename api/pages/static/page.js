@@ -95,7 +95,7 @@ if (go) {
 
 // Keys, none of which but those with Ctrl works while somebody types. Those of KEYS are done here; every other one
 // presses what names it in `data-keys`: in the form that has the focus, or on the page, where the list of keys has
-// the links. `pages/keys.py` is that list.
+// the links. `pages/places.py` is that list.
 let at = -1;
 function mark(step) {
   const rows = [...document.querySelectorAll("[data-row]")];

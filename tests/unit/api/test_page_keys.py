@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-from scheduler_app.api.pages.keys import BY_THE_BROWSER, KEYS
-from scheduler_app.api.pages.places import PLACES
+from scheduler_app.api.pages.places import BY_THE_BROWSER, KEYS, PLACES
 
 ROOT = Path(__file__).parents[3]
 PAGES = ROOT / "api" / "pages"

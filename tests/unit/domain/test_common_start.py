@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
+from scheduler_app.domain.forecast import with_common_start
 from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.recurrence.start_free import with_common_start
 from tests.unit.recurrence.random_sets import ZONES
 
 DAY = timedelta(days=1)
