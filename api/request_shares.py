@@ -19,10 +19,10 @@ first half a second of it.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Condition
 from time import thread_time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from flask import Flask, Response, current_app, g, request
 
@@ -256,9 +256,25 @@ def _take_thread() -> None:
 def _keep_thread_while_read(response: Response) -> Response:
     """The thread of an answer in pieces, such as an export, makes them after the end of the request."""
     if response.is_streamed and (owner := g.pop("thread_of", None)) is not None:
-        turns: Turns = current_app.extensions["thread_turns"]
-        response.call_on_close(lambda: turns.give_back(owner))
+        response.response = _Held(response.response, current_app.extensions["thread_turns"], owner)
     return response
+
+
+class _Held:
+    """The pieces of an answer, which give the thread back after the last one, or when nobody reads on."""
+
+    def __init__(self, pieces: Iterable[Any], turns: Turns, owner: str) -> None:
+        self._pieces, self._turns, self._owner = pieces, turns, [owner]
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self._pieces
+        self.close()
+
+    def close(self) -> None:
+        if close := getattr(self._pieces, "close", None):
+            close()
+        if self._owner:
+            self._turns.give_back(self._owner.pop())
 
 
 def _give_thread_back(_: object) -> None:
