@@ -347,7 +347,9 @@ def assemble(
             silences=SilenceService(store),
             failure_pausing=failure_pausing,
             keys=KeyService(store, effects.new_key),
-            tenants=TenantService(store, max(settings.retention_days, settings.message_retention_days)),
+            tenants=TenantService(
+                store, max(settings.retention_days, settings.message_retention_days), limiter is not None
+            ),
             request_rates=RequestRates(limiter),
             sign_ins=SignIns(store, settings),
             people=PersonService(store),

@@ -112,6 +112,10 @@ class Destination(RetryOverride):
         return tenant_of(self.id)
 
     @property
+    def whose(self) -> str:
+        return f"the destination {self.name}"
+
+    @property
     def is_limited(self) -> bool:
         """Whether an attempt may have to wait for room."""
         return bool(self.rate_per_second or self.concurrency or self.breaker or self.paused)

@@ -1,6 +1,6 @@
 """Kill switches: each stops everything, what has a tag, or what goes to a destination, until it is off."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -86,12 +86,15 @@ class KillSwitches:
     """All that are on, as a process knows them at a moment."""
 
     targets: frozenset[Target] = field(default_factory=frozenset)
+    delivery_slots: Mapping[str, int] = field(default_factory=dict)
+    """Of tenants with such a limit. They are read with the switches: a look of their own would cost more."""
 
     def __bool__(self) -> bool:
         return bool(self.targets)
 
     def __str__(self) -> str:
-        return ", ".join(sorted(map(str, self.targets))) or "none"
+        slots = [f"{count} delivery slots of {tenant}" for tenant, count in self.delivery_slots.items()]
+        return ", ".join(sorted(map(str, self.targets)) + sorted(slots)) or "none"
 
     def stopping(self, event_id: str, tags: Collection[str], destination: str | None) -> Target | None:
         """The one that stops an event; None if none does. `destination` is its destination's own id."""

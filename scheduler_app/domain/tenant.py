@@ -4,7 +4,7 @@ import re
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import ClassVar, Final
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.ids import TENANT
@@ -12,6 +12,7 @@ from scheduler_app.domain.request_rate import RequestRate
 
 MAX_TENANTS: Final = 1_000
 MAX_TENANT_NOTE: Final = 500
+MAX_DELIVERY_SLOTS: Final = 10_000
 #: As RETENTION_DAYS.
 MAX_RETENTION_DAYS: Final = 3_650
 MAX_SCHEDULES: Final = 1_000_000
@@ -34,6 +35,7 @@ class TenantLimits:
     requests_per_second: float | None = None
     schedules: int | None = None
     messages_per_day: int | None = None
+    delivery_slots: int | None = None
 
     @property
     def given(self) -> dict[str, float]:
@@ -47,6 +49,31 @@ class TenantLimits:
 
 
 NO_LIMITS: Final = TenantLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverySlots:
+    """How many attempts of a tenant may be in flight, in all workers together: a limit that flow control
+    counts as it counts that of a destination."""
+
+    tenant: str
+    concurrency: int
+
+    rate_per_second: ClassVar[None] = None
+    burst: ClassVar[int] = 1
+    breaker: ClassVar[None] = None
+    timeout_seconds: ClassVar[None] = None
+    paused: ClassVar[bool] = False
+    version: ClassVar[int] = 0
+
+    @property
+    def id(self) -> str:
+        """No destination's name has a slash."""
+        return f"slots/{self.tenant}"
+
+    @property
+    def whose(self) -> str:
+        return f"the tenant {self.tenant}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,17 +107,24 @@ class KillSwitchDocuments:
     def everybodys(self) -> KillSwitches:
         """All that are on. What a document stops stands in its id: one whose other fields somebody bent, or
         a newer release wrote, is obeyed all the same. One whose id names nothing is reported, once.
-        A tenant that is not active is stopped as a whole."""
+        A tenant that is not active is stopped as a whole. The slots of tenants are read with them."""
         stopped: Document = {"_id": {"$ne": TENANT}, "state": {"$ne": TenantState.ACTIVE.value}}
-        rows = self._tenants.find(stopped, {"_id": 1}, hint=BY_ID).limit(_MAX_READ)
-        targets = {Target(str(row["_id"]), Scope.ALL) for row in rows}
+        limited: Document = {"limits.delivery_slots": {"$gte": 1}}
+        shown = {"state": 1, "limits.delivery_slots": 1}
+        rows = list(self._tenants.find({"$or": [stopped, limited]}, shown, hint=BY_ID).limit(_MAX_READ))
+        targets = {
+            Target(str(row["_id"]), Scope.ALL)
+            for row in rows
+            if row["_id"] != TENANT and row.get("state") != TenantState.ACTIVE.value
+        }
+        slots = {str(row["_id"]): int(row["limits"]["delivery_slots"]) for row in rows if _has_slots(row)}
         for key in self._keys():
             target = Target.of(key)
             if target is None:
                 self._reports.report(key, "its id is not that of a kill switch of this release")
             else:
                 targets.add(target)
-        return KillSwitches(frozenset(targets))
+        return KillSwitches(frozenset(targets), slots)
 
     def corrupt(self) -> list[str]:
         """The ids of all tenants that name nothing that a switch could stop, by name."""
@@ -178,6 +185,13 @@ class KillSwitchDocuments:
             which["action.destination"] = whole_id(target.tenant, target.name)
             hint = "destination_v1"
         return which, hint
+
+
+def _has_slots(tenant: Document) -> bool:
+    """Whether it has such a limit; one that somebody bent is none."""
+    limits = tenant.get("limits")
+    slots = limits.get("delivery_slots") if isinstance(limits, dict) else None
+    return isinstance(slots, int) and not isinstance(slots, bool) and slots >= 1
 
 
 def _stored_as(target: Target) -> Document:

@@ -169,6 +169,8 @@ class Job(NamedTuple):
     origin: str
     isolated: bool = False
     """Its event may be what killed its last workers: no other such event starts beside it."""
+    has_slot: bool = False
+    """It has one of the slots of its tenant."""
 
 
 #: An event that has to wait for another one comes again within a part of the time that it has waited.

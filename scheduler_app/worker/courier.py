@@ -14,6 +14,7 @@ from prometheus_client import Counter
 from scheduler_app.actions.kind import Executors, Verdict
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.states import State
+from scheduler_app.domain.tenant import DeliverySlots
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.worker.attempt import Job, postponed, postponed_for_another, set_aside
 from scheduler_app.worker.capacity import Capacity, RecordingBacklog
@@ -80,6 +81,7 @@ class Courier(EssentialThread):
         self._tell_finished: Callable[[Verdict], None] = _ignore
         self._tell_dropped: Callable[[Sequence[str]], None] = _ignore
         self._judge_again: Callable[[Sequence[Job]], None] = _ignore
+        self._wait_for_slot: Callable[[Sequence[tuple[DeliverySlots, Job]]], None] = _ignore
         self._present: queue.SimpleQueue[Present] = queue.SimpleQueue()
         self._waiting: tuple[Job, ...] = ()
         self._giving_back = threading.Event()
@@ -95,6 +97,11 @@ class Courier(EssentialThread):
         """Sets what is called with each verdict, with events that are no longer this worker's, and with jobs
         that have to be judged again. Call it before `start`."""
         self._tell_finished, self._tell_dropped, self._judge_again = finished, dropped, judge_again
+
+    def take_slots_by(self, wait: Callable[[Sequence[tuple[DeliverySlots, Job]]], None]) -> None:
+        """Sets what is called with jobs that need a slot of their tenant, and that come back with it. Call it
+        before `start`."""
+        self._wait_for_slot = wait
 
     def waiting(self) -> Sequence[Job]:
         """The jobs that have been waiting for a second or longer, as they were at the last review."""
@@ -242,6 +249,9 @@ class Courier(EssentialThread):
             return
         if (withheld := self._withholding.withheld(job, started_at)) is not None:
             self._recorder.put([withheld])
+            return
+        if (slots := self._withholding.slots_of(job)) is not None:
+            self._wait_for_slot([(slots, job)])
             return
         try:
             deliverable = job.attempt.deliverable

@@ -1,4 +1,5 @@
-"""The attempts that wait in one worker for one destination, and what they ask the limiter for."""
+"""The attempts that wait in one worker for one destination, or for a slot of their tenant, and what they ask
+the limiter for."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from itertools import islice
 
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.flow_control import SLOT_GRACE_SECONDS, FinishedRequest, FlowRequest, WaitReason
+from scheduler_app.domain.tenant import DeliverySlots
 from scheduler_app.worker.attempt import Job
 from scheduler_app.worker.recorder import Withdrawn
 from scheduler_app.worker.rejudging import Present
@@ -30,7 +32,7 @@ RENEW_SECONDS = 1.0
 class DestinationQueue:
     """Not safe for threads: its callers hold the lock of `FlowControl`."""
 
-    destination: Destination
+    destination: Destination | DeliverySlots
     jobs: deque[Job] = field(default_factory=deque)
     asking: list[Job] = field(default_factory=list)
     """The first of them, while the limiter is asked for their room."""
@@ -104,6 +106,8 @@ class DestinationQueue:
     def answered(self, granted: int) -> list[Job]:
         """Returns those that were asked for and may start; the others wait again, in front."""
         may_start, waiting = self.asking[:granted], self.asking[granted:]
+        if isinstance(self.destination, DeliverySlots):
+            may_start = [job._replace(has_slot=True) for job in may_start]
         self.jobs.extendleft(reversed(waiting))
         self.asking = []
         return may_start
@@ -113,6 +117,8 @@ class DestinationQueue:
         self.held.pop(ended.event_id, None)
         if ended.took is not None:
             self.took += (ended.took - self.took) * (LAST_SHARE if self.took else 1.0)
+        if isinstance(self.destination, DeliverySlots):  # a receiver asks for itself alone
+            ended = ended._replace(slow_down=False)
         self.ended.append(ended)
         del self.ended[:-most]
 
@@ -134,8 +140,8 @@ class DestinationQueue:
             least, min(MOST_KEPT, self.destination.burst + int(KEPT_SECONDS / step) if step else MOST_KEPT)
         )
 
-    def drop_lost(self, now: float) -> int:
-        """Drops the jobs whose leases were lost, because other workers have them; returns how many these are.
+    def drop_lost(self, now: float) -> list[str]:
+        """Drops the jobs whose leases were lost, because other workers have them; returns their events.
 
         Each round checks the jobs that may start in it, and only now and then all that wait: they may be
         thousands, in a hundred rounds a second."""
@@ -143,8 +149,8 @@ class DestinationQueue:
         if now >= self.looked_at + RENEW_SECONDS:
             looked, self.looked_at = islice(self.jobs, None), now
         if not any(job.lease.is_lost(job.attempt.event.id) for job in looked):
-            return 0
-        kept = deque(job for job in self.jobs if not job.lease.is_lost(job.attempt.event.id))
-        lost = len(self.jobs) - len(kept)
-        self.jobs = kept
+            return []
+        lost = [job.attempt.event.id for job in self.jobs if job.lease.is_lost(job.attempt.event.id)]
+        gone = set(lost)
+        self.jobs = deque(job for job in self.jobs if job.attempt.event.id not in gone)
         return lost

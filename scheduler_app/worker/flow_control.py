@@ -1,4 +1,5 @@
-"""Holds back attempts whose destinations have limits, until all workers together have room for them."""
+"""Holds back attempts whose destinations, or tenants, have limits, until all workers together have room for
+them."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from scheduler_app.domain.flow_control import (
     ReceiverAnswer,
     WaitReason,
 )
+from scheduler_app.domain.tenant import DeliverySlots
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.worker.attempt import Job, postponed
 from scheduler_app.worker.courier import Courier
@@ -59,7 +61,8 @@ class FlowControl(EssentialThread):
         self._now = now
         self._changed = threading.Condition()
         self._queues: dict[str, DestinationQueue] = {}
-        self._destination_of: dict[str, str] = {}
+        self._held_by: dict[str, tuple[str, ...]] = {}
+        """The destination, and the slots of the tenant, that events in flight take room of, by their ids."""
         self._giving_back = False
         self._ended = False
         self._is_away = False
@@ -84,8 +87,9 @@ class FlowControl(EssentialThread):
             self._present.append(present)
             self._changed.notify()
 
-    def put(self, jobs: Sequence[tuple[Destination, Job]]) -> None:
-        """Takes over attempts that are due; each reaches the courier when there is room, or the recorder."""
+    def put(self, jobs: Sequence[tuple[Destination | DeliverySlots, Job]]) -> None:
+        """Takes over attempts that are due; each reaches the courier when there is room, or the recorder. One
+        with room at its destination keeps it while it waits for a slot of its tenant."""
         with self._changed:
             for destination, job in jobs:
                 queue = self._queues.get(destination.id)
@@ -99,24 +103,23 @@ class FlowControl(EssentialThread):
 
     def finished(self, verdict: Verdict) -> None:
         """Notes the end of an attempt, and what it says of its destination."""
-        if verdict.event_id in self._destination_of:
+        if verdict.event_id in self._held_by:
             self._note(_ended_request(verdict))
 
     def dropped(self, event_ids: Sequence[str]) -> None:
         """Notes that these have no request in flight any more, if they had one."""
-        if not self._destination_of:
+        if not self._held_by:
             return
         for event_id in event_ids:
-            if event_id in self._destination_of:
+            if event_id in self._held_by:
                 self._note(FinishedRequest(event_id, ReceiverAnswer.NOTHING))
 
     def _note(self, ended: FinishedRequest) -> None:
         with self._changed:
-            destination = self._destination_of.pop(ended.event_id, None)
-            queue = self._queues.get(destination or "")
-            if queue is not None:
-                queue.ended_with(ended, most=MAX_ENDED)
-                self._changed.notify()
+            for own_id in self._held_by.pop(ended.event_id, ()):
+                if (queue := self._queues.get(own_id)) is not None:
+                    queue.ended_with(ended, most=MAX_ENDED)
+            self._changed.notify()
 
     def stop_starting(self) -> None:
         """Gives back what waits, from now on."""
@@ -169,6 +172,7 @@ class FlowControl(EssentialThread):
         for queue in self._queues.values():
             again, cancelled = queue.let_go(presents, now)
             if again and self._judge_again is not None:
+                self.dropped([job.attempt.event.id for job in again])
                 self._judge_again(again)
             if cancelled:
                 self._recorder.put(cancelled)
@@ -184,7 +188,8 @@ class FlowControl(EssentialThread):
         found: list[tuple[DestinationQueue, FlowRequest]] = []
         for own_id, queue in list(self._queues.items()):
             if lost := queue.drop_lost(now):
-                self._courier.lost(lost)
+                self._courier.lost(len(lost))
+                self.dropped(lost)
             if not (queue.jobs or queue.held or queue.ended):
                 del self._queues[own_id]
                 continue
@@ -236,8 +241,9 @@ class FlowControl(EssentialThread):
         """Returns what may start, and puts off what has to wait too long."""
         starting, now = queue.answered(grant.granted), monotonic()
         for job in starting:
-            queue.held[job.attempt.event.id] = now
-            self._destination_of[job.attempt.event.id] = queue.destination.id
+            event_id, own_id = job.attempt.event.id, queue.destination.id
+            queue.held[event_id] = now
+            self._held_by[event_id] = (*self._held_by.get(event_id, ()), own_id)
         if ask.wanted or grant.why is not None:
             queue.again_at = now + min(LONGEST_PAUSE, max(LEAST_PAUSE, grant.wait))
         if ask.reserve:
@@ -268,7 +274,7 @@ class FlowControl(EssentialThread):
         )
         metrics.flow_postponed.labels(why.name.lower()).inc(count)
 
-    def _note_breaker(self, destination: Destination, grant: FlowGrant, now: float) -> None:
+    def _note_breaker(self, destination: Destination | DeliverySlots, grant: FlowGrant, now: float) -> None:
         self._open.pop(destination.id, None)
         if grant.is_open and destination.breaker is not None:
             while len(self._open) >= MAX_SHOWN:
@@ -277,7 +283,7 @@ class FlowControl(EssentialThread):
 
 
 def _delayed(job: Job, due_at: datetime, queue: DestinationQueue, why: WaitReason) -> Delayed:
-    reason = f"the destination {queue.destination.name} waits for {why.value}"
+    reason = f"{queue.destination.whose} waits for {why.value}"
     return postponed(job.attempt.event, job.lease, due_at, reason)
 
 

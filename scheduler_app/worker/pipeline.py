@@ -25,8 +25,8 @@ END_SECONDS = 5.0
 
 class Pipeline:
     """Events pass `delivery` (claims them), `handover` (reads their schedules, cancels what was withdrawn),
-    `flow_control` (where their destination has limits), `courier` (starts their attempts) and `recorder`
-    (writes the outcomes)."""
+    `flow_control` (where their destination has limits), `courier` (starts their attempts, once flow control
+    has given them a slot where their tenant has a limit) and `recorder` (writes the outcomes)."""
 
     def __init__(
         self,
@@ -78,6 +78,7 @@ class Pipeline:
             queues=self.queues,
         )
         self.courier.report_to(self.flow_control.finished, self._let_go, self.handover.judge_again)
+        self.courier.take_slots_by(self.flow_control.put)
         self.flow_control.judge_again_by(self.handover.judge_again)
         self.rejudging = Rejudging(
             store,

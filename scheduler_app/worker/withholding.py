@@ -1,4 +1,5 @@
-"""Keeps claimed events from being sent at the last moment: by a kill switch or a blackout.
+"""Keeps claimed events from being sent at the last moment: by a kill switch or a blackout, or until their
+tenant has a slot.
 
 One thread looks at both several times a second while the worker has events, so that nothing that starts
 attempts waits for MongoDB.
@@ -10,9 +11,11 @@ from datetime import datetime, timedelta
 
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.blackout import Cover
+from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.instants import whole_milliseconds
 from scheduler_app.domain.kill_switch import Target, held_line
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.tenant import DeliverySlots
 from scheduler_app.store import Store
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.outbox import HELD_FOR
@@ -69,6 +72,15 @@ class Withholding(threading.Thread):
         if not (view.has_answer and self.blackouts.has_answer):
             return False
         return view.is_away or monotonic() - view.looked_at < STALE_SECONDS
+
+    def slots_of(self, job: Job) -> DeliverySlots | None:
+        """The limit of its tenant's attempts in flight, if it has one and the attempt has no slot yet. A
+        suspect has none: its event says that its request is being made."""
+        slots = self.kill_switches.known.delivery_slots
+        if not slots or job.has_slot or job.isolated:
+            return None
+        tenant = tenant_of(job.attempt.event.id)
+        return DeliverySlots(tenant, slots[tenant]) if tenant in slots else None
 
     def withheld(self, job: Job, now: datetime) -> Delayed | None:
         """The postponement of an attempt that must not start; None if it may start. No attempt is

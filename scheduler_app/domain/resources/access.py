@@ -17,6 +17,7 @@ from scheduler_app.domain.resource_fields import (
 from scheduler_app.domain.resources.schedule import TAG
 from scheduler_app.domain.schedule import MAX_TAGS
 from scheduler_app.domain.tenant import (
+    MAX_DELIVERY_SLOTS,
     MAX_MESSAGES_PER_DAY,
     MAX_RETENTION_DAYS,
     MAX_SCHEDULES,
@@ -90,6 +91,13 @@ TENANT_LIMITS = (
         "messages_per_day",
         Whole(0, MAX_MESSAGES_PER_DAY),
         "How many messages and triggers it may make in a day, which begins at 00:00 UTC",
+        sparse=True,
+    ),
+    ResourceField(
+        "delivery_slots",
+        Whole(1, MAX_DELIVERY_SLOTS),
+        "How many of its attempts may be in flight at once, of all workers together; what is due beyond that"
+        " waits",
         sparse=True,
     ),
 )

@@ -154,6 +154,8 @@ class TenantService:
     store: Store
     longest_retention_days: int
     """What no tenant keeps longer: the larger one of RETENTION_DAYS and MESSAGE_RETENTION_DAYS."""
+    counts_slots: bool = True
+    """Whether there is a Redis that counts the attempts in flight."""
 
     def all(self) -> list[Tenant]:
         """By name; `default` is always one."""
@@ -180,6 +182,12 @@ class TenantService:
         Conflict where there are too many."""
         tenant.check()
         known = self.store.tenants.get(tenant.name)
+        if tenant.limits.delivery_slots is not None and not self.counts_slots:
+            raise InvalidField(
+                "limits/delivery_slots",
+                "cannot be kept by this deployment: its broker does not count, so its operator must set"
+                " FLOW_CONTROL_URL to a Redis",
+            )
         days, longest = tenant.retention_days, self.longest_retention_days
         if days is not None and days > longest and (known is None or days != known.retention_days):
             raise InvalidField(

@@ -110,14 +110,23 @@ def test_who_may_not_manage_keys_sees_no_page_of_them(app: Flask, client: FlaskC
 
 
 def test_a_tenant_is_made_limited_suspended_and_deleted_by_forms(client: FlaskClient) -> None:
-    fields = {"name": "acme", "note": "a customer", "requests_per_second": "5", "retention_days": "7"}
+    fields = {
+        "name": "acme",
+        "note": "a customer",
+        "requests_per_second": "5",
+        "retention_days": "7",
+        "delivery_slots": "4",
+    }
     assert send(client, "/tenants", **fields).headers["Location"] == "/tenants?done=saved"
 
     def shown() -> dict[str, Any]:
         found: dict[str, Any] = client.get("/api/v1/tenants/acme", headers=by(ROOT)).get_json()
         return found
 
-    assert (shown()["note"], shown()["limits"]) == ("a customer", {"requests_per_second": 5.0})
+    assert (shown()["note"], shown()["limits"]) == (
+        "a customer",
+        {"requests_per_second": 5.0, "delivery_slots": 4},
+    )
     assert shown()["retention_days"] == 7
     assert "7 days" in client.get("/tenants").text
     edit = client.get("/tenants?edit=acme").text

@@ -11,6 +11,7 @@ import pytest
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.flow_control import SLOT_GRACE_SECONDS, FinishedRequest, ReceiverAnswer, WaitReason
 from scheduler_app.domain.ids import WholeId
+from scheduler_app.domain.tenant import DeliverySlots
 from scheduler_app.worker.attempt import Attempt, Job
 from scheduler_app.worker.destination_queue import (
     KEPT_SECONDS,
@@ -147,14 +148,14 @@ def test_what_other_workers_have_by_now_is_dropped() -> None:
     first, far = made.jobs[0], made.jobs[WANTED_AT_ONCE + 5]
     far.lease.settle([far.attempt.event.id])
     # All that waits is searched now and then only.
-    assert made.drop_lost(100.0 + RENEW_SECONDS - 0.1) == 0
-    assert made.drop_lost(100.0 + RENEW_SECONDS) == 1
+    assert made.drop_lost(100.0 + RENEW_SECONDS - 0.1) == []
+    assert made.drop_lost(100.0 + RENEW_SECONDS) == [far.attempt.event.id]
     assert far not in made.jobs
     assert made.looked_at == 100.0 + RENEW_SECONDS
     first.lease.settle([first.attempt.event.id])
-    assert made.drop_lost(100.0 + RENEW_SECONDS) == 1
+    assert made.drop_lost(100.0 + RENEW_SECONDS) == [first.attempt.event.id]
     assert (first in made.jobs, len(made.jobs)) == (False, WANTED_AT_ONCE + 8)
-    assert made.drop_lost(1_000.0) == 0
+    assert made.drop_lost(1_000.0) == []
 
 
 def test_of_more_ends_than_it_may_keep_the_last_ones_are_told() -> None:
@@ -162,3 +163,11 @@ def test_of_more_ends_than_it_may_keep_the_last_ones_are_told() -> None:
     for number in range(5):
         waiting.ended_with(FinishedRequest(f"e{number}", ReceiverAnswer.WELL, 200), most=3)
     assert [each.event_id for each in waiting.ended] == ["e2", "e3", "e4"]
+
+
+def test_a_receiver_that_asks_for_fewer_requests_asks_for_itself_and_not_for_its_tenant() -> None:
+    asks = FinishedRequest("e1", ReceiverAnswer.FAILED, 429, slow_down=True, retry_after=60.0)
+    of_tenant, of_destination = DestinationQueue(DeliverySlots("acme", 1)), queue()
+    for each in (of_tenant, of_destination):
+        each.ended_with(asks, most=3)
+    assert [each.ended[0].slow_down for each in (of_tenant, of_destination)] == [False, True]
