@@ -12,8 +12,8 @@ import click
 
 from scheduler_app.cli.click_extensions import Command, Decorator
 from scheduler_app.cli.client_options import is_refusal, json_option, limit_option, with_client
-from scheduler_app.cli.output import colored, show_answer, show_fields, show_json, table
-from scheduler_app.client import Event, KillSwitch, Scheduler, SchedulerError
+from scheduler_app.cli.output import colored, say, show_answer, show_fields, show_json, table
+from scheduler_app.client import Event, Json, KillSwitch, Scheduler, SchedulerError
 
 
 def shows_answer(show: Callable[[Any], None] = show_fields, *, beside: str | None = None) -> Decorator:
@@ -48,6 +48,28 @@ def shows_list(show: Callable[[Sequence[Any]], None], *, watch: bool = False) ->
         return limit_option(json_option(with_client(watchable(call) if watch else call)))
 
     return decorate
+
+
+def shows_verification(command: Callable[[Scheduler], Json]) -> Command:
+    """Adds a client and --json to a command that reads a chain of lines. The exit status is 1 where one of
+    them is not as it was written."""
+
+    @functools.wraps(command)
+    def call(scheduler: Scheduler) -> Json:
+        found, context = command(scheduler), click.get_current_context()
+        if not found["ok"]:
+            context.call_on_close(lambda: context.exit(1))
+        return found
+
+    return shows_answer(_show_verification)(call)
+
+
+def _show_verification(found: Json) -> None:
+    say(f"{found['lines']} lines are as they were written.")
+    if found.get("last_hash"):
+        say(f"The last of them has the hash {found['last_hash']}")
+    if not found["ok"]:
+        say(f"[bold red]Wrong:[/] {found['wrong']}")
 
 
 WATCH_SECONDS = 2.0

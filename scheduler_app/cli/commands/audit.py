@@ -8,7 +8,7 @@ import click
 
 from scheduler_app.cli.click_extensions import Command, CommandGroup
 from scheduler_app.cli.client_options import with_client
-from scheduler_app.cli.listing import shows_answer, shows_list
+from scheduler_app.cli.listing import shows_list, shows_verification
 from scheduler_app.cli.output import say, say_result, table
 from scheduler_app.client import Json, Scheduler
 
@@ -69,20 +69,8 @@ def export_audit(scheduler: Scheduler, **given: Any) -> None:
         say_result(json.dumps(dict(each), ensure_ascii=False, separators=(",", ":"), default=str))
 
 
-def _show_verification(found: Json) -> None:
-    say(f"{found['lines']} lines are as they were written.")
-    if found.get("last_hash"):
-        say(f"The last of them has the hash {found['last_hash']}")
-    if not found["ok"]:
-        say(f"[bold red]Wrong:[/] {found['wrong']}")
-
-
 @audit.command("verify")
-@shows_answer(_show_verification)
-@click.pass_context
-def verify_audit(context: click.Context, scheduler: Scheduler) -> Json:
+@shows_verification
+def verify_audit(scheduler: Scheduler) -> Json:
     """Read the whole audit; the exit status is 1 where a line is not as it was written."""
-    found = dict(scheduler.audit.verify())
-    if not found["ok"]:
-        context.call_on_close(lambda: context.exit(1))
-    return found
+    return dict(scheduler.audit.verify())

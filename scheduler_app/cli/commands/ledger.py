@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from scheduler_app.cli.click_extensions import CommandGroup
-from scheduler_app.cli.listing import shows_answer
+from scheduler_app.cli.listing import shows_answer, shows_verification
 from scheduler_app.cli.output import say, table
 from scheduler_app.client import Json, Scheduler
 
@@ -54,21 +54,11 @@ def show_ledger(scheduler: Scheduler, **given: Any) -> Sequence[Json]:
     return [dict(each) for each in scheduler.ledger.hours(**given)]
 
 
-def _show_verification(found: Json) -> None:
-    say(f"{found['lines']} lines are as they were written.")
-    if not found["ok"]:
-        say(f"[bold red]Wrong:[/] {found['wrong']}")
-
-
 @ledger.command("verify")
-@shows_answer(_show_verification)
-@click.pass_context
-def verify_ledger(context: click.Context, scheduler: Scheduler) -> Json:
+@shows_verification
+def verify_ledger(scheduler: Scheduler) -> Json:
     """Read the whole ledger; the exit status is 1 where a line is not as it was written."""
-    found = dict(scheduler.ledger.verify())
-    if not found["ok"]:
-        context.call_on_close(lambda: context.exit(1))
-    return found
+    return dict(scheduler.ledger.verify())
 
 
 @click.command()
