@@ -1,7 +1,7 @@
 """The lines of the audit as documents."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -69,11 +69,11 @@ def new_line_document(change: Change, line_id: str | None = None) -> Document:
     return _line_document(change, _said_of_act(current_act()), line_id)
 
 
-def new_line_documents(changes: Iterable[Change]) -> list[Document]:
+def new_line_documents(changes: Iterable[Change]) -> Iterator[Document]:
     """The lines of what one act changes at once, which may be thousands: what they have in common is made
     once."""
     said = _said_of_act(current_act())
-    return [_line_document(change, said) for change in changes]
+    return (_line_document(change, said) for change in changes)
 
 
 def _said_of_act(act: Act) -> Document:

@@ -116,6 +116,12 @@ def insert_new(collection: Documents, documents: Sequence[Document | RawBSONDocu
     return set()
 
 
+def encoded(document: Document, collection: Documents) -> RawBSONDocument:
+    """A document as it is sent. Of many that are inserted at once, the values that they were made of can go:
+    Python's collector does not walk through all of them time and again."""
+    return RawBSONDocument(bson.encode(document, False, collection.codec_options))
+
+
 class GroupInsert:
     """Inserts the documents of many threads by group commit."""
 
@@ -127,8 +133,7 @@ class GroupInsert:
         """Returns False when there is one of that id."""
         # Encoded here: a document that cannot be encoded is this caller's error, and not that of all callers
         # in the group.
-        encoded = bson.encode(document, False, self._collection.codec_options)
-        return self._group_commit.do(RawBSONDocument(encoded))
+        return self._group_commit.do(encoded(document, self._collection))
 
     def _insert(self, documents: Sequence[RawBSONDocument]) -> list[bool]:
         refused = insert_new(self._collection, documents)

@@ -2,7 +2,7 @@
 no second write by them, and a beat writes many at once. Beats move them within seconds
 (`AuditChain.move_owed`)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from scheduler_app.domain.audit import Change, Difference
@@ -12,7 +12,7 @@ from scheduler_app.store.audit_lines import DOCUMENT_VERSION, new_line_documents
 from scheduler_app.store.mongo import Document
 
 
-def created_lines(schedules: Iterable[Schedule]) -> list[Document]:
+def created_lines(schedules: Iterable[Schedule]) -> Iterator[Document]:
     """Those of new schedules."""
     return new_line_documents(
         Change("created", "schedule", WholeId(each.id), Difference(after={"name": each.name}), each.version)

@@ -2,10 +2,9 @@
 index where one can; the rest is looked for in its rows.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import repeat
 from typing import Literal, NamedTuple, cast
 
 from bson import ObjectId
@@ -15,7 +14,7 @@ from pymongo.read_concern import ReadConcern
 from scheduler_app.domain.schedule import OwedRange, Schedule, ScheduleState
 from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import MAX_WHOLE, Corrupt, whole
-from scheduler_app.store.bulk_writes import GroupInsert, insert_new
+from scheduler_app.store.bulk_writes import GroupInsert, encoded, insert_new
 from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.encryption import WIPE, SecretBox
 from scheduler_app.store.ended_revisions import EndedRevisions
@@ -174,8 +173,8 @@ class Schedules:
     def insert(self, schedule: Schedule, *, request_seed: str | None = None) -> bool:
         """False when some document has the id, a deleted schedule's included. `request_seed` tells which
         request made the schedule (see `made_by`)."""
-        (line,) = created_lines([schedule])
-        return self._group_insert.insert(self._new_document(schedule, line, request_seed))
+        (document,) = self._new_documents([schedule], [request_seed])
+        return self._group_insert.insert(document)
 
     def insert_many(
         self, schedules: Sequence[Schedule], *, request_seeds: Sequence[str] | None = None
@@ -183,13 +182,19 @@ class Schedules:
         """Inserts in bulk; returns the positions of those whose id some document has."""
         if not schedules:
             return set()
-        lines = created_lines(schedules)
-        documents = map(self._new_document, schedules, lines, request_seeds or repeat(None))
-        return insert_new(self._schedules, list(documents))
+        documents = self._new_documents(schedules, request_seeds or [None] * len(schedules))
+        return insert_new(self._schedules, [encoded(each, self._schedules) for each in documents])
 
-    def _new_document(self, schedule: Schedule, line: Document, request_seed: str | None) -> Document:
-        document = to_schedule_document(schedule, self._secret_box) | {"unlogged": [line]}
-        return document if request_seed is None else document | {"seed": request_seed}
+    def _new_documents(
+        self, schedules: Sequence[Schedule], request_seeds: Sequence[str | None]
+    ) -> Iterator[Document]:
+        lines = created_lines(schedules)
+        for schedule, line, request_seed in zip(schedules, lines, request_seeds, strict=True):
+            document = to_schedule_document(schedule, self._secret_box)
+            document["unlogged"] = [line]
+            if request_seed is not None:
+                document["seed"] = request_seed
+            yield document
 
     def made_by(self, request_seed: str, schedule_id: str) -> "Schedule | None":
         """The schedule, if the request of that `request_seed` has made it; None also when somebody has
