@@ -136,9 +136,10 @@ def duties(assembly: Assembly) -> list[Duty]:
         dispatch,
         Duty(
             name="recalendar",
+            wanted=has(Work.CALENDARS),
             page=assembly.recalendaring.remake_page,
             while_failing="schedules keep the occurrences that their calendars' former days gave them",
-            period=2.0,
+            period=1.0,
         ),
         Duty(
             name="renew_holidays",
@@ -200,7 +201,7 @@ def duties(assembly: Assembly) -> list[Duty]:
         Duty(
             name="causes",
             wanted=_or_every(CAUSES_LOOK_SECONDS, has(Work.CAUSES)),
-            page=assembly.cause_tending.tend_page,
+            page=lambda now: assembly.cause_tending.tend_page(now, known=work.has(Work.CAUSES, now)),
             while_failing="failures that are over are still shown, and some that began are not",
             period=2.0,
             turn=1.0,

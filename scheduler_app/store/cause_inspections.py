@@ -83,11 +83,13 @@ class CauseInspections:
 
     def late_after(self, schedule_ids: Collection[str]) -> dict[str, float]:
         """After how many seconds of lateness the occurrences of those of the schedules count as late that say
-        so."""
+        so. It asks nothing for no schedule."""
+        found: dict[str, float] = {}
+        if not schedule_ids:
+            return found
         rows = self._schedules.find(
             {"_id": {"$in": list(schedule_ids)}}, {"lateness.late_after_seconds": 1}, hint=BY_ID
         )
-        found = {}
         for row in rows:
             late = row.get("lateness")
             seconds = late.get("late_after_seconds") if isinstance(late, dict) else None

@@ -52,6 +52,8 @@ class Work(StrEnum):
     """Lines of the audit without a place in its chain."""
     OWED_LINES = "owed_lines"
     """Lines of the audit in the documents of schedules."""
+    CALENDARS = "calendars"
+    """Calendars that have changed, and whose schedules are to be looked at."""
     CAUSES = "causes"
     """Causes of failing receivers that are not over, or whose dead letters may be left."""
 
@@ -61,7 +63,7 @@ class Work(StrEnum):
 PATIENT = frozenset(
     {
         *(Work.FINISH, Work.OWED, Work.BACKFILL, Work.REDRIVE, Work.DELETIONS, Work.TIME_OUT),
-        *(Work.LEASE_OVER, Work.UNCLAIMED, Work.CAUSES, Work.AUDIT, Work.OWED_LINES),
+        *(Work.LEASE_OVER, Work.UNCLAIMED, Work.CAUSES, Work.AUDIT, Work.OWED_LINES, Work.CALENDARS),
     }
 )
 
@@ -129,6 +131,7 @@ _LOOKS: dict[Work, tuple[str, Callable[[datetime], Document]]] = {
         "schedules",
         lambda now: {"owed": {"$exists": True}, "owed.next_run_at": {"$gte": MinKey()}},
     ),
+    Work.CALENDARS: ("calendars", lambda now: {"changed_at": {"$gte": MinKey(), "$exists": True}}),
     Work.HEARTBEATS: ("heartbeats", lambda now: {"look_at": {"$lte": now}}),
     Work.BACKFILL: ("backfills", lambda now: {"active": True}),
     Work.REDRIVE: ("redrives", lambda now: {"active": True}),

@@ -28,13 +28,16 @@ class CauseTending:
         self._without_cause: frozenset[str] = frozenset()
         self._settled_to = ""
 
-    def tend_page(self, now: datetime) -> bool:
-        """Does one look; True when there is more to do at once. Raises a STORE_FAULT."""
+    def tend_page(self, now: datetime, *, known: bool = True) -> bool:
+        """Does one look; True when there is more to do at once. `known`: whether there may be causes, for a
+        caller that knows that there are none. Raises a STORE_FAULT."""
         marks = self._store.cause_marks
         unmarked = marks.unmarked(limit=UNMARKED_A_PAGE)
         self._take_up(unmarked)
         waiting, dead = marks.keys()
         self._find_lost(waiting, dead)
+        if not (known or unmarked or waiting or dead):
+            return False
         # A page in each look, and the next one in the next: a thousand that go on failing keep back none.
         living = self._store.causes.failing_after(self._settled_to, limit=CAUSES_A_PAGE)
         self._settled_to = living[-1].key.id if len(living) == CAUSES_A_PAGE else ""

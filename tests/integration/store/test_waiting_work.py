@@ -122,7 +122,12 @@ def chain(store: Store, now: datetime) -> None:
     AuditDuty(store, 400).chain_page(now)
 
 
+def other_days(store: Store, now: datetime) -> None:
+    store.mongo.collection("calendars").insert_one({"_id": "c1", "changed_at": now})
+
+
 PLANTS: dict[Work, Plant] = {
+    Work.CALENDARS: other_days,
     Work.AUDIT: noted,
     Work.OWED_LINES: created,
     Work.EXPAND: behind,
