@@ -54,6 +54,7 @@ _ROUTES: Mapping[Narrowing, tuple[str, ...]] = {
         *("run_calendar.get_run_calendar", "calendars_of_schedules.get_calendar_file", "ledger.ledger"),
         *("forecast.forecast", "search.search", "tags.get_tag_summary", "failures.list_failures"),
         *("pages.schedules", "pages.events", "pages.calendar_view"),
+        *("pages.export_runs", "pages.ask_send_runs"),
     ),
     Narrowing.TAG_OR_SCHEDULE: ("figures.get_figures",),
     Narrowing.TAGS: ("failures.get_failure",),
@@ -62,7 +63,7 @@ _ROUTES: Mapping[Narrowing, tuple[str, ...]] = {
         *("events.redrive_events", "calendars_of_schedules.create_calendar_feed"),
     ),
     Narrowing.MAKES: ("schedules.create_schedule", "bulk.create_schedules"),
-    Narrowing.SELECTION: ("pages.change_selected",),
+    Narrowing.SELECTION: ("pages.change_selected", "pages.send_runs"),
     Narrowing.COMMON: (
         *("previews.preview_rule", "tzdata.check_tzdata"),
         *("calendars.list_calendars", "calendars.get_calendar", "calendars.list_calendar_days"),

@@ -28,6 +28,7 @@ from scheduler_app.api.pages import (  # noqa: F401 - they add their routes to `
     people,
     provider_sign_in,
     runs,
+    runs_again,
     schedule,
     schedules,
     signing_in,

@@ -50,6 +50,7 @@ _SCOPES = {
     # `change_selected` asks for more where what it is to do needs more.
     KeyScope.TRIGGER: (
         *("change_selected", "change_runs", "send_again", "cancel", "send_cause_again", "dismiss_cause"),
+        *("ask_send_runs", "send_runs"),
         *("change_destination", "call_destination", "turn_on", "turn_off"),
         *("backfill", "ask_backfill", "cancel_backfill"),
         *("send_failure_again", "dismiss_failure", "silence_failure"),

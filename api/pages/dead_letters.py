@@ -1,13 +1,10 @@
 """Dead letters by their causes: sent again cause by cause, at once or at a rate; dismissed; exported."""
 
-import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
+from collections.abc import Sequence
 from typing import Any
 
-from flask import Response, render_template, stream_with_context, url_for
+from flask import Response, render_template, url_for
 from marshmallow import post_load, validate
 from werkzeug.wrappers import Response as AnyResponse
 
@@ -17,18 +14,20 @@ from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.formatting import names_of_ids
 from scheduler_app.api.pages.frame import blueprint, to_page
+from scheduler_app.api.pages.run_exports import as_json_lines, newest_runs
+from scheduler_app.api.pages.sending_again import PAGE, RATES, PageByPage, goes_on, send_page
 from scheduler_app.api.pages.times import from_viewer
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
-from scheduler_app.api.wire.event import EventOutput, isolation_key
-from scheduler_app.api.wire.field_types import Cursor, Instant, LocalOrInstant
+from scheduler_app.api.wire.event import isolation_key
+from scheduler_app.api.wire.field_types import LocalOrInstant
 from scheduler_app.api.wire.input_schema import InputSchema
-from scheduler_app.api.wire.schedule import event_shown
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.states import State
 from scheduler_app.store.events.lists import DeadLetterCause as CauseOfSome
 from scheduler_app.store.events.lists import EventListFilter
 from scheduler_app.store.paging import PageRequest, Position
+from scheduler_app.usecases.deeds.events import RedriveResult
 
 #: The newest dead letters, among which causes are told apart.
 MOST_READ = 10_000
@@ -37,14 +36,6 @@ MOST_CAUSES = 100
 MOST_SCHEDULES = 3
 #: Schedules of a cause whose tags are looked at, and tags that it names.
 MOST_TAGGED, MOST_TAGS = 100, 5
-#: How many are sent again at a time.
-PAGE = 500
-#: How many dead letters an export has at most.
-MOST_EXPORTED = 10_000
-#: Requests a second that may be chosen; without one, all are sent at once.
-RATES = (1.0, 5.0, 20.0, 100.0)
-#: No batch may begin later than this: a form cannot put dead letters off for years.
-LATEST_START = timedelta(days=1)
 
 
 class DeadLetterFilter(InputSchema):
@@ -71,11 +62,8 @@ class CauseFilter(DeadLetterFilter):
     error = fields.String(validate=validate.Length(max=200))
 
 
-class CauseForm(CauseFilter):
-    cursor = Cursor()
-    rate = fields.Float(validate=validate.OneOf(RATES))
-    start = Instant()
-    so_far = fields.Integer(validate=validate.Range(0), load_default=0)
+class CauseForm(CauseFilter, PageByPage):
+    pass
 
 
 def refused_filter(problem: HttpProblem) -> str:
@@ -132,20 +120,11 @@ def _filters(given: Loaded) -> dict[str, Any]:
 @blueprint.post("/dead-letters/send-again")
 @forms.takes_form(CauseForm)
 def send_cause_again(form: Loaded) -> AnyResponse | str:
-    assembly, now = services(), services().now()
-    start: datetime | None = form.get("start")
-    page = assembly.events.redrive_page(
-        tenant(),
-        _window(form, form.get("cursor")),
-        now,
-        narrowing=_narrowing(form),
-        a_second=form.get("rate"),
-        start=min(start, now + LATEST_START) if start else None,
-    )
-    total = form["so_far"] + page.count
+    page = send_page(form, _window(form, form.get("cursor")), {"narrowing": _narrowing(form)})
     if page.next is None and not page.skipped:
+        total = form["so_far"] + page.count
         return to_page("dead_letters", done="sent again", count=total, **_filters(form))
-    return _goes_on("send_cause_again", "sent again", form, total, page.next, page.skipped, page.last_due)
+    return _goes_on("send_cause_again", "sent again", form, page)
 
 
 @blueprint.post("/dead-letters/dismiss")
@@ -153,54 +132,23 @@ def send_cause_again(form: Loaded) -> AnyResponse | str:
 def dismiss_cause(form: Loaded) -> AnyResponse | str:
     window = _window(form, form.get("cursor"))
     page = services().events.dismiss_page(tenant(), window, services().now(), narrowing=_narrowing(form))
-    total = form["so_far"] + page.count
     if page.next is None:
+        total = form["so_far"] + page.count
         return to_page("dead_letters", done="dismissed", count=total, **_filters(form))
-    return _goes_on("dismiss_cause", "dismissed", form, total, page.next, [], None)
+    return _goes_on("dismiss_cause", "dismissed", form, page)
 
 
 @blueprint.get("/dead-letters/export")
 @forms.takes_query(CauseFilter)
 def export_cause(query: Loaded) -> Response:
-    """The dead letters of a cause, one JSON object a line, as the API shows them."""
-    lists, schema = services().event_lists, EventOutput()
-
-    def lines() -> Iterator[str]:
-        left, after = MOST_EXPORTED, None
-        while left > 0:
-            window = replace(_window(query, after), limit=min(PAGE, left))
-            page = lists.page(tenant(), window, states={State.ERROR}, narrowing=_narrowing(query))
-            for event in page.rows:
-                yield json.dumps(schema.dump(event_shown(event)), ensure_ascii=False) + "\n"
-            left, after = left - len(page.rows), page.next
-            if after is None:
-                return
-
-    answer = Response(stream_with_context(lines()), mimetype="application/x-ndjson")
-    answer.headers["Content-Disposition"] = 'attachment; filename="dead-letters.ndjson"'
-    return answer
+    which = {"states": {State.ERROR}, "narrowing": _narrowing(query)}
+    return as_json_lines(newest_runs(_window(query, None), which), "dead-letters")
 
 
-def _goes_on(
-    endpoint: str,
-    done: str,
-    form: Loaded,
-    total: int,
-    following: Position | None,
-    skipped: list[tuple[str, str]],
-    last_due: datetime | None,
-) -> str:
-    return render_template(
-        "sent_again.html",
-        action=url_for(f"{PAGES}.{endpoint}"),
-        done=done,
-        count=total,
-        skipped=skipped,
-        cause=form,
-        filters=_filters(form),
-        cursor=forms.cursor(following),
-        start=last_due.isoformat() if last_due else None,
-    )
+def _goes_on(endpoint: str, done: str, form: Loaded, page: RedriveResult) -> str:
+    given = _filters(form) | {name: form[name] for name in ("origin", "status", "error") if name in form}
+    back = url_for(f"{PAGES}.dead_letters"), "Back to the runs that gave up"
+    return goes_on(endpoint, done, form, page, given=given, back=back)
 
 
 def _narrowing(cause: Loaded) -> EventListFilter:

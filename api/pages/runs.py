@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlencode
 
 from flask import render_template, request, url_for
@@ -14,7 +15,8 @@ from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.formatting import counted, names_of_ids, schedules_of, state_words
 from scheduler_app.api.pages.frame import blueprint, to_page
-from scheduler_app.api.pages.times import instant, viewer_zone
+from scheduler_app.api.pages.run_exports import MOST_EXPORTED, as_csv, as_json_lines, newest_runs
+from scheduler_app.api.pages.times import instant
 from scheduler_app.api.problems import HttpProblem
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.event import EventFilter
@@ -26,7 +28,7 @@ from scheduler_app.domain.http_action import destination_key
 from scheduler_app.domain.ids import WholeId, whole_id
 from scheduler_app.domain.states import State
 from scheduler_app.store.events.events import EventRecord
-from scheduler_app.store.paging import Page
+from scheduler_app.store.paging import Page, PageRequest
 
 #: What the list can be narrowed to, in the order of the chips, by the parameter's name.
 CHIPS = {
@@ -58,6 +60,10 @@ class RunsQuery(EventFilter, forms.ActionResultQuery):
             raise ValidationError("drop it, or drop the web address: a run has one receiver", "destination")
 
 
+class RunsExportQuery(RunsQuery):
+    format = fields.String(validate=validate.OneOf(["csv", "ndjson"]), load_default="csv")
+
+
 #: The filter comes back as it was given: the list checks it.
 RunsForm: type[Schema] = InputSchema.from_dict(
     forms.text_fields(dict.fromkeys((*CHIPS, "timezone"), 2_048))
@@ -81,28 +87,39 @@ def refused_filter(problem: HttpProblem) -> str:
 @blueprint.get("/events")
 @forms.takes_query(RunsQuery, otherwise=refused_filter)
 def events(query: Loaded) -> str:
-    asked, narrowing = window(dict(query)), query["narrowing"]
+    asked, which = chosen_runs(query)
+    found = services().event_lists.page(tenant(), replace(asked, seconds=forms.LOOK_SECONDS), **which)
+    return _page(found, query)
+
+
+@blueprint.get("/events/export")
+@forms.takes_query(RunsExportQuery)
+def export_runs(query: Loaded) -> Response:
+    write = as_csv if query["format"] == "csv" else as_json_lines
+    return write(newest_runs(*chosen_runs(query)), "runs")
+
+
+def chosen_runs(query: Loaded) -> tuple[PageRequest, dict[str, Any]]:
+    """The part of the list that a filter asks for, and its other filters as the list takes them."""
+    narrowing = query["narrowing"]
     if "destination" in query:
         receiver = destination_key(whole_id(tenant(), query["destination"]))
         narrowing = replace(narrowing, origin=receiver)
-    found = services().event_lists.page(
-        tenant(),
-        replace(asked, seconds=forms.LOOK_SECONDS),
-        schedule_id=query.get("schedule_id"),
-        states=query.get("state"),
-        narrowing=narrowing,
-    )
-    return _page(found, query)
+    which = {"schedule_id": query.get("schedule_id"), "states": query.get("state"), "narrowing": narrowing}
+    return window(dict(query)), which
+
+
+def kept_filter() -> dict[str, Any]:
+    """The filter as it was given, for addresses and forms."""
+    names = (*CHIPS, "timezone")
+    return {name: request.values[name] for name in names if request.values.get(name)}
 
 
 def _page(
     found: Page[EventRecord], query: Loaded | None = None, *, problem: HttpProblem | None = None
 ) -> str:
     given = {name: request.args[name] for name in CHIPS if request.args.get(name)}
-    wrong = {each["pointer"].strip("/") for each in problem.errors} if problem else set[str]()
-    kept = dict(given)
-    if _has_times(given):
-        kept["timezone"] = request.args.get("timezone") or viewer_zone()
+    states = query.get("state") if query else None
     schedules = schedules_of(found.rows)
     return render_template(
         "events.html",
@@ -110,9 +127,11 @@ def _page(
         names={each.id: each.name for each in schedules},
         tags={each.id: each.tags for each in schedules},
         chips=CHIPS,
-        chosen=_chosen({name: text for name, text in given.items() if name not in wrong}, query or {}),
+        chosen=chosen_filters(query or {}, problem),
         given=given,
-        kept=kept,
+        kept=kept_filter(),
+        may_send_all=bool(given and found.rows) and (states is None or State.ERROR in states),
+        most_exported=MOST_EXPORTED,
         groups=GROUPS,
         states=list(State),
         found_words=_found_words(found, query.get("limit", forms.ROWS) if query else 0),
@@ -137,8 +156,10 @@ def _has_times(given: Mapping[str, str]) -> bool:
     return "from" in given or "to" in given
 
 
-def _chosen(given: Mapping[str, str], query: Loaded) -> dict[str, View]:
-    """The filters that are on, each in words and with the address of the list without it."""
+def chosen_filters(query: Loaded, problem: HttpProblem | None = None) -> dict[str, View]:
+    """The filters that are on, each in words and with the address of the list without it; no wrong ones."""
+    wrong = {each["pointer"].strip("/") for each in problem.errors} if problem else set[str]()
+    given = {name: request.args[name] for name in CHIPS if request.args.get(name) and name not in wrong}
     words: dict[str, str] = dict(given)
     if states := query.get("state"):
         words["state"] = GROUPS.get(given["state"]) or ", ".join(sorted(map(state_words, states)))

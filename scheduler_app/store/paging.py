@@ -104,9 +104,13 @@ class PagedQuery:
         rows.sort(key=lambda row: place[str(row["_id"])])
         return Page(rows, following)
 
-    def count(self, row_filter: RowFilter, most: int) -> tuple[int, bool]:
-        """How many rows the filter finds, `most` at most, and whether there may be more."""
-        chosen, following = self._choose(row_filter, PageRequest(limit=most))
+    def count(self, window: PageRequest) -> tuple[int, bool]:
+        """How many rows a page would have, and whether there may be more."""
+        if self.row_filter is None:
+            which, most = self._query(window), window.limit
+            found = self.collection.count_documents(which, hint=self.hint, limit=most + 1)
+            return min(found, most), found > most
+        chosen, following = self._choose(self.row_filter, window)
         return len(chosen), following is not None
 
     def _choose(self, row_filter: RowFilter, window: PageRequest) -> tuple[list[Any], Position | None]:

@@ -41,6 +41,7 @@ FORMS_NOT_SENT: Final = {
         ),
         *("reschedule", "revert_on_page", "save_blackout", "save_destination", "save_destination_edit"),
         *("save_edit", "save_schedule", "send_again", "send_cause_again", "send_message", "show_effect"),
+        "send_runs",
         *("sign_out", "test_edited", "test_new", "turn_off", "turn_on"),
         *("add_destination", "add_destination_to", "choose_zone", "delete_heartbeat", "delete_notification"),
         *("dismiss_failure", "end_silence", "renew_heartbeat_url", "save_heartbeat", "save_notification"),

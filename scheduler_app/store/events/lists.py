@@ -111,6 +111,34 @@ class EventLists:
         """A tenant's events, of one schedule or of all; in these states, or in any. The window's times are
         run times, and the newest comes first unless `soonest_first`.
         """
+        listing = self._listing(tenant, schedule_id, states, narrowing, soonest_first=soonest_first)
+        if listing is None:
+            return Page([], None)
+        found = listing.page(window)
+        return Page(list(map(to_record, found.rows)), found.next)
+
+    def count_dead(
+        self,
+        tenant: str,
+        window: PageRequest,
+        *,
+        schedule_id: str | None = None,
+        narrowing: EventListFilter = NO_FILTER,
+    ) -> tuple[int, bool]:
+        """How many dead letters a page would have, and whether there may be more."""
+        listing = self._listing(tenant, schedule_id, {State.ERROR}, narrowing)
+        return listing.count(window) if listing else (0, False)
+
+    def _listing(
+        self,
+        tenant: str,
+        schedule_id: str | None,
+        states: Collection[State] | None,
+        narrowing: EventListFilter,
+        *,
+        soonest_first: bool = False,
+    ) -> PagedQuery | None:
+        """None where no event can match."""
         fits = _filter_expressions(narrowing)
         field, known = "", None
         owners: list[str] | None = None if schedule_id is None else [schedule_id]
@@ -121,7 +149,7 @@ class EventLists:
             else:
                 field, known = "schedule_id", self._among_tagged(narrowing.tag)
         if owners == []:
-            return Page([], None)
+            return None
         which, hint = _index(tenant, owners, states)
         if narrowing.cause is not None:
             which, hint = {"state": State.ERROR.value, "cause": narrowing.cause}, DEAD_OF_CAUSE
@@ -130,13 +158,11 @@ class EventLists:
         if owners is not None and "schedule_id" not in which:
             fits.append({"$in": ["$schedule_id", owners]})
         row_filter = RowFilter({"$and": fits}, field, known) if fits or known else None
-        listing = PagedQuery(
+        return PagedQuery(
             *(self._events, "run_time", which, hint, row_filter),
             ascending=soonest_first,
             merged=isinstance(which.get("schedule_id"), dict),
         )
-        found = listing.page(window)
-        return Page(list(map(to_record, found.rows)), found.next)
 
     def made_after(
         self, moment: datetime, schedule_ids: Collection[str], *, limit: int

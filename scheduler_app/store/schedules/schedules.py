@@ -373,7 +373,7 @@ class Schedules:
             tenant, ScheduleListFilter(**choice), "newest", self._last_runs.succeeding
         )
         if asked.row_filter and asked.row_filter.known:
-            return PagedQuery(self._schedules, "created_at", *asked).count(asked.row_filter, most)
+            return PagedQuery(self._schedules, "created_at", *asked).count(PageRequest(limit=most))
         fit = {"$cond": [asked.row_filter.matches, 1, 0]} if asked.row_filter else 1
         counted: list[Document] = [
             {"$match": asked.which},

@@ -14,7 +14,15 @@ from tests.acceptance.stack import Stack
 from tests.processes import wait_until
 
 #: What is no page: files, and a part that a page loads.
-NO_PAGES = {"static", "export_cause", "export_changes", "export_ledger", "schedule_file", "now_and_next"}
+NO_PAGES = {
+    "static",
+    "export_cause",
+    "export_changes",
+    "export_ledger",
+    "export_runs",
+    "schedule_file",
+    "now_and_next",
+}
 #: It is there only where there are keys.
 SIGN_IN = "sign_in"
 #: Where a provider of accounts sends a browser back to, and a command line: they are asked with what it says.

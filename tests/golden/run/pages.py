@@ -20,6 +20,8 @@ _PATHS: Final = (
     "/new-schedule",
     "/calendar-feeds",
     "/events?state=error",
+    "/events/send-again?state=error",
+    "/events/export?state=error",
     "/events/exhausts-1-20400305T130000Z",
     "/dead-letters",
     "/messages",

@@ -285,6 +285,9 @@ def test_the_pages_begin_with_its_schedules_and_act_on_them_alone(client: FlaskC
         form = {"form_token": token, "verb": "pause", "confirmed": "yes"} | chosen
         answer = client.post("/schedules/selected", data=form)
         assert answer.status_code in (403, 404), (chosen, answer.status_code)
+    for tag, status in ((None, 403), (THEIRS, 403), (OURS, 303)):
+        form = {"form_token": token, "every": "yes"} | ({"tag": tag} if tag else {})
+        assert client.post("/events/send-again", data=form).status_code == status, tag
     form = {"form_token": token, "verb": "pause", "confirmed": "yes", "selected": "acme-nightly"}
     assert client.post("/schedules/selected", data=form).status_code == 303
     found = client.get("/api/v1/schedules/globex-nightly", headers=by(ROOT)).get_json()

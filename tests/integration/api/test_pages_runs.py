@@ -1,6 +1,10 @@
 """The list of runs with its chips, what is done to those selected, and the text of one for a customer."""
 
+import csv
 import html
+import io
+import itertools
+import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -166,6 +170,116 @@ def test_a_run_whose_request_is_in_flight_is_not_waited_for_among_many(
     assert store.mongo.collection("cancel_requests").count_documents({}) == 0
 
 
+def hidden(page: str, action: str) -> dict[str, str]:
+    """What the form of that address sends but for what people choose."""
+    form = page.partition(f'action="{action}"')[2].partition("</form>")[0]
+    fields = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', form)
+    return {name: html.unescape(value) for name, value in fields}
+
+
+def test_all_that_a_filter_finds_and_that_gave_up_is_sent_again_page_by_page(
+    client: FlaskClient, create: Create, ended: Ended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scheduler_app.api.pages.runs_again.PAGE", 2)
+    at = clock.now().replace(microsecond=0) - timedelta(hours=1)
+    acme, other = (create(name=tag, tags=[tag], rrule=NEVER)["id"] for tag in ("acme", "other"))
+    dead = [ended(acme, at - timedelta(minutes=each), {"status_code": 503}) for each in range(5)]
+    left = [
+        ended(acme, at - timedelta(minutes=8), {"status_code": 404}),
+        ended(acme, at - timedelta(minutes=9), {"status_code": 503}, state="completed"),
+        ended(other, at, {"status_code": 503}),
+    ]
+    assert 'data-test="send-all-again"' not in client.get("/events").text, "it is of a filter"
+    assert 'data-test="send-all-again"' not in client.get("/events?tag=acme&state=completed").text
+    page = client.get("/events?tag=acme&status_code=503&state=error,retrying").text
+    (asked,) = re.findall(r'href="([^"]+)" data-test="send-all-again"', page)
+    page = client.get(html.unescape(asked)).text
+    assert re.search(r'data-test="question">Send 5 runs again\?<', page)
+    assert [words in page for words in ("tag acme", "answer 503", "and 2 more")] == [True] * 3
+    assert {client.get(f"/api/events/{each}").get_json()["state"] for each in dead} == {"error"}
+    form = hidden(page, "/events/send-again") | {"rate": "1.0"}
+    for so_far in (2, 4):
+        answer = client.post("/events/send-again", data=form)
+        assert f"{so_far} sent again so far" in answer.text, answer.text
+        form = hidden(answer.text, "/events/send-again")
+    answer = client.post("/events/send-again", data=form)
+    assert answer.status_code == 303, answer.text
+    for part in ("tag=acme", "status_code=503", "state=error", "count=5"):
+        assert part in answer.headers["Location"]
+    shown = [client.get(f"/api/events/{each}").get_json() for each in dead]
+    assert "error" not in {each["state"] for each in shown}
+    due = [datetime.fromisoformat(each["due_at"]) for each in shown]
+    assert all(later - first >= timedelta(seconds=1) for first, later in itertools.pairwise(due)), due
+    assert client.get(f"/api/events/{left[0]}").get_json()["state"] == "error"
+    assert client.get(f"/api/events/{left[2]}").get_json()["state"] == "error"
+    assert "Nothing that this filter finds gave up" in client.get("/events/send-again?error=none-has-it").text
+    monkeypatch.setattr("scheduler_app.api.pages.runs_again.MOST_COUNTED", 1)
+    assert "Send 1 run or more again?" in client.get("/events/send-again?state=error").text
+
+
+def test_what_cannot_be_sent_again_is_named(client: FlaskClient, create: Create, ended: Ended) -> None:
+    gone = create(tags=["a"], rrule=NEVER)["id"]
+    run = ended(gone, clock.now() - timedelta(hours=1), {"status_code": 503})
+    client.delete(f"/api/schedules/{gone}")
+    form = hidden(client.get("/events/send-again?tag=a").text, "/events/send-again")
+    page = client.post("/events/send-again", data=form).text
+    assert "0 sent again, 1 not" in page
+    assert f'href="/events/{run}"' in page.partition('data-test="refused"')[2]
+    assert 'href="/events?tag=a"' in page
+    assert client.post("/events/send-again", data={"form_token": form["form_token"]}).status_code == 422
+
+
+def test_the_list_is_exported_as_a_table_that_no_spreadsheet_computes(
+    client: FlaskClient, create: Create, ended: Ended
+) -> None:
+    at = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    made = create(name="=HYPERLINK(1)", tags=["a", "b"], rrule=NEVER)["id"]
+    failed = {"status_code": 503, "error": "status 503", "duration_ms": 4_900.0, "lag_ms": -0.5}
+    run = ended(made, at, failed, failed)
+    ended(create(rrule=NEVER)["id"], at, {"status_code": 200}, state="completed")
+    page = client.get("/events?state=error").text
+    links = {
+        name: html.unescape(path)
+        for path, name in re.findall(r'href="([^"]+)" data-test="export-(\w+)"', page)
+    }
+    file = client.get(links["csv"])
+    assert (file.mimetype, 'filename="runs.csv"' in file.headers["Content-Disposition"]) == ("text/csv", True)
+    (row,) = csv.DictReader(io.StringIO(file.text))
+    assert row == {
+        "due": "2026-03-02T12:00:00Z",
+        "how it ended": "Failed",
+        "schedule": "'=HYPERLINK(1)",
+        "schedule id": made,
+        "tags": "a b",
+        "answer": "503",
+        "error": "status 503",
+        "tries": "2",
+        "late ms": "-0.5",
+        "took ms": "4900.0",
+        "ended": "2026-03-02T12:00:00Z",
+        "run id": run,
+    }
+    file = client.get(links["ndjson"])
+    (line,) = map(json.loads, file.text.splitlines())
+    assert (file.mimetype, line["_id"], line["state"]) == ("application/x-ndjson", run, "error")
+    assert client.get("/events/export?format=xml").status_code == 422
+
+
+def test_an_export_has_the_newest_runs_up_to_a_bound(
+    client: FlaskClient, create: Create, ended: Ended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = create(rrule=NEVER)["id"]
+    at = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    newest = [ended(made, at - timedelta(hours=each), {"status_code": 503}) for each in range(5)]
+    monkeypatch.setattr("scheduler_app.api.pages.run_exports.PAGE", 2)
+    monkeypatch.setattr("scheduler_app.api.pages.run_exports.MOST_EXPORTED", 3)
+    for path in ("/events/export?format=csv", "/events/export?format=csv&state=error"):
+        found = [row["run id"] for row in csv.DictReader(io.StringIO(client.get(path).text))]
+        assert found == newest[:3]
+    monkeypatch.setattr("scheduler_app.api.pages.run_exports.MOST_LOOKS", 1)
+    assert client.get("/events/export").text.count("\n") == 3
+
+
 def around(client: FlaskClient, event_id: str) -> list[tuple[str, ...]]:
     """State, words, address and what stands at the end of each line of *Around it*."""
     page = client.get(f"/events/{event_id}").text.partition('data-test="around">')[2].partition("</ul>")[0]
@@ -231,8 +345,10 @@ def test_a_key_that_only_reads_sees_no_act_and_is_refused(make_api: Callable[...
     browser.post("/sign-in", data={"form_token": token, "key": "0123456789abcdef"})
     page = browser.get("/events").text
     assert len(runs(page)) == 1
-    for sign in ('data-test="send-again"', 'data-test="select"', 'data-test="select-all"'):
-        assert sign not in page
+    page += browser.get(f"/events?schedule_id={made}").text
+    for sign in ("send-again", "select", "select-all", "send-all-again"):
+        assert f'data-test="{sign}"' not in page
+    assert browser.get("/events/send-again").status_code == 403
     form = {"form_token": form_token(browser, "/you"), "verb": "cancel", "selected": runs(page)}
     assert browser.post("/events/selected", data=form).status_code == 403
 

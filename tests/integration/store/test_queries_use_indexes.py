@@ -520,7 +520,9 @@ def _use_lists(lists: Any, now: datetime) -> None:
             which = {"schedule_id": schedule_id, "states": states}
             for window in windows:
                 lists.page(TENANT, window, **which)
+                lists.count_dead(TENANT, window, schedule_id=schedule_id)
             for narrowing in narrowings:
+                lists.count_dead(TENANT, windows[3], schedule_id=schedule_id, narrowing=narrowing)
                 for soonest_first in (False, True):
                     lists.page(TENANT, windows[3], **which, narrowing=narrowing, soonest_first=soonest_first)
 
