@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,7 +54,8 @@ def mark() -> Iterator[str]:
     made = uuid4().hex
     yield made
     for process in marked(made):
-        process.kill()
+        with suppress(psutil.NoSuchProcess):  # it has ended since it was found
+            process.kill()
 
 
 def marked(mark: str) -> list[psutil.Process]:
@@ -275,7 +276,7 @@ def test_nothing_is_left_of_a_command_whose_guardian_was_killed(mark: str, tmp_p
 #: Denies setpriority by seccomp, as a sandbox of systemd does, and then runs a command.
 SANDBOXED = """
 import ctypes, errno, platform, struct
-from contextlib import closing
+from contextlib import closing, suppress
 from tests.integration.actions.test_commands import begin, collect, executor
 from scheduler_app.domain.command_action import CommandAction
 number = {"x86_64": 141, "aarch64": 140}[platform.machine()]
@@ -317,7 +318,7 @@ def test_the_processes_of_a_user_are_limited() -> None:
 #: A worker's process as a supervisor starts it: its secrets are in its initial environment, and its parent's.
 SECRETIVE = """
 import os, sys, subprocess
-from contextlib import closing
+from contextlib import closing, suppress
 from scheduler_app.config import conceal_secrets, load_settings
 from scheduler_app.actions.command.kind import CommandKind
 from tests.integration.actions.test_commands import begin, collect
