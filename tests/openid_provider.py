@@ -9,13 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import requests
 from flask import Flask
 from werkzeug.test import TestResponse
 
 from scheduler_app.embedded.server import free_port
+from scheduler_app.oidc import exchange
 from tests.integration.api.page_forms import form_token
-from tests.processes import Program, wait_until
+from tests.processes import PATIENCE_SECONDS, Program, wait_until
 
 ROOT = Path(__file__).parents[1]
 NODE_MODULES = ROOT / ".venv" / "node" / "node_modules"
@@ -83,6 +85,14 @@ def openid_provider(folder: Path, public_url: str, back_channel: str = "") -> It
         provider.stop()
 
 
+def be_patient(patch: pytest.MonkeyPatch) -> None:
+    """Lets processes of this one wait for the provider: a machine that stands still is none that is away."""
+    patch.setattr(exchange, "ANSWER_SECONDS", PATIENCE_SECONDS)
+    patch.setattr(exchange, "_SOCKET_SECONDS", (PATIENCE_SECONDS, PATIENCE_SECONDS))
+    # What was away a moment ago is asked again at once.
+    patch.setattr(exchange, "AWAY_SECONDS", 0.0)
+
+
 class Browser:
     """Pages of ours in this process, and those of the provider over HTTP."""
 
@@ -118,12 +128,7 @@ class Browser:
     def sign_in(self, account: str, wanted: str = "") -> TestResponse:
         """Signs in with an account; our answer when the browser is back."""
         self._provider.sign_in_as(account)
-        answer = self.get(self.visit(self.leave(wanted)))
-        if answer.status_code == 503:
-            # On a busy machine the provider may answer too late; it is left alone for a while then.
-            wait_until(lambda: self.post("/sign-in/provider").status_code == 200, "the provider")
-            answer = self.get(self.visit(self.leave(wanted)))
-        return answer
+        return self.get(self.visit(self.leave(wanted)))
 
     def is_signed_in(self) -> bool:
         return self.get("/you").status_code == 200

@@ -100,7 +100,7 @@ class Stack:
 
     def _begin_api(self, **environment: str) -> Process:
         """As `scheduler up` and deploy/ have it served, but by one process."""
-        port = free_port()
+        port = int(environment.get("API_PORT") or free_port())
         self.url = f"http://127.0.0.1:{port}"
         settings = {"API_PORT": str(port), "API_PROCESSES": "1", **environment}
         application = "scheduler_app.api:create_app()"

@@ -30,9 +30,12 @@ def launched(playwright: Playwright) -> Browser:
 
 
 @contextmanager
-def watched_page(browser: Browser, url: str, **options: object) -> Iterator[Page]:
+def watched_page(
+    browser: Browser, url: str, *, provider: str | None = None, **options: object
+) -> Iterator[Page]:
     """A page of a browser without history. At its end: no script failed or was refused by the policy, and
-    nothing was asked of another origin than `url`'s."""
+    nothing was asked of another origin than `url`'s, and `provider`'s where people sign in there."""
+    origins = (f"{url}/", *([f"{provider}/"] if provider else []))
     context = browser.new_context(base_url=url, **options)  # type: ignore[arg-type]
     page, wrong = context.new_page(), list[str]()
     page.set_default_timeout(PATIENCE_MS)
@@ -48,7 +51,7 @@ def watched_page(browser: Browser, url: str, **options: object) -> Iterator[Page
             wrong.append(f"console of {page.url}: {said.text}")
 
     def on_request(request: Request) -> None:
-        if not request.url.startswith(("data:", f"{url}/")):
+        if not request.url.startswith(("data:", *origins)):
             wrong.append(f"foreign: {request.url}")
 
     page.on("dialog", on_dialog)

@@ -16,9 +16,15 @@ from scheduler_app.api.services import Services
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Mongod, Redis
-from scheduler_app.oidc import exchange
 from scheduler_app.store import Store
-from tests.openid_provider import PUBLIC_URL, Browser, OpenIdProvider, openid_provider, sign_in_settings
+from tests.openid_provider import (
+    PUBLIC_URL,
+    Browser,
+    OpenIdProvider,
+    be_patient,
+    openid_provider,
+    sign_in_settings,
+)
 
 #: Applications without a database, which their routes do not depend on: to make one takes a sixth of a second
 #: of CPU, more than most tests. By their settings those that no test uses now, and what each was made with.
@@ -108,9 +114,9 @@ def running_provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenI
 
 @pytest.fixture
 def provider(running_provider: OpenIdProvider, monkeypatch: pytest.MonkeyPatch) -> OpenIdProvider:
-    """As it is at its start; what was away a moment ago is asked again at once."""
+    """As it is at its start."""
     running_provider.change("reset")
-    monkeypatch.setattr(exchange, "AWAY_SECONDS", 0.0)
+    be_patient(monkeypatch)
     return running_provider
 
 

@@ -16,7 +16,14 @@ from scheduler_app.api.factory import create_app
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Mongod, Redis
 from scheduler_app.embedded.server import free_port
-from tests.openid_provider import Browser, OpenIdProvider, led_to, openid_provider, sign_in_settings
+from tests.openid_provider import (
+    Browser,
+    OpenIdProvider,
+    be_patient,
+    led_to,
+    openid_provider,
+    sign_in_settings,
+)
 from tests.processes import Program, wait_until
 
 ASK = "/sign-in/command-line"
@@ -28,7 +35,12 @@ def served(
 ) -> Iterator[tuple[Flask, OpenIdProvider]]:
     """An application with a provider, under its own address."""
     port = free_port()
-    with openid_provider(tmp_path_factory.mktemp("openid"), f"http://localhost:{port}") as provider:
+    folder = tmp_path_factory.mktemp("openid")
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        openid_provider(folder, f"http://localhost:{port}") as provider,
+    ):
+        be_patient(patch)
         given = {
             "mongo_uri": mongod_server.uri,
             "broker_url": redis_server.url,
@@ -56,7 +68,7 @@ def test_a_browser_on_this_machine_lets_the_command_line_in(
 ) -> None:
     app, provider = served
     browser = Browser(app, provider)
-    browser.sign_in("ann")
+    assert browser.sign_in("ann").status_code == 200
     login = scheduler(provider, tmp_path, "login")
     address = login.wait_for(r"Sign in in your browser, at (\S+)")[1]
     asked = dict(parse_qsl(urlsplit(address).query))
@@ -89,7 +101,7 @@ def test_a_browser_elsewhere_lets_the_command_line_in(
     login = scheduler(provider, tmp_path, "login", "--device")
     typed = login.wait_for(r"^  ([2-9A-Z]{4}-[2-9A-Z]{4}-[2-9A-Z]{4})$")[1]
     browser = Browser(app, provider)
-    browser.sign_in("ann")
+    assert browser.sign_in("ann").status_code == 200
     assert browser.post(ASK, "/you", code=typed).status_code == 200
     assert login.wait() == 0, login.output
     listed = scheduler(provider, tmp_path, "people", "list", "--json")

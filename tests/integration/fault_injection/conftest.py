@@ -1,8 +1,9 @@
 """Worlds to break, on the real mongod and Redis."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -39,6 +40,8 @@ class Bench:
     _journal: Journal
     _apps: tuple[Flask, Flask]
     _time: Time
+    _changes: dict[str, Any] = field(default_factory=dict)
+    """Settings of each world."""
 
     @contextmanager
     def world(self) -> Iterator[World]:
@@ -51,6 +54,7 @@ class Bench:
             broker_url=self._redis.url,
             callback_allowed_networks="127.0.0.0/8",
             prequeuer_event_timeframe_minutes=1,
+            **self._changes,
         )
         with closing(Store(settings)) as store:
             yield World(settings, store, self._journal, self._apps, self._time)
@@ -72,13 +76,29 @@ class Bench:
             yield process
 
 
+BenchMaker = Callable[..., AbstractContextManager[Bench]]
+
+
 @pytest.fixture(scope="module")
-def bench(
+def make_bench(
     prepared_databases: PreparedDatabases,
     lent_clients: LentClients,
     mongod_server: Mongod,
     redis_server: Redis,
-) -> Iterator[Bench]:
+) -> BenchMaker:
+    """Makes a bench whose worlds have these settings, too."""
+    servers = prepared_databases, lent_clients, mongod_server.uri, redis_server
+    return partial(_made, servers)
+
+
+@pytest.fixture(scope="module")
+def bench(make_bench: BenchMaker) -> Iterator[Bench]:
+    with make_bench() as made:
+        yield made
+
+
+@contextmanager
+def _made(servers: tuple[PreparedDatabases, LentClients, str, Redis], **changes: Any) -> Iterator[Bench]:
     time = Time()
     with pytest.MonkeyPatch.context() as patch, closing(Journal()) as journal:
         patch.setattr(clock, "now", time)
@@ -93,9 +113,6 @@ def bench(
         # of those beyond three that were missed.
         patch.setattr(expansion, "OCCURRENCES_AN_EDIT", 3)
         patch.setattr(missed, "MAX_SINGLES", 3)
-        settings = Settings(callback_allowed_networks="127.0.0.0/8")
+        settings = Settings(callback_allowed_networks="127.0.0.0/8", **changes)
         apps = routed(settings), routed(settings)
-        yield Bench(
-            *(Doors(patch), prepared_databases, lent_clients, mongod_server.uri, redis_server),
-            *(journal, apps, time),
-        )
+        yield Bench(Doors(patch), *servers, journal, apps, time, changes)

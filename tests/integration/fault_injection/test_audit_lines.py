@@ -153,7 +153,7 @@ WITHOUT_LINE: Final = {
     **dict.fromkeys(("destinations.test_destination", "notifications.test_notification"), "keeps nothing"),
     **dict.fromkeys(
         ("people.end_sessions", "sign-in.redeem_verifier", "sign-in.end_sign_in"),
-        "needs a provider where people sign in: tests/integration/api/test_sign_in_lines.py",
+        "needs a provider where people sign in: test_sign_in_lines.py",
     ),
     **dict.fromkeys(
         ("imports.import_schedules", "tasks.create_task", "tasks.update_task", "tasks.delete_task",
