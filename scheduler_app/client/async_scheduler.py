@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import httpx
 
-from scheduler_app.client.access import AccessOperations
 from scheduler_app.client.calls import Call, tenant_header
-from scheduler_app.client.failures import FailureOperations
 from scheduler_app.client.methods import AsyncClient
 from scheduler_app.client.operations import SchedulerOperations
-from scheduler_app.client.questions import QuestionOperations
 from scheduler_app.client.tries import Reply, Tries, no_address, refusal, unreachable
 
 if TYPE_CHECKING:
@@ -103,9 +100,7 @@ def _reply(answer: httpx.Response) -> Reply:
     return Reply(answer.status_code, answer.reason_phrase, answer.headers, answer.content)
 
 
-class AsyncScheduler(
-    SchedulerOperations, FailureOperations, QuestionOperations, AccessOperations, AsyncClient
-):
+class AsyncScheduler(SchedulerOperations, AsyncClient):
     """`Scheduler` for asyncio, over httpx: the same methods, to be awaited, and iterators for `async for`.
 
     The tasks of one event loop share it, and its connections; close it, or use it by `async with`.

@@ -8,7 +8,7 @@ awaited. Type checkers and editors see the function's arguments, and the result 
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from functools import update_wrapper
-from inspect import signature
+from inspect import getattr_static, signature
 from types import NoneType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, get_args, overload
 
@@ -158,7 +158,7 @@ class listing(Generic[P, T]):
 
 def _operations(client: type) -> Iterator[tuple[str, operation[Any, Any] | listing[Any, Any]]]:
     """Those that the bases of a client describe, with their names."""
-    described = (row for base in client.__bases__ for row in vars(base).items())
+    described = ((name, getattr_static(base, name)) for base in client.__bases__ for name in dir(base))
     return ((name, each) for name, each in described if isinstance(each, operation | listing))
 
 

@@ -1,4 +1,4 @@
-"""The operations on schedules and events, on what stops them, and on what is late: the methods that
+"""The operations on schedules and events, and on what is late; with those of other modules, the methods that
 `Scheduler` and `AsyncScheduler` have in common, each as the request that it sends."""
 
 import re
@@ -8,8 +8,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, Unpack
 
 from scheduler_app.client import calls
+from scheduler_app.client.access import AccessOperations
 from scheduler_app.client.calls import Call, Listing, Progress, Steps, instants, path_of, without_none
+from scheduler_app.client.failures import FailureOperations
 from scheduler_app.client.methods import listing, operation
+from scheduler_app.client.notifications import NotificationOperations
+from scheduler_app.client.questions import QuestionOperations
 from scheduler_app.client.record import Json
 from scheduler_app.client.results import (
     Backfill,
@@ -21,17 +25,19 @@ from scheduler_app.client.results import (
     Explanation,
     Forecast,
     ImportResult,
-    KillSwitch,
     MovedSchedule,
     Preview,
     Schedule,
 )
 from scheduler_app.client.schedule_fields import TRIGGERS, NewScheduleFields, ScheduleFields, TriggerFields
+from scheduler_app.client.stops import StopOperations
 
 T = TypeVar("T")
 
 
-class SchedulerOperations:
+class SchedulerOperations(
+    StopOperations, NotificationOperations, FailureOperations, QuestionOperations, AccessOperations
+):
     """Every method raises SchedulerError. What they return has attributes, and is also the API's JSON as a
     mapping: see `Record`."""
 
@@ -200,137 +206,6 @@ class SchedulerOperations:
     def delete_many(self, /, *, progress: Progress | None = None, **which: Any) -> Steps[EditResult]:
         """As `pause_many`; the count is `deleted` in JSON. Events not sent yet are cancelled."""
         return calls.edit_of_many("/api/v1/schedules/delete", "deleted", which, progress)
-
-    @operation
-    def kill_switch_on(
-        self,
-        *,
-        everything: bool = False,
-        tag: str | None = None,
-        destination: str | None = None,
-        note: str | None = None,
-    ) -> Call[KillSwitch]:
-        """Stops everything, a tag or a destination: within a second nothing of it is sent. No schedule is
-        changed. Raises ValueError unless one of the three is given."""
-        body = _stopped_by(everything, tag, destination) | without_none({"note": note})
-        return calls.put("/api/v1/kill-switch", KillSwitch.of, body)
-
-    @operation
-    def kill_switch_off(
-        self, *, everything: bool = False, tag: str | None = None, destination: str | None = None
-    ) -> Call[int]:
-        """Releases it; returns how many events were held and are due again, 10,000 at most."""
-        which = _stopped_by(everything, tag, destination)
-        query = {name: "true" if value is True else value for name, value in which.items()}
-        return Call("DELETE", "/api/v1/kill-switch", lambda answer: int(answer["held"]), query)
-
-    @operation
-    def kill_switches(self) -> Call[tuple[KillSwitch, ...]]:
-        """Those that are on."""
-        return calls.get("/api/v1/kill-switch", calls.each(KillSwitch.of, "kill_switches"))
-
-    @operation
-    def put_blackout(self, name: str, fields: Mapping[str, Any], *, dry_run: bool = False) -> Call[Json]:
-        """Sets a blackout, or replaces the one of that name; `fields` are those of the API. `result` is
-        `created`, `changed` or `unchanged`. `dry_run` changes nothing."""
-        return calls.put(path_of("blackouts", name), dict, fields, dry_run=dry_run)
-
-    @operation
-    def get_blackout(self, name: str) -> Call[Json]:
-        """One as the API shows it, with its present or next window."""
-        return calls.get(path_of("blackouts", name), dict)
-
-    @operation
-    def blackouts(self) -> Call[tuple[Json, ...]]:
-        """All blackouts as the API shows them, each with its present or next window."""
-        return calls.get("/api/v1/blackouts", calls.each(dict, "blackouts"))
-
-    @operation
-    def delete_blackout(self, name: str) -> Call[None]:
-        """Removes a blackout."""
-        return calls.delete(path_of("blackouts", name))
-
-    @operation
-    def put_heartbeat(self, name: str, fields: Mapping[str, Any], *, dry_run: bool = False) -> Call[Json]:
-        """Sets when something outside has to ping, or changes it; `fields` are those of the API. The answer
-        to its creation has the secret `ping_url`, which is never shown again. `dry_run` changes nothing."""
-        return calls.put(path_of("heartbeats", name), dict, fields, dry_run=dry_run)
-
-    @operation
-    def get_heartbeat(self, name: str) -> Call[Json]:
-        """One as the API shows it, with its newest pings and what the last one said."""
-        return calls.get(path_of("heartbeats", name), dict)
-
-    @operation
-    def heartbeats(self) -> Call[tuple[Json, ...]]:
-        """All heartbeats as the API shows them."""
-        return calls.get("/api/v1/heartbeats", calls.each(dict, "heartbeats"))
-
-    @operation
-    def ping_heartbeat(
-        self,
-        name: str,
-        *,
-        kind: str | None = None,
-        exit_status: int | None = None,
-        output: str | None = None,
-    ) -> Call[Json]:
-        """Reports a run that has succeeded, or that it was of another `kind` (`start`, `fail`) or ended with
-        this exit status; `output` is what it has written. Returns the heartbeat."""
-        body = without_none({"kind": kind, "exit_status": exit_status, "output": output})
-        return calls.post(path_of("heartbeats", name, "ping"), dict, body)
-
-    @operation
-    def rotate_heartbeat_token(self, name: str) -> Call[Json]:
-        """Gives it another secret `ping_url`, which is shown once; the old one opens nothing any more."""
-        return calls.post(path_of("heartbeats", name, "token"), dict)
-
-    @operation
-    def delete_heartbeat(self, name: str) -> Call[None]:
-        """Removes a heartbeat."""
-        return calls.delete(path_of("heartbeats", name))
-
-    @operation
-    def put_notification(self, name: str, fields: Mapping[str, Any], *, dry_run: bool = False) -> Call[Json]:
-        """Sets who is told of failures, or replaces the notification of that name; `fields` are those of the
-        API. `result` is `created`, `changed` or `unchanged`. `dry_run` changes nothing."""
-        return calls.put(path_of("notifications", name), dict, fields, dry_run=dry_run)
-
-    @operation
-    def get_notification(self, name: str) -> Call[Json]:
-        """One as the API shows it, its secrets masked."""
-        return calls.get(path_of("notifications", name), dict)
-
-    @operation
-    def notifications(self) -> Call[tuple[Json, ...]]:
-        """All notifications as the API shows them."""
-        return calls.get("/api/v1/notifications", calls.each(dict, "notifications"))
-
-    @operation
-    def delete_notification(self, name: str) -> Call[None]:
-        """Removes a notification."""
-        return calls.delete(path_of("notifications", name))
-
-    @operation
-    def test_notification(self, name: str) -> Call[tuple[str, ...]]:
-        """Sends a message to each of its channels; returns the ids of the messages."""
-        path = path_of("notifications", name, "test")
-        return calls.post(path, lambda answer: tuple(answer["message_ids"]))
-
-    @operation
-    def put_silence(self, name: str, fields: Mapping[str, Any], *, dry_run: bool = False) -> Call[Json]:
-        """Sets what is not told for a while, or replaces the silence of that name; as `put_notification`."""
-        return calls.put(path_of("silences", name), dict, fields, dry_run=dry_run)
-
-    @operation
-    def silences(self) -> Call[tuple[Json, ...]]:
-        """All silences as the API shows them."""
-        return calls.get("/api/v1/silences", calls.each(dict, "silences"))
-
-    @operation
-    def delete_silence(self, name: str) -> Call[None]:
-        """Removes a silence."""
-        return calls.delete(path_of("silences", name))
 
     @operation
     def trigger(self, schedule_id: str, *, idempotency_key: str | None = None) -> Call[str]:
@@ -543,11 +418,3 @@ def _default_name(given: Json) -> str:
         return str(given["destination"])
     command = given["action"].get("command") or [given["action"].get("type", "")]
     return str(command.split()[0] if isinstance(command, str) else command[0])
-
-
-def _stopped_by(everything: bool, tag: str | None, destination: str | None) -> Json:
-    """What a kill switch stops. Raises ValueError unless it is one of the three."""
-    which = without_none({"all": everything or None, "tag": tag, "destination": destination})
-    if len(which) != 1:
-        raise ValueError("give one of everything, tag and destination")
-    return which

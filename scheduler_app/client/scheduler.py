@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import requests
 from requests.auth import AuthBase
 
-from scheduler_app.client.access import AccessOperations
 from scheduler_app.client.calls import Call, tenant_header
 from scheduler_app.client.errors import SchedulerError
-from scheduler_app.client.failures import FailureOperations
 from scheduler_app.client.methods import SyncClient
 from scheduler_app.client.operations import SchedulerOperations
-from scheduler_app.client.questions import QuestionOperations
 from scheduler_app.client.tries import Reply, Tries, no_address, refusal, unreachable
 
 if TYPE_CHECKING:
@@ -116,7 +113,7 @@ def _reply(answer: requests.Response) -> Reply:
     return Reply(answer.status_code, answer.reason, answer.headers, answer.content)
 
 
-class Scheduler(SchedulerOperations, FailureOperations, QuestionOperations, AccessOperations, SyncClient):
+class Scheduler(SchedulerOperations, SyncClient):
     """Every method raises SchedulerError. What they return has attributes, and is also the API's JSON as a
     mapping: see `Record`.
 
