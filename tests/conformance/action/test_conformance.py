@@ -137,10 +137,11 @@ def test_what_hangs_holds_up_nobody(harness: Harness, executor: Executor) -> Non
     assert not hung & served
 
 
-def test_a_hundred_run_at_once(harness: Harness, executor: Executor) -> None:
+@pytest.mark.parametrize("count", [30, pytest.param(100, marks=pytest.mark.long)])
+def test_many_run_at_once(harness: Harness, executor: Executor, count: int) -> None:
     action = harness.succeeds()
-    started = {begin(executor, action, f"s{number}") for number in range(100)}
-    verdicts = collect(executor, 100)
+    started = {begin(executor, action, f"s{number}") for number in range(count)}
+    verdicts = collect(executor, count)
     assert {verdict.event_id for verdict in verdicts} == started
     assert {verdict.outcome for verdict in verdicts} == {Outcome.SUCCESS}
 

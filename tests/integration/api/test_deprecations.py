@@ -7,7 +7,6 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 import pytest
-import yaml
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
@@ -16,6 +15,7 @@ from scheduler_app.api.factory import routed, serve
 from scheduler_app.api.versions import Deprecated
 from scheduler_app.api.wire import examples
 from scheduler_app.config import Settings
+from tests.integration.api.openapi import specification_of
 
 ROUTE = Deprecated(date(2026, 11, 1), date(2027, 11, 1), "Use `list_events`.")
 FIELD = Deprecated(date(2027, 2, 1), date(2028, 2, 1), "Use `body`.")
@@ -68,7 +68,7 @@ def test_other_requests_announce_nothing(client: FlaskClient) -> None:
 
 
 def test_the_specification_marks_it(client: FlaskClient) -> None:
-    specification = yaml.load(client.get("/docs/openapi.yml").text, yaml.CSafeLoader)
+    specification = specification_of(client)
     paths, schemas = specification["paths"], specification["components"]["schemas"]
     pending = paths["/api/v1/schedules/{schedule_id}/events/pending"]["get"]
     pages = {

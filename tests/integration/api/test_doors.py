@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import yaml
 from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
+
+from tests.integration.api.openapi import specification_of
 
 SCHEDULES = "/api/schedules"
 GOOD = {"name": "n", "callback_url": "http://127.0.0.1:9/", "rrule": "FREQ=DAILY"}
@@ -129,7 +130,7 @@ def test_an_unknown_parameter_is_refused_on_every_route_of_the_url_map(client: F
 
 
 def test_the_specification_names_each_parameter_that_a_route_takes(client: FlaskClient) -> None:
-    specification = yaml.safe_load(client.get("/docs/openapi.yml").text)
+    specification = specification_of(client)
     checked = 0
     for path, item in specification["paths"].items():
         for method in (*UNSAFE, "GET"):
@@ -175,6 +176,6 @@ def test_a_name_that_stands_twice_in_an_object_is_refused(
 def test_the_header_parameters_of_the_specification_have_no_value_that_swagger_would_send(
     client: FlaskClient,
 ) -> None:
-    specification = yaml.safe_load(client.get("/docs/openapi.yml").text)
+    specification = specification_of(client)
     for parameter in specification["components"]["parameters"].values():
         assert not {"example", "examples", "default"} & {*parameter, *parameter["schema"]}, parameter

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-import yaml
 from flask import Flask
 from flask.testing import FlaskClient
 from pymongo import ReplaceOne, UpdateOne
@@ -25,6 +24,7 @@ from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.dry_run import READS, DryRunDocuments, NotInDryRun
 from tests.builders import event
+from tests.integration.api.openapi import specification_of
 
 SCHEDULES = "/api/v1/schedules"
 BODY = {"name": "n", "callback_url": "http://127.0.0.1:9/", "rrule": "FREQ=MINUTELY"}
@@ -237,7 +237,7 @@ def _told(answer: dict[str, Any]) -> dict[str, Any]:
 def written_operations(client: FlaskClient) -> set[tuple[str, str]]:
     """Every operation of the specification that is no look; each must take the parameter."""
     found = set()
-    for path, item in yaml.safe_load(client.get("/docs/openapi.yml").text)["paths"].items():
+    for path, item in specification_of(client)["paths"].items():
         for method, operation in item.items():
             if method not in ("get", "parameters") and operation["operationId"] != "preview_rule":
                 assert "dry_run" in {each.get("name") for each in operation["parameters"]}, path

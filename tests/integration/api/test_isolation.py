@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
-import yaml
 from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
@@ -29,6 +28,7 @@ from scheduler_app.domain.redrive import Redrive
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
+from tests.integration.api.openapi import specification_of
 from tests.integration.api.page_forms import form_token
 
 OWNER, STRANGER, ROOT = "owner-co", "stranger-co", "0123456789abcdef"
@@ -330,8 +330,7 @@ def world(client: FlaskClient, store: Store) -> World:
 
 @pytest.fixture
 def specification(client: FlaskClient) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.load(client.get("/docs/openapi.yml").text, yaml.CSafeLoader)
-    return found
+    return specification_of(client)
 
 
 def pairs_of(parameter: str, world: World) -> list[tuple[str, str]]:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import yaml
 from flask import Flask
 from flask.testing import FlaskClient
 
@@ -18,6 +17,7 @@ from scheduler_app.api.pages.access import SCOPES
 from scheduler_app.api.scopes import NO_SCOPE
 from scheduler_app.config import api_keys
 from scheduler_app.domain.api_key import KeyScope
+from tests.integration.api.openapi import specification_of
 from tests.integration.api.page_forms import form_token
 from tests.integration.api.test_doors import UNSAFE, operations
 from tests.integration.api.test_pages_access import page_endpoints, page_operations, sign_in
@@ -55,7 +55,7 @@ def of_each_scope(make_api: Callable[..., Flask], monkeypatch: pytest.MonkeyPatc
 
 
 def test_every_route_of_the_specification_needs_the_scope_that_it_names(of_each_scope: FlaskClient) -> None:
-    specification = yaml.safe_load(of_each_scope.get("/docs/openapi.yml").text)
+    specification = specification_of(of_each_scope)
     walked: Counter[str] = Counter()
     for path, item in specification["paths"].items():
         for method in ("get", "post", "put", "patch", "delete"):

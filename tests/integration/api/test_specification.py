@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 import requests
-import yaml
 from flask import Flask
 from flask.testing import FlaskClient
 from jsonschema import Draft202012Validator
@@ -28,6 +27,7 @@ from scheduler_app.api.wire import examples
 from scheduler_app.config import Settings
 from scheduler_app.domain.cause import Tally, failing_key
 from scheduler_app.domain.ids import name_of
+from tests.integration.api.openapi import specification_of
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 SHIPPED = Path(__file__).parents[3] / "scheduler_app" / "cli" / "apply" / "schema.json"
@@ -60,9 +60,7 @@ def served(make_api: Callable[..., Flask]) -> Iterator[Callable[..., str]]:
 
 @pytest.fixture
 def specification(client: FlaskClient) -> dict[str, Any]:
-    # By libyaml: the parser in Python takes half a second more.
-    found: dict[str, Any] = yaml.load(client.get("/docs/openapi.yml").text, yaml.CSafeLoader)
-    return found
+    return specification_of(client)
 
 
 @pytest.mark.parametrize("path", ["/docs/openapi.yml", "/docs/apply.schema.json"])

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
@@ -16,6 +15,7 @@ from werkzeug.test import TestResponse
 from scheduler_app.api.wire import examples
 from scheduler_app.store import Store
 from tests.integration.api.conftest import ToldTime
+from tests.integration.api.openapi import specification_of
 
 ROOT = Path(__file__).parents[3]
 NAMES = ("/api/v1", "/api")
@@ -81,7 +81,7 @@ def keyed(make_api: Callable[..., Flask], time: ToldTime) -> FlaskClient:
 
 def operations(client: FlaskClient) -> list[tuple[str, str, Any]]:
     """Method, path below the name of the API, and body of every operation that the specification lists."""
-    specification = yaml.load(client.get("/docs/openapi.yml").text, yaml.CSafeLoader)
+    specification = specification_of(client)
     ids = {"schedule_id": "daily", "message_id": examples.MESSAGE["id"], "name": "zurich"}
     found = []
     for path, item in specification["paths"].items():
