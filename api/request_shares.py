@@ -229,7 +229,7 @@ def _show_rates(response: Response) -> Response:
     policies = [f'"{each.rate.kind}";q={each.rate.burst};w={each.rate.window_seconds}' for each in states]
     left = [f'"{each.rate.kind}";r={each.remaining};t={each.reset_seconds}' for each in states]
     for use in used_quotas():
-        seconds = use.seconds_left(services().now())
+        seconds = use.seconds_left
         window = "" if seconds is None else f";w={DAY_SECONDS}"
         policies.append(f'"{use.quota.name}";q={use.limit};qu="{use.quota.unit}"{window}')
         left.append(f'"{use.quota.name}";r={use.left}' + ("" if seconds is None else f";t={seconds}"))

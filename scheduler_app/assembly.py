@@ -62,6 +62,7 @@ from scheduler_app.usecases.duties.pauses import FailurePausing, Resumption
 from scheduler_app.usecases.duties.redrives import RedriveDuty, RedriveService
 from scheduler_app.usecases.duties.remaking import Recalendaring, Rezoning
 from scheduler_app.usecases.duties.telling import RuleTelling
+from scheduler_app.usecases.forecast import ForecastService
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.notices import Notices
 from scheduler_app.usecases.questions.audit import AuditQuestions
@@ -69,7 +70,6 @@ from scheduler_app.usecases.questions.backlog import BacklogService
 from scheduler_app.usecases.questions.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.questions.destinations import DestinationQuestions
 from scheduler_app.usecases.questions.figures import RecentFigures
-from scheduler_app.usecases.questions.forecast import ForecastService
 from scheduler_app.usecases.questions.ledger import LedgerQuestions
 from scheduler_app.usecases.questions.open_failures import OpenFailures
 from scheduler_app.usecases.questions.promise import PromiseQuestions

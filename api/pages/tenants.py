@@ -111,9 +111,11 @@ def _given(form: Loaded) -> View:
 def _page(values: Loaded, problem: HttpProblem | None = None, done: str | None = None) -> str:
     names = {f"limits/{name}": name for name in _LIMITS}
     errors = forms.errors_by_field(problem, names)
+    found = services().tenants.all()
+    used = services().tenants.used(found, services().now())
     return render_template(
         "tenants.html",
-        rows=list(map(tenant_shown, services().tenants.all())),
+        rows=[tenant_shown(each, used[each.name]) for each in found],
         default=TENANT,
         settings=_SETTINGS,
         limits=list(_LIMITS),

@@ -113,17 +113,20 @@ tenants_blueprint = ApiBlueprint("tenants", "/api/v1/tenants", "Whose what is, w
 @tenants_blueprint.route("", methods=["GET"], scope=KeyScope.ADMIN)
 @tenants_blueprint.response(200, TenantList)
 def list_tenants() -> View:
-    """List the tenants, by name; `default` is always one"""
+    """List the tenants, by name, with what they have used of their limits; `default` is always one"""
     require_installation()
-    return {"tenants": list(map(tenant_shown, services().tenants.all()))}
+    found = services().tenants.all()
+    used = services().tenants.used(found, services().now())
+    return {"tenants": [tenant_shown(each, used[each.name]) for each in found]}
 
 
 @tenants_blueprint.route("/<name>", methods=["GET"], scope=KeyScope.ADMIN)
 @tenants_blueprint.response(200, TenantOutput)
 def get_tenant(name: str) -> View:
-    """Get a tenant"""
+    """Get a tenant, with what it has used of its limits"""
     require_installation()
-    return tenant_shown(services().tenants.find(name))
+    found = services().tenants.find(name)
+    return tenant_shown(found, services().tenants.used([found], services().now())[name])
 
 
 #: Of an export, in the specification.

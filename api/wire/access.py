@@ -1,5 +1,6 @@
 """Keys and tenants on the wire."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from marshmallow import post_load, validate
@@ -17,7 +18,7 @@ from scheduler_app.domain.deletion import Deletion
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.person import Person
 from scheduler_app.domain.resource_fields import by_name
-from scheduler_app.domain.resources.access import KEY, PERSON, TENANT_LIMITS, TENANT_TABLE
+from scheduler_app.domain.resources.access import KEY, PERSON, TENANT_LIMITS, TENANT_TABLE, TENANT_USED
 from scheduler_app.domain.tenant import NO_LIMITS, Tenant, TenantLimits, TenantState
 
 
@@ -173,9 +174,19 @@ class LimitsOutput(OmitNone):
         include = output_fields(TENANT_LIMITS)
 
 
+class LimitsUsed(OmitNone):
+    """How much of its limits a tenant has used."""
+
+    class Meta(OmitNone.Meta):
+        include = output_fields(TENANT_USED)
+
+
 class TenantOutput(OmitNone):
     class Meta(OmitNone.Meta):
-        include = output_fields(TENANT_TABLE, {"limits": lambda: fields.Nested(LimitsOutput)})
+        include = output_fields(
+            TENANT_TABLE,
+            {"limits": lambda: fields.Nested(LimitsOutput), "used": lambda: fields.Nested(LimitsUsed)},
+        )
 
 
 class TenantEdited(TenantOutput):
@@ -196,9 +207,9 @@ def tenant_asked(name: str, given: Loaded, now: datetime) -> Tenant:
     return Tenant(name, now, state, given.get("note"), limits, given.get("retention_days"))
 
 
-def tenant_shown(tenant: Tenant) -> View:
-    """A tenant in answers."""
-    return view_of(_TENANT_SHOWN, tenant)
+def tenant_shown(tenant: Tenant, used: Mapping[str, int] | None = None) -> View:
+    """A tenant in answers; `used` is what it has used of its limits."""
+    return view_of(_TENANT_SHOWN, tenant) | ({"used": used} if used else {})
 
 
 class TenantExportQuery(InputSchema):

@@ -26,6 +26,12 @@ SCHEDULES: Final = Quota("schedules", "schedules", "have {} schedules", "delete 
 MESSAGES_PER_DAY: Final = Quota(
     "messages_per_day", "messages", "make {} messages and triggers a day", "go on after 00:00 UTC"
 )
+EVENTS_PER_HOUR: Final = Quota(
+    "events_per_hour",
+    "events",
+    "owe {} events in an hour",
+    "let some schedules run less often, pause or delete some",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,28 +42,31 @@ class QuotaUse:
     tenant: str
     limit: int
     used: int
-    ends_at: datetime | None = None
-    """When counting begins anew; None for what exists."""
+    seconds_left: int | None = None
+    """Until counting begins anew; None for what exists."""
 
     @property
     def left(self) -> int:
         """More may exist than is allowed now: a limit can be lowered."""
         return max(0, self.limit - self.used)
 
-    def seconds_left(self, now: datetime) -> int | None:
-        """Until counting begins anew."""
-        return None if self.ends_at is None else max(1, -((now - self.ends_at) // timedelta(seconds=1)))
-
-    def refusal(self, now: datetime) -> QuotaExceeded:
+    def refusal(self, wanted: int) -> QuotaExceeded:
         """Says what the limit is, how much of it is used, and what to do."""
         whole = (
-            f"the tenant {self.tenant} may {self.quota.may.format(self.limit)}, and {self.used} of them are"
-            f" used: {self.quota.remedy}, or ask an operator for a larger limits.{self.quota.name}"
+            f"the tenant {self.tenant} may {self.quota.may.format(self.limit)}: {self.used} of them are used,"
+            f" and this request asks for {wanted}; {self.quota.remedy}, or ask an operator for a larger"
+            f" limits.{self.quota.name}"
         )
-        seconds = self.seconds_left(now)
-        return LimitReached(whole) if seconds is None else QuotaExceeded(whole, retry_after=seconds)
+        if self.seconds_left is None:
+            return LimitReached(whole)
+        return QuotaExceeded(whole, retry_after=self.seconds_left)
 
 
 def day_of(now: datetime) -> datetime:
     """The beginning of its day in UTC."""
     return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def seconds_until(end: datetime, now: datetime) -> int:
+    """The rest of a second counts as one."""
+    return max(1, -((now - end) // timedelta(seconds=1)))

@@ -17,6 +17,7 @@ MAX_DELIVERY_SLOTS: Final = 10_000
 MAX_RETENTION_DAYS: Final = 3_650
 MAX_SCHEDULES: Final = 1_000_000
 MAX_MESSAGES_PER_DAY: Final = 100_000_000
+MAX_EVENTS_PER_HOUR: Final = 100_000_000
 TENANT_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -36,6 +37,7 @@ class TenantLimits:
     schedules: int | None = None
     messages_per_day: int | None = None
     delivery_slots: int | None = None
+    events_per_hour: int | None = None
 
     @property
     def given(self) -> dict[str, float]:

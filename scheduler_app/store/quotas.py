@@ -12,7 +12,8 @@ too low: what was not made is given back, and a process that dies in between lea
 Tenants without limits have no documents here.
 """
 
-from datetime import datetime
+from collections.abc import Collection
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from scheduler_app.domain.ids import tenant_of
@@ -20,8 +21,6 @@ from scheduler_app.store.mongo import BY_ID, Document, Mongo
 
 #: After so long a process that has noted something, and said no more of it, has died.
 LEASE_SECONDS = 120
-#: After so long the bound is counted anew: not everybody who makes something notes it here.
-BOUND_SECONDS = 10
 _LIVING: Document = {
     "$filter": {"input": {"$ifNull": ["$making", []]}, "cond": {"$gt": ["$$this.until", "$$NOW"]}}
 }
@@ -34,6 +33,8 @@ class Noted(NamedTuple):
     """Rises whenever somebody finishes."""
     bound: int | None
     """There were no more than so many; None where that is unknown."""
+    age: timedelta
+    """How long ago that was counted."""
     before: dict[str, int]
     """How much others are making that noted it before, by their tokens."""
 
@@ -42,8 +43,9 @@ class Quotas:
     def __init__(self, mongo: Mongo) -> None:
         self._quotas = mongo.collection("quotas")
 
-    def note(self, quota_id: str, token: str, number: int) -> Noted:
-        """Notes that so many are about to be made; `finish` follows."""
+    def note(self, quota_id: str, token: str, number: int, *, bound_seconds: int) -> Noted:
+        """Notes that so many are about to be made; `finish` follows. A bound that was counted longer ago than
+        that is not used."""
         mine = {
             "token": token,
             "number": number,
@@ -51,12 +53,13 @@ class Quotas:
         }
         # A process that died may have made what it noted: the bound says nothing any more.
         all_alive = {"$eq": [{"$size": _LIVING}, {"$size": {"$ifNull": ["$making", []]}}]}
-        is_new = {"$gt": ["$counted_at", _ago(BOUND_SECONDS)]}
+        is_new = {"$gt": ["$counted_at", _ago(bound_seconds)]}
         noted: Document = {
             "tenant": {"$literal": tenant_of(quota_id)},
             "turn": {"$ifNull": ["$turn", 0]},
             "bound": {"$cond": [{"$and": [all_alive, is_new]}, {"$ifNull": ["$bound", None]}, None]},
             "making": {"$concatArrays": [_LIVING, [mine]]},
+            "noted_at": "$$NOW",
         }
         row = self._quotas.find_one_and_update(
             {"_id": quota_id}, [{"$set": noted}], upsert=True, return_document=True, hint=BY_ID
@@ -97,10 +100,11 @@ class Quotas:
         )
         return (0, 0) if row is None else (row["added"], row["sum"])
 
-    def sum(self, quota_id: str) -> int:
-        """What was added; 0 where that is nothing."""
-        row = self._quotas.find_one({"_id": quota_id}, {"sum": 1}, hint=BY_ID)
-        return 0 if row is None else row["sum"]
+    def known(self, quota_ids: Collection[str]) -> dict[str, int]:
+        """The sums and bounds of those of which there are any."""
+        rows = self._quotas.find({"_id": {"$in": list(quota_ids)}}, {"sum": 1, "bound": 1}, hint=BY_ID)
+        found = {row["_id"]: row.get("sum", row.get("bound")) for row in rows}
+        return {quota_id: number for quota_id, number in found.items() if number is not None}
 
 
 def _ago(seconds: int) -> Document:
@@ -113,4 +117,5 @@ def _noted(row: Document, token: str) -> Noted:
         if each["token"] == token:
             break
         before[each["token"]] = each["number"]
-    return Noted(row.get("turn", 0), row.get("bound"), before)
+    age = row["noted_at"] - row["counted_at"] if "counted_at" in row else timedelta.max
+    return Noted(row.get("turn", 0), row.get("bound"), age, before)

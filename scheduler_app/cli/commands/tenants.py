@@ -1,25 +1,92 @@
-"""`scheduler tenant`: everything of a tenant, exported or deleted."""
+"""`scheduler tenant`: tenants with their limits, and everything of one, exported or deleted."""
 
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from http import HTTPStatus
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 import click
 
-from scheduler_app.cli.click_extensions import CannotStart, CommandGroup
+from scheduler_app.cli.click_extensions import CannotStart, CommandGroup, Decorator, options
 from scheduler_app.cli.client_options import with_client
+from scheduler_app.cli.field_options import given_fields
 from scheduler_app.cli.listing import shows_answer
-from scheduler_app.cli.output import say
-from scheduler_app.client import Json, Scheduler
+from scheduler_app.cli.output import say, table
+from scheduler_app.client import Json, Scheduler, SchedulerError
+from scheduler_app.domain.resource_fields import ResourceField, Whole
+from scheduler_app.domain.resources.access import TENANT_LIMITS, TENANT_TABLE
+
+#: What a request may set of a tenant.
+_SET: Final = tuple(row.name for row in TENANT_TABLE if row.given)
 
 
 @click.group(cls=CommandGroup)
 def tenant() -> None:
-    """Everything that belongs to a tenant."""
+    """Tenants, their limits, and everything that belongs to one."""
+
+
+def _limit_option(row: ResourceField) -> Decorator:
+    kind = int if isinstance(row.type, Whole) else float
+    return click.option(f"--{row.name.replace('_', '-')}", row.name, type=kind, help=f"{row.meaning}.")
+
+
+#: An option for each limit that the API knows.
+_limit_options = options(*map(_limit_option, TENANT_LIMITS))
+_LIMITS: Final = click.Choice([row.name for row in TENANT_LIMITS])
+
+
+@tenant.command("list")
+@shows_answer(lambda found: _show_tenants(found))
+def list_tenants(scheduler: Scheduler) -> Sequence[Json]:
+    """Show the tenants, with what they have used of their limits."""
+    return scheduler.tenants()
+
+
+def _show_tenants(found: Sequence[Json]) -> None:
+    rows = [[each["name"], each["state"], _limits_text(each), each.get("note", "")] for each in found]
+    table(["name", "state", "limits", "note"], rows)
+
+
+def _limits_text(found: Json) -> str:
+    used = found.get("used", {})
+    return ", ".join(
+        f"{name} {used[name]:,} of {limit:,}" if name in used else f"{name} {limit:,}"
+        for name, limit in found.get("limits", {}).items()
+    )
+
+
+@tenant.command("show")
+@click.argument("name")
+@shows_answer()
+def show_tenant(scheduler: Scheduler, name: str) -> Json:
+    """Show a tenant, with what it has used of its limits."""
+    return scheduler.get_tenant(name)
+
+
+@tenant.command("set")
+@click.argument("name")
+@click.option("--note", help="What is to be known of it.")
+@_limit_options
+@click.option("--unlimited", multiple=True, type=_LIMITS, help="A limit to take away. May be repeated.")
+@shows_answer()
+def set_tenant(
+    scheduler: Scheduler, name: str, note: str | None, unlimited: Sequence[str], **limits: float | None
+) -> Json:
+    """Make a tenant, or set its note and limits; what is not given stays."""
+    try:
+        known = scheduler.get_tenant(name)
+    except SchedulerError as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+        known = {}
+    body = {each: known[each] for each in _SET if each in known}
+    kept = {each: limit for each, limit in body.pop("limits", {}).items() if each not in unlimited}
+    body |= {} if note is None else {"note": note}
+    return scheduler.put_tenant(name, body | {"limits": kept | given_fields(limits)})
 
 
 @tenant.command("export")

@@ -18,6 +18,7 @@ from scheduler_app.domain.resources.schedule import TAG
 from scheduler_app.domain.schedule import MAX_TAGS
 from scheduler_app.domain.tenant import (
     MAX_DELIVERY_SLOTS,
+    MAX_EVENTS_PER_HOUR,
     MAX_MESSAGES_PER_DAY,
     MAX_RETENTION_DAYS,
     MAX_SCHEDULES,
@@ -100,6 +101,18 @@ TENANT_LIMITS = (
         " waits",
         sparse=True,
     ),
+    ResourceField(
+        "events_per_hour",
+        Whole(0, MAX_EVENTS_PER_HOUR),
+        "How many events its rules and backfills may owe in an hour, as estimated when one is made or edited",
+        sparse=True,
+    ),
+)
+#: What it has used of them, where that is known.
+TENANT_USED = (
+    computed("schedules", Whole(), "How many schedules it has"),
+    computed("messages_per_day", Whole(), "How many messages and triggers it has made since 00:00 UTC"),
+    computed("events_per_hour", Whole(), "How many events it owes in its busiest hour, as estimated last"),
 )
 PERSON = (
     ResourceField("id", Text(), "Its id, the same at each sign-in", given=False, always_shown=True),
@@ -145,5 +158,6 @@ TENANT_TABLE = (
         " RETENTION_DAYS and MESSAGE_RETENTION_DAYS say, which hold without it",
     ),
     ResourceField("note", Text(1, MAX_TENANT_NOTE, visible=True), "What is to be known of it"),
+    computed("used", Object("used"), "How much of its limits it has used; only in answers to GET"),
     ResourceField("created_at", Moment(), "When it was made", given=False),
 )

@@ -1,6 +1,6 @@
 """What people do with the stored keys of the API, and with the tenants that these are of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -20,6 +20,7 @@ from scheduler_app.domain.ids import TENANT, WholeId, name_of, whole_id
 from scheduler_app.domain.tenant import MAX_TENANTS, Tenant, TenantState
 from scheduler_app.store import Store
 from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.quotas import quotas_used
 from scheduler_app.usecases.stops import PutResult
 
 log = get_logger(__name__)
@@ -176,6 +177,10 @@ class TenantService:
     def known(self, name: str) -> Tenant | None:
         """None where there is none of this name; `default` is always there."""
         return self.store.tenants.get(name) or (Tenant(TENANT, None) if name == TENANT else None)
+
+    def used(self, tenants: Sequence[Tenant], now: datetime) -> dict[str, dict[str, int]]:
+        """What each of them has used of the limits that it has, where that is known."""
+        return quotas_used(self.store, tenants, now)
 
     def put(self, tenant: Tenant) -> tuple[Tenant, PutResult]:
         """Sets it under its name; returns it as it is stored, and what that did. Raises InvalidField, and

@@ -31,7 +31,7 @@ from scheduler_app.usecases.deeds.named import (
     with_calendar,
 )
 from scheduler_app.usecases.deeds.schedules import TRIES, ScheduleService, delete_with_line
-from scheduler_app.usecases.quotas import QuotaRoom, schedule_room
+from scheduler_app.usecases.quotas import CreationRoom, creation_room
 
 log = get_logger(__name__)
 
@@ -82,10 +82,14 @@ class Creation:
         """
         known: KnownDestinations = {}
         schedule = self._new(draft, self._id(tenant, schedule_id, request_seed), now, hops, known)
-        with self._room(tenant, 1, now) as room:
-            made = self._inserted(schedule, request_seed, now, room)
+        with self._room(tenant, [schedule], now) as room:
+            made = None if room.refusals else self._inserted(schedule, request_seed, now)
+            room.made = [] if made is None else [made.id]
         if made is None:
+            # What an earlier try of this request made is its answer, whether there is room or not.
             existing = self._existing_or_conflict(schedule.id, request_seed)
+            for refusal in room.refusals.values() if isinstance(existing, Conflict) else ():
+                raise refusal
             if isinstance(existing, Conflict):
                 raise existing
             return existing
@@ -97,28 +101,20 @@ class Creation:
             self.expand_and_dispatch([schedule], now)
         return schedule
 
-    def _room(self, tenant: str, wanted: int, now: datetime) -> AbstractContextManager[QuotaRoom]:
-        """Room for so many more schedules."""
-        limit = current_act().limits.schedules
-        if limit is None:
-            return nullcontext(QuotaRoom(wanted))
-        return schedule_room(self.store, tenant, limit, wanted, now)
+    def _room(
+        self, tenant: str, schedules: Sequence[Schedule], now: datetime
+    ) -> AbstractContextManager[CreationRoom]:
+        """Room for so many more schedules, and for what they owe."""
+        limits = current_act().limits
+        if limits.schedules is None and limits.events_per_hour is None:
+            return nullcontext(CreationRoom())
+        return creation_room(self.store, tenant, limits, schedules, now)
 
-    def _inserted(
-        self, schedule: Schedule, request_seed: str | None, now: datetime, room: QuotaRoom
-    ) -> Schedule | None:
-        """The schedule as it was stored; None where another one has its id. Raises QuotaExceeded."""
-        if room.refusal is not None:
-            room.made = 0
-            # What an earlier try of this request made is its answer all the same.
-            if not request_seed or self.store.schedules.made_by(request_seed, schedule.id) is None:
-                raise room.refusal
-            return None
+    def _inserted(self, schedule: Schedule, request_seed: str | None, now: datetime) -> Schedule | None:
+        """The schedule as it was stored; None where another one has its id."""
         if self.store.schedules.insert(schedule, request_seed=request_seed):
             return schedule
-        successor = self._succeed([(schedule, request_seed)], now)[0]
-        room.made = int(successor is not None)
-        return successor
+        return self._succeed([(schedule, request_seed)], now)[0]
 
     def create_many(
         self,
@@ -143,10 +139,12 @@ class Creation:
             except InvalidField as error:
                 results.append(error)
         wanted = [(number, each) for number, each in enumerate(results) if isinstance(each, Schedule)]
-        with self._room(tenant, len(wanted), now) as room:
-            wanted = self._within_room(wanted, results, room)
+        with self._room(tenant, [schedule for _, schedule in wanted], now) as room:
+            for place, refusal in room.refusals.items():
+                results[wanted[place][0]] = refusal
+            wanted = [each for place, each in enumerate(wanted) if place not in room.refusals]
             created = self._inserted_many(wanted, results, request_seeds, now)
-            room.made = len(created)
+            room.made = {each.id for each in created}
         if undone := self._undone(created, known, now):
             created = [each for each in created if each.id not in undone]
             for number, each in enumerate(results):
@@ -156,24 +154,6 @@ class Creation:
             log.info("schedules.created", message="Schedules were created in bulk", count=len(created))
             self.expand_and_dispatch([each for each in created if each.state is ScheduleState.ACTIVE], now)
         return results
-
-    def _within_room(
-        self, wanted: list[NumberedSchedule], results: list[Schedule | CreationRefusal], room: QuotaRoom
-    ) -> list[NumberedSchedule]:
-        """Those that there is room for, the first ones first, and those whose ids are taken: they need none.
-        The results of the others are put into `results`."""
-        if room.refusal is None or not wanted:
-            return wanted
-        there = self.store.schedules.living([schedule.id for _, schedule in wanted])
-        taken: list[NumberedSchedule] = []
-        left = room.granted
-        for number, schedule in wanted:
-            if schedule.id in there or left > 0:
-                left -= schedule.id not in there
-                taken.append((number, schedule))
-            else:
-                results[number] = room.refusal
-        return taken
 
     def _inserted_many(
         self,

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Literal
 
 from scheduler_app.clock import thread_seconds
-from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, QuotaExceeded
 from scheduler_app.domain.ids import WholeId, name_of, tenant_of
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.schedule_draft import ScheduleDraft
@@ -131,7 +131,7 @@ def _update_existing(
         return SeriesImport(found, "changed" if found.updated_at == now else "unchanged")
     except NotFound:
         return conflict
-    except (InvalidField, Conflict) as error:
+    except (InvalidField, Conflict, QuotaExceeded) as error:
         return error
 
 

@@ -40,7 +40,8 @@ from scheduler_app.usecases.deeds.named import (
     deleted_destination_finder,
     with_calendar,
 )
-from scheduler_app.usecases.quotas import message_room
+from scheduler_app.usecases.owed_events import hourly_peak
+from scheduler_app.usecases.quotas import event_room, message_room
 
 log = get_logger(__name__)
 
@@ -317,6 +318,7 @@ class ScheduleService:
         done: str,
     ) -> Schedule:
         """Writes what `change` makes of the schedule, and cuts its events where that begins a revision.
+        Raises QuotaExceeded where it owes more than there is room for.
 
         Nothing is written where `change` returns the schedule itself. `version` is the one that the caller
         has read, None for any; `done` is the verb for the log and the audit. Raises NotFound,
@@ -347,7 +349,12 @@ class ScheduleService:
                         f"beats have not yet made up what the last {MAX_OWED} changes left to them; try again"
                         " in some seconds, and see by `scheduler doctor` that a beat runs"
                     )
-            if self._written(schedule, changed, left_to_beats, done, now):
+            limit = current_act().limits.events_per_hour
+            if limit is None or changed.revision == schedule.revision:
+                written = self._written(schedule, changed, left_to_beats, done, now)
+            else:
+                written = self._written_within(limit, schedule, changed, left_to_beats, done, now)
+            if written:
                 log.info(
                     f"schedule.{done}",
                     message=f"A schedule was {done}",
@@ -367,6 +374,27 @@ class ScheduleService:
                     self._cut(changed, now)
                 return changed
         raise Conflict("the schedule is being changed by others at this moment; try again")
+
+    def _written_within(
+        self,
+        limit: int,
+        before: Schedule,
+        after: Schedule,
+        owed: OwedRange | None,
+        done: str,
+        now: datetime,
+    ) -> bool:
+        """As `_written`, if there is room for what the schedule owes more from now on. Raises
+        QuotaExceeded."""
+        more = max(0, hourly_peak(after) - hourly_peak(before))
+        if not more:
+            return self._written(before, after, owed, done, now)
+        with event_room(self.store, after.tenant, limit, more, now) as room:
+            written = room.refusal is None and self._written(before, after, owed, done, now)
+            room.made = more if written else 0
+        if room.refusal is not None:
+            raise room.refusal
+        return written
 
     def _written(
         self, before: Schedule, after: Schedule, owed: OwedRange | None, done: str, now: datetime

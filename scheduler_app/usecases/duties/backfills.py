@@ -15,12 +15,15 @@ from scheduler_app.domain.backfill import (
     BackfillState,
 )
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
-from scheduler_app.domain.ids import name_of
+from scheduler_app.domain.ids import name_of, tenant_of
 from scheduler_app.domain.schedule import TICK, OwedRange, Schedule, ScheduleState
 from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import Corrupt
 from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store.acting import current_act
 from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.usecases.owed_events import backfill_peak
+from scheduler_app.usecases.quotas import event_room
 
 log = get_logger(__name__)
 
@@ -110,7 +113,8 @@ class BackfillService:
         self, schedule: Schedule, asked: BackfillRequest, now: datetime, *, request_seed: str | None = None
     ) -> BackfillProgress:
         """Stores what beats then do; once for a `request_seed`, as in `Creation.create`. Raises as `plan`,
-        and Conflict while the schedule has another one at work, or the tenant as many as it may have."""
+        Conflict while the schedule has another one at work, or the tenant as many as it may have, and
+        QuotaExceeded."""
         number = None if request_seed is None else _backfill_number(request_seed)
         if number is not None and self._has_started(schedule, number):
             return self.progress(schedule.id)
@@ -120,7 +124,12 @@ class BackfillService:
         backfills = self.store.backfills
         if backfills.running(schedule.tenant, most=MAX_RUNNING) >= MAX_RUNNING:
             raise Conflict(f"{MAX_RUNNING} backfills are at work; wait for one to end, or cancel one")
-        if not backfills.start(planned.backfill):
+        limit = current_act().limits.events_per_hour
+        if limit is None:
+            started = backfills.start(planned.backfill)
+        else:
+            started = self._start_within(limit, planned.backfill, now)
+        if not started:
             raise Conflict(
                 "the schedule has a backfill at work; wait for its end, or cancel it (a cancelled one is"
                 " looked after for another minute)"
@@ -134,6 +143,17 @@ class BackfillService:
             occurrences=planned.backfill.occurrences,
         )
         return planned
+
+    def _start_within(self, limit: int, backfill: Backfill, now: datetime) -> bool:
+        """Stores it, if there is room for what it makes in an hour. Raises QuotaExceeded."""
+        wanted = backfill_peak(backfill)
+        tenant = tenant_of(backfill.schedule_id)
+        with event_room(self.store, tenant, limit, wanted, now) as room:
+            started = room.refusal is None and self.store.backfills.start(backfill)
+            room.made = wanted if started else 0
+        if room.refusal is not None:
+            raise room.refusal
+        return started
 
     def progress(self, schedule_id: str) -> BackfillProgress:
         """Raises NotFound, and Conflict for a document that cannot be read."""

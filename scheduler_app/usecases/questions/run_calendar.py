@@ -29,7 +29,7 @@ from scheduler_app.domain.run_calendar import (
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
 from scheduler_app.store.events.run_counts import RunChoice, RunCounts
-from scheduler_app.usecases.questions.forecast import ForecastService
+from scheduler_app.usecases.forecast import ForecastService
 
 #: Past runs that are read; and of what workers have counted by the hour. What the rules may take; schedules
 #: that are evaluated.

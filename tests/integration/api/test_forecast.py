@@ -25,9 +25,9 @@ from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.store import Store, forecasts
+from scheduler_app.usecases import forecast
 from scheduler_app.usecases.duties.expansion import Expansion
-from scheduler_app.usecases.questions import forecast
-from scheduler_app.usecases.questions.forecast import ForecastService
+from scheduler_app.usecases.forecast import ForecastService
 from tests.builders import draft, event, message, schedule
 from tests.integration.conftest import NOON
 

@@ -12,7 +12,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from scheduler_app.store import Store
-from scheduler_app.usecases.questions import forecast
+from scheduler_app.usecases import forecast
 from scheduler_app.usecases.questions.run_calendar import RunCalendars
 from tests.builders import event
 from tests.integration.api.test_pages import fail

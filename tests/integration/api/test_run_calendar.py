@@ -17,9 +17,10 @@ from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.run_calendar import MOST_RARE, RunCalendar, RunOutcome
 from scheduler_app.store import Store
+from scheduler_app.usecases import forecast
 from scheduler_app.usecases.duties.expansion import Expansion
-from scheduler_app.usecases.questions import forecast, run_calendar
-from scheduler_app.usecases.questions.forecast import ForecastService
+from scheduler_app.usecases.forecast import ForecastService
+from scheduler_app.usecases.questions import run_calendar
 from scheduler_app.usecases.questions.run_calendar import CalendarPeriod, RunCalendars
 from tests.builders import draft, event, message, schedule
 from tests.examined import examined

@@ -15,7 +15,8 @@ from scheduler_app.domain.errors import LimitReached, QuotaExceeded
 from scheduler_app.domain.tenant import TenantLimits
 from scheduler_app.store import Store
 from scheduler_app.store.acting import acting
-from scheduler_app.store.quotas import BOUND_SECONDS, LEASE_SECONDS
+from scheduler_app.store.quotas import LEASE_SECONDS
+from scheduler_app.usecases.quotas import SCHEDULES_BOUND_SECONDS
 from tests.builders import draft
 from tests.integration.api.conftest import ToldTime
 from tests.integration.api.page_forms import form_token
@@ -74,8 +75,8 @@ def test_schedules_beyond_the_limit_are_refused_by_every_process(processes: list
         refused = post(client, key)
         assert (refused.status_code, refused.mimetype) == (403, "application/problem+json")
         assert refused.get_json()["detail"] == (
-            "the tenant acme may have 2 schedules, and 2 of them are used: delete some, or ask an operator"
-            " for a larger limits.schedules"
+            "the tenant acme may have 2 schedules: 2 of them are used, and this request asks for 1; delete"
+            " some, or ask an operator for a larger limits.schedules"
         )
         assert left(refused) == '"schedules";r=0'
     # Nobody else is concerned, and what is deleted makes room at once.
@@ -104,7 +105,7 @@ def test_what_was_made_counts_whoever_made_it(client: FlaskClient, store: Store)
     limit(client)
     assert post(client, key).status_code == 201
     limit(client, schedules=2)
-    _age(store, "counted_at", BOUND_SECONDS)
+    age(store, "counted_at", SCHEDULES_BOUND_SECONDS)
     assert post(client, key).status_code == 403
 
 
@@ -113,23 +114,23 @@ def test_what_a_process_was_making_when_it_died_is_forgotten_and_counted(
 ) -> None:
     key = limited(client, schedules=2)
     assert left(post(client, key)) == '"schedules";r=1'
-    store.quotas.note("acme:schedules", "dead", 1)
+    store.quotas.note("acme:schedules", "dead", 1, bound_seconds=60)
     refused = post(client, key)
     assert refused.status_code == 403
-    _age(store, "making.0.until", LEASE_SECONDS)
+    age(store, "making.0.until", LEASE_SECONDS)
     assert left(post(client, key)) == '"schedules";r=0'
     assert post(client, key).status_code == 403
 
 
-def _age(store: Store, field: str, seconds: int) -> None:
+def age(store: Store, field: str, seconds: int, of: str = "acme:schedules") -> None:
     """Makes an instant in the tenant's document so much older."""
     quotas = store.mongo.collection("quotas")
-    row = quotas.find_one({"_id": "acme:schedules"})
+    row = quotas.find_one({"_id": of})
     assert row is not None
     path = field.split(".")
     value: Any = row[path[0]] if len(path) == 1 else row[path[0]][int(path[1])][path[2]]
     older = value - timedelta(seconds=seconds + 1)
-    quotas.update_one({"_id": "acme:schedules"}, {"$set": {field: older}})
+    quotas.update_one({"_id": of}, {"$set": {field: older}})
 
 
 def test_a_lowered_limit_deletes_nothing(client: FlaskClient) -> None:
@@ -139,7 +140,7 @@ def test_a_lowered_limit_deletes_nothing(client: FlaskClient) -> None:
     limit(client, schedules=1)
     refused = post(client, key)
     assert (refused.status_code, left(refused)) == (403, '"schedules";r=0')
-    assert "may have 1 schedules, and 3 of them are used" in refused.get_json()["detail"]
+    assert "may have 1 schedules: 3 of them are used" in refused.get_json()["detail"]
     assert len(client.get(SCHEDULES, headers=by(key)).get_json()["schedules"]) == 3
 
 
@@ -151,7 +152,10 @@ def test_of_a_bulk_the_first_ones_are_made_and_the_others_refused(client: FlaskC
     answer = client.post(f"{SCHEDULES}/bulk", json={"schedules": items}, headers=by(key))
     body = answer.get_json()
     assert [each["status"] for each in body["results"]] == [201, 422, 409, 201, 403]
-    assert "may have 3 schedules, and 3 of them are used" in body["results"][-1]["problem"]["detail"]
+    assert (
+        "may have 3 schedules: 1 of them are used, and this request asks for 4"
+        in body["results"][-1]["problem"]["detail"]
+    )
     assert left(answer) == '"schedules";r=0'
 
 
@@ -224,8 +228,8 @@ def test_messages_and_triggers_of_a_day_are_counted_and_the_next_day_begins_anew
         refused = client.post(path, json=NOTE if path == MESSAGES else None, headers=by(key))
         assert (refused.status_code, refused.headers["Retry-After"]) == (429, "3600")
         assert refused.get_json()["detail"] == (
-            "the tenant acme may make 3 messages and triggers a day, and 3 of them are used: go on after"
-            " 00:00 UTC, or ask an operator for a larger limits.messages_per_day"
+            "the tenant acme may make 3 messages and triggers a day: 3 of them are used, and this request"
+            " asks for 1; go on after 00:00 UTC, or ask an operator for a larger limits.messages_per_day"
         )
     assert post(first, key, MESSAGES, **NOTE, id="m1").status_code == 200
     time.at += timedelta(hours=1)
@@ -270,8 +274,21 @@ def test_a_form_beyond_the_limit_says_so_and_keeps_what_was_typed(client: FlaskC
     assert (refused.status_code, "may make 0 messages and triggers a day" in refused.text) == (429, True)
 
 
+def test_what_is_used_is_shown_to_who_sets_the_limits(client: FlaskClient) -> None:
+    key = limited(client, schedules=5_000, messages_per_day=3, events_per_hour=70)
+    assert post(client, key, **NIGHTLY).status_code == 201
+    assert post(client, key, MESSAGES).status_code == 201
+    used = {"schedules": 1, "messages_per_day": 1, "events_per_hour": 1}
+    assert client.get(f"{TENANTS}/acme", headers=by(ROOT)).get_json()["used"] == used
+    acme, default = client.get(TENANTS, headers=by(ROOT)).get_json()["tenants"]
+    assert (acme["used"], "used" in default) == (used, False)
+    assert sign_in(client, ROOT).status_code == 303
+    page = client.get("/tenants").text
+    assert "1 of 5,000 schedules, 1 of 3 messages per day, 1 of 70 events per hour" in page
+
+
 @pytest.mark.parametrize("given", [-1, 1.5, "many", 10**9])
-@pytest.mark.parametrize("name", ["schedules", "messages_per_day"])
+@pytest.mark.parametrize("name", ["schedules", "messages_per_day", "events_per_hour"])
 def test_a_limit_that_is_none_is_refused(client: FlaskClient, name: str, given: Any) -> None:
     answer = client.put(f"{TENANTS}/acme", json={"limits": {name: given}}, headers=by(ROOT))
     assert (answer.status_code, f"limits/{name}" in answer.text) == (422, True), answer.text

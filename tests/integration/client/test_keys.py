@@ -109,3 +109,16 @@ def test_a_tenant_is_exported_into_a_file_and_deleted(shell: Shell, tag: str, tm
     assert "must be" in shell.run("tenant", "delete", tag, "--confirm", "other", status=64).stderr
     assert "no tenant" in shell.run("tenant", "delete", tag, "--confirm", tag, status=1).stderr
     assert "no deletion" in shell.run("tenant", "deletion", "none", status=1).stderr
+
+
+def test_limits_of_a_tenant_are_set_shown_and_taken_away(
+    shell: Shell, scheduler: Scheduler, tag: str
+) -> None:
+    shell.run("tenant", "set", tag, "--note", "a customer", "--schedules", "5", "--messages-per-day", "1000")
+    changed = shell.json("tenant", "set", tag, "--unlimited", "messages_per_day", "--events-per-hour", "60")
+    assert changed["limits"] == {"schedules": 5, "events_per_hour": 60}
+    assert (changed["result"], changed["note"]) == ("changed", "a customer")
+    assert shell.json("tenant", "show", tag)["used"] == {"schedules": 0}
+    listed = shell.run("tenant", "list").stdout
+    assert "schedules 0 of 5, events_per_hour 60" in " ".join(listed.split())
+    assert scheduler.get_tenant(tag)["limits"] == changed["limits"]

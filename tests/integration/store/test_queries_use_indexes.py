@@ -762,11 +762,11 @@ def _use_search(store: Any) -> None:
 
 
 def _use_quotas(quotas: Any, now: datetime) -> None:
-    assert quotas.note("schedules", "t", 1) == quotas.look("schedules", "t")
+    assert quotas.note("schedules", "t", 1, bound_seconds=9) == quotas.look("schedules", "t")
     quotas.found("schedules", 0, 1)
     quotas.finish("schedules", "t", 1)
     assert quotas.add("day", 2, 1, now + HOUR) == (1, 1)
-    assert quotas.sum("day") == 1
+    assert quotas.known(["day", "schedules"]) == {"day": 1, "schedules": 2}
 
 
 def _use_figure_counters(counters: Any, now: datetime) -> None:

@@ -505,8 +505,11 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "api_keys.delete": (lambda w: w.store.api_keys.delete(w.theirs(w.key)), False),
     "api_keys.delete_all": (lambda w: w.store.api_keys.delete_all(w.stranger), 0),
     "api_keys.used": (lambda w: w.store.api_keys.used(w.theirs(w.key), w.now, "::1", every_seconds=0), None),
-    "quotas.sum": (lambda w: w.store.quotas.sum(w.theirs("messages_per_day/2031-05-06")), 0),
-    "quotas.look": (lambda w: w.store.quotas.look(w.theirs("schedules"), "t"), Noted(0, None, {})),
+    "quotas.known": (lambda w: w.store.quotas.known([w.theirs("schedules")]), {}),
+    "quotas.look": (
+        lambda w: w.store.quotas.look(w.theirs("schedules"), "t"),
+        Noted(0, None, timedelta.max, {}),
+    ),
     "quotas.found": (lambda w: w.store.quotas.found(w.theirs("schedules"), 0, 1), None),
     "quotas.finish": (lambda w: w.store.quotas.finish(w.theirs("schedules"), "t", 1), None),
     "schedules.count_living": (lambda w: w.store.schedules.count_living(w.stranger, most=9), 0),
