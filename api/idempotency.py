@@ -1,8 +1,8 @@
 """`Idempotency-Key`: a POST that is sent again is executed once, and gets the first answer again.
 
 An answer is kept for a day. Answers after which a retry makes sense are not kept: server errors (5xx),
-conflicts (409) and quotas (429). After a server error the next try finds what the first one has written: the
-answer of MongoDB may be all that was lost.
+conflicts (409) and limits (403, 429). After a server error the next try finds what the first one has written:
+the answer of MongoDB may be all that was lost.
 """
 
 import hashlib
@@ -100,7 +100,7 @@ def _finish(response: Response) -> Response:
     try:
         if response.status_code >= 500 or g.get("renews"):
             records.release(begun)
-        elif response.status_code in (409, 429) or is_dry_run():
+        elif response.status_code in (403, 409, 429) or is_dry_run():
             records.give_up(begun)
         else:
             headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}

@@ -17,6 +17,7 @@ T = TypeVar("T")
 _TRANSIENT = (429, 502, 503, 504)
 _FIRST_DELAY_SECONDS = 0.2
 _LONGEST_DELAY_SECONDS = 10.0
+_FAR_SECONDS = 60
 _EXAMPLE = "http://127.0.0.1:8080"
 
 
@@ -105,7 +106,14 @@ def _not_of_the_api(reply: Reply) -> SchedulerError:
 def _is_transient(reply: Reply) -> bool:
     # A conflict with Retry-After: the first request with this Idempotency-Key is still being processed.
     in_flight = reply.status == 409 and "retry-after" in reply.headers
-    return reply.status in _TRANSIENT or in_flight
+    return (reply.status in _TRANSIENT and not _is_far(reply)) or in_flight
+
+
+def _is_far(reply: Reply) -> bool:
+    """Whether what is asked for too often is refused for longer than a caller would wait, such as for the
+    rest of a day."""
+    after = reply.headers.get("retry-after", "")
+    return reply.status == 429 and after.isdigit() and int(after) > _FAR_SECONDS
 
 
 def _delay(tries: int, retry_after: str | None) -> float:

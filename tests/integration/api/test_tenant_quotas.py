@@ -81,8 +81,13 @@ def test_schedules_beyond_the_limit_are_refused_by_every_process(processes: list
         assert left(refused) == '"schedules";r=0'
     # Nobody else is concerned, and what is deleted makes room at once.
     assert post(first, limited(first, "globex")).status_code == 201
+    once = by(key) | {"Idempotency-Key": "once"}
+    assert first.post(SCHEDULES, json=NIGHTLY, headers=once).status_code == 403
     path = f"{SCHEDULES}/{made.get_json()['id']}"
     assert first.delete(path, headers=by(key)).status_code == 200
+    again = first.post(SCHEDULES, json=NIGHTLY, headers=once)
+    assert again.status_code == 201
+    assert first.delete(f"{SCHEDULES}/{again.get_json()['id']}", headers=by(key)).status_code == 200
     assert [post(client, key).status_code for client in processes] == [201, 403]
 
 

@@ -72,6 +72,13 @@ def test_it_gives_up_after_its_tries(server: Callable[..., Receiver]) -> None:
     assert len(receiver.seen) == 4
 
 
+def test_what_is_refused_for_long_is_not_asked_for_again(server: Callable[..., Receiver]) -> None:
+    receiver = server(says("429 Too Many Requests", "Retry-After: 3600", body=b'{"detail": "go on later"}'))
+    with client(receiver) as scheduler, pytest.raises(SchedulerError, match="429: go on later"):
+        scheduler.trigger("s1")
+    assert len(receiver.seen) == 1
+
+
 def test_a_refusal_is_not_asked_for_again(server: Callable[..., Receiver]) -> None:
     receiver = server(TAKEN)
     with client(receiver) as scheduler, pytest.raises(SchedulerError, match="409: the id was used"):
