@@ -21,7 +21,7 @@ NOT_RECORDED = {
     **dict.fromkeys(
         (
             *(f"keys {verb}" for verb in ("create", "list", "revoke", "rotate")),
-            *(f"tenant {verb}" for verb in ("delete", "deletion", "export")),
+            *(f"tenant {verb}" for verb in ("delete", "deletion", "export", "list", "set", "show")),
         ),
         "print keys and ids that are drawn: tests/integration/client/test_keys.py",
     ),
