@@ -392,6 +392,7 @@ def _needed(operation: Operation) -> str:
     return _QUERIES.get(operation.path[operation.path.rindex("/") :], "")
 
 
+@pytest.mark.timeout(600)  # thousands of requests
 def test_no_route_shows_or_changes_what_is_another_tenant_s(
     client: FlaskClient, store: Store, world: World, specification: dict[str, Any]
 ) -> None:
@@ -524,6 +525,7 @@ def test_tokens_open_nothing_else(client: FlaskClient, store: Store, world: Worl
     assert documents(store) == before
 
 
+@pytest.mark.timeout(600)  # thousands of requests
 def test_no_page_and_no_form_shows_or_changes_what_is_another_tenant_s(
     app: Flask, client: FlaskClient, store: Store, world: World
 ) -> None:
