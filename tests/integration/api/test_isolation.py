@@ -9,6 +9,7 @@ may hold the owner's marker, and the owner's documents must be what they were.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -18,6 +19,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from scheduler_app.api.blueprint import query_parameters
+from scheduler_app.api.pages.times import relative
 from scheduler_app.clock import clock
 from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.cause import Tally, failing_key
@@ -70,7 +72,8 @@ BODIES: dict[str, dict[str, Any]] = {
 _PASSING = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d| UTC)?|\d{8}T\d{6}(\d{3})?Z"
     r"|msg_[0-9a-f]{24}|\b[0-9a-f]{12,64}\b|\b[0-9a-z]{12}\b|whsec_[\w+/=]+|rrs_\w+|\d+(\.\d+)? ?(ms|s)\b"
-    r"|\b\d\d:\d\d(:\d\d)?\b|[\w-]{43}|\d+ bytes|just now|\b\d+ (second|minute)s? ago|>now<"
+    r"|\b\d\d:\d\d(:\d\d)?\b|[\w-]{43}|\d+ bytes"
+    r"|\b(in )?\d+ (second|minute|hour|day)s?( ago)?\b|\b(just )?now\b"
 )
 #: They show the whole installation, to its own keys alone, or nothing that anybody has made.
 OPEN = ("/docs", "/swagger-ui", "/static", "/assets", "/echo", "/favicon.ico", "/ping/")
@@ -390,6 +393,12 @@ _QUERIES = {"/why": "?at=2040-01-01T00:00:00Z", "/days": "?from=2040-01-01&to=20
 
 def _needed(operation: Operation) -> str:
     return _QUERIES.get(operation.path[operation.path.rindex("/") :], "")
+
+
+def test_how_long_ago_something_was_or_when_it_will_be_is_no_difference() -> None:
+    now, seconds = clock.now(), (-90_000, -3_600, -61, -1, 0, 1, 60, 3_599, 86_400)
+    shown = {same(f"<p>· {relative(now + timedelta(seconds=each), now)}.</p>", ()) for each in seconds}
+    assert len(shown) == 1
 
 
 @pytest.mark.timeout(600)  # thousands of requests
