@@ -272,7 +272,11 @@ class Mongo:
     @contextmanager
     def transaction(self) -> Iterator[ClientSession]:
         """What this thread asks of collections inside of it is written as a whole at its end, or not at all
-        where it raises anything. Inside of another one it is part of that. Raises a STORE_FAULT."""
+        where it raises anything. Inside of another one it is part of that. Raises a STORE_FAULT.
+
+        It is for few documents: MongoDB 6.0 takes 25 µs for each index of a collection to change an indexed
+        field of a document in it, ten times what it takes outside. Inserts cost no more.
+        """
         outer = _session.get()
         if outer is not None:
             yield outer
