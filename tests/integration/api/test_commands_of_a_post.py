@@ -11,6 +11,7 @@ from pymongo import monitoring
 from scheduler_app.api import known_keys
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
+from scheduler_app.usecases import quotas
 from tests.integration.api.conftest import start, stop
 from tests.lent_clients import LentClients
 
@@ -93,6 +94,7 @@ def test_a_tenant_without_limits_pays_for_none(
     listener: Listener, heard: FlaskClient, limits: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(known_keys, "monotonic", lambda: 1_000.0)
+    monkeypatch.setattr(quotas, "SCHEDULES_BOUND_SECONDS", 3_600)
     put = heard.put("/api/v1/tenants/acme", json={"limits": limits})
     assert put.status_code == 201
     run_at = (clock.now() + timedelta(days=1)).isoformat()

@@ -8,7 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from scheduler_app.store import Store
-from scheduler_app.usecases.quotas import EVENTS_BOUND_SECONDS, EVENTS_REFUSED_SECONDS
+from scheduler_app.usecases import quotas
 from tests.integration.api.conftest import ToldTime
 from tests.integration.api.test_stored_keys import by
 from tests.integration.api.test_tenant_quotas import (
@@ -31,9 +31,15 @@ EACH_HALF = CALL | {"every_seconds": 120}
 OF = "acme:events_per_hour"
 
 
+#: More than any test takes.
+REFUSED_SECONDS, BOUND_SECONDS = 3_600, 7_200
+
+
 @pytest.fixture(autouse=True)
-def ten(time: ToldTime) -> None:
+def ten(time: ToldTime, monkeypatch: pytest.MonkeyPatch) -> None:
     time.at = datetime(2031, 5, 6, 10, 0, 0, tzinfo=UTC)
+    monkeypatch.setattr(quotas, "EVENTS_REFUSED_SECONDS", REFUSED_SECONDS)
+    monkeypatch.setattr(quotas, "EVENTS_BOUND_SECONDS", BOUND_SECONDS)
 
 
 def test_rules_that_owe_more_are_refused(processes: list[FlaskClient]) -> None:
@@ -60,10 +66,10 @@ def test_the_busiest_hour_is_found_whenever_it_is(client: FlaskClient, store: St
     assert post(client, key, **CALL, cron="* 3 * * *").status_code == 201
     assert post(client, key, **EACH_HALF).status_code == 403
     # Those of another hour are added until the whole is looked at again.
-    age(store, "counted_at", EVENTS_BOUND_SECONDS, OF)
+    age(store, "counted_at", BOUND_SECONDS, OF)
     assert left(post(client, key, **CALL, cron="*/6 12 * * *")) == '"events_per_hour";r=0'
     assert post(client, key, **CALL, cron="*/6 14 * * *").status_code == 403
-    age(store, "counted_at", EVENTS_BOUND_SECONDS, OF)
+    age(store, "counted_at", BOUND_SECONDS, OF)
     assert left(post(client, key, **CALL, cron="*/6 14 * * *")) == '"events_per_hour";r=0'
 
 
@@ -74,7 +80,7 @@ def test_a_refusal_stands_for_seconds_and_then_what_is_owed_is_counted_anew(
     made = post(client, key, **EACH_MINUTE).get_json()["id"]
     assert client.post(f"{SCHEDULES}/{made}/pause", headers=by(key)).status_code == 200
     assert post(client, key, **EACH_HALF).status_code == 403
-    age(store, "counted_at", EVENTS_REFUSED_SECONDS, OF)
+    age(store, "counted_at", REFUSED_SECONDS, OF)
     assert post(client, key, **EACH_HALF).status_code == 201
     resumed = client.post(f"{SCHEDULES}/{made}/resume", headers=by(key))
     assert (resumed.status_code, "may owe 60 events" in resumed.text) == (403, True)

@@ -16,6 +16,7 @@ from scheduler_app.domain.tenant import TenantLimits
 from scheduler_app.store import Store
 from scheduler_app.store.acting import acting
 from scheduler_app.store.quotas import LEASE_SECONDS
+from scheduler_app.usecases import quotas
 from scheduler_app.usecases.quotas import SCHEDULES_BOUND_SECONDS
 from tests.builders import draft
 from tests.integration.api.conftest import ToldTime
@@ -91,7 +92,11 @@ def test_schedules_beyond_the_limit_are_refused_by_every_process(processes: list
     assert [post(client, key).status_code for client in processes] == [201, 403]
 
 
-def test_creators_at_once_do_not_exceed_the_limit_and_reach_it(processes: list[FlaskClient]) -> None:
+def test_creators_at_once_do_not_exceed_the_limit_and_reach_it(
+    processes: list[FlaskClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # However slow the machine is: who waits for less is refused without need.
+    monkeypatch.setattr(quotas, "WAIT_SECONDS", 60.0)
     key = limited(processes[0], schedules=7)
 
     def create(number: int) -> int:
@@ -115,8 +120,9 @@ def test_what_was_made_counts_whoever_made_it(client: FlaskClient, store: Store)
 
 
 def test_what_a_process_was_making_when_it_died_is_forgotten_and_counted(
-    client: FlaskClient, store: Store
+    client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(quotas, "WAIT_SECONDS", 0.0)
     key = limited(client, schedules=2)
     assert left(post(client, key)) == '"schedules";r=1'
     store.quotas.note("acme:schedules", "dead", 1, bound_seconds=60)
@@ -129,13 +135,13 @@ def test_what_a_process_was_making_when_it_died_is_forgotten_and_counted(
 
 def age(store: Store, field: str, seconds: int, of: str = "acme:schedules") -> None:
     """Makes an instant in the tenant's document so much older."""
-    quotas = store.mongo.collection("quotas")
-    row = quotas.find_one({"_id": of})
+    documents = store.mongo.collection("quotas")
+    row = documents.find_one({"_id": of})
     assert row is not None
     path = field.split(".")
     value: Any = row[path[0]] if len(path) == 1 else row[path[0]][int(path[1])][path[2]]
     older = value - timedelta(seconds=seconds + 1)
-    quotas.update_one({"_id": of}, {"$set": {field: older}})
+    documents.update_one({"_id": of}, {"$set": {field: older}})
 
 
 def test_a_lowered_limit_deletes_nothing(client: FlaskClient) -> None:
@@ -279,7 +285,7 @@ def test_a_form_beyond_the_limit_says_so_and_keeps_what_was_typed(client: FlaskC
     assert (refused.status_code, "may make 0 messages and triggers a day" in refused.text) == (429, True)
 
 
-def test_what_is_used_is_shown_to_who_sets_the_limits(client: FlaskClient) -> None:
+def test_what_is_used_is_shown_to_who_sets_the_limits(client: FlaskClient, time: ToldTime) -> None:
     key = limited(client, schedules=5_000, messages_per_day=3, events_per_hour=70)
     assert post(client, key, **NIGHTLY).status_code == 201
     assert post(client, key, MESSAGES).status_code == 201
