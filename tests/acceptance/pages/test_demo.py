@@ -101,6 +101,8 @@ def test_no_page_shuts_anybody_out_in_any_look(
                     look(page, colours, window)
                     page.screenshot(path=PICTURES / f"{name}-{colours}-{size}.png", full_page=True)
             page.evaluate(PAUSE)
+            # One that is on its way would still bring what it found.
+            expect(page.locator(".htmx-request")).to_have_count(0)
             page.evaluate(UNFOLD)
             for colours in COLOURS:
                 for size, window in (SIZES | {"zoomed": ZOOMED}).items():
@@ -108,7 +110,7 @@ def test_no_page_shuts_anybody_out_in_any_look(
                     expect_to_fit(page, path)
                     if size != "zoomed" and (found := violations(page)):
                         wrong[f"{path}, {colours}, {size}"] = found
-    assert wrong == {}
+        assert wrong == {}
 
 
 def expect_to_fit(page: Page, path: str) -> None:

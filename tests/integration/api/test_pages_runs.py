@@ -213,6 +213,7 @@ def test_all_that_a_filter_finds_and_that_gave_up_is_sent_again_page_by_page(
     assert client.get(f"/api/events/{left[0]}").get_json()["state"] == "error"
     assert client.get(f"/api/events/{left[2]}").get_json()["state"] == "error"
     assert "Nothing that this filter finds gave up" in client.get("/events/send-again?error=none-has-it").text
+    assert "No filter is on: these are all runs that gave up." in client.get("/events/send-again").text
     monkeypatch.setattr("scheduler_app.api.pages.runs_again.MOST_COUNTED", 1)
     assert "Send 1 run or more again?" in client.get("/events/send-again?state=error").text
 
