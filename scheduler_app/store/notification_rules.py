@@ -94,16 +94,16 @@ class NotificationRules:
 
     def get(self, rule_id: WholeId) -> NotificationRule | CorruptNotificationRule | None:
         row = self._majority.find_one({"_id": rule_id})
-        return None if row is None else self._read(row)
+        return None if row is None else self.read(row)
 
     def of(self, tenant: str) -> list[NotificationRule | CorruptNotificationRule]:
         """A tenant's, by name."""
         rows = self._majority.find({"tenant": tenant}, hint=OF_TENANT).limit(MAX_RULES)
-        return sorted(map(self._read, rows), key=lambda each: each.id)
+        return sorted(map(self.read, rows), key=lambda each: each.id)
 
     def everybodys(self) -> list[NotificationRule]:
         """All that can be read. The others are reported, once each."""
-        found = list(map(self._read, self._rules.find({}, hint=BY_ID).limit(_MAX_READ)))
+        found = list(map(self.read, self._rules.find({}, hint=BY_ID).limit(_MAX_READ)))
         for each in found:
             if isinstance(each, CorruptNotificationRule):
                 self._reports.report(each.id, each.reason)
@@ -112,7 +112,7 @@ class NotificationRules:
     def telling(self, word: Told) -> list[NotificationRule]:
         """Those that tell of it, and that can be read."""
         rows = self._rules.find({"on": word.value}, hint=BY_ID).limit(_MAX_READ)
-        return [each for each in map(self._read, rows) if isinstance(each, NotificationRule)]
+        return [each for each in map(self.read, rows) if isinstance(each, NotificationRule)]
 
     def observing(self, calendar_id: WholeId) -> list[str]:
         """The names of those whose hours observe a calendar."""
@@ -140,7 +140,7 @@ class NotificationRules:
             token = row.get("sealed")
             if isinstance(token, bytes) and self._secret_box.is_newest(token):
                 continue
-            found = self._read(row)
+            found = self.read(row)
             if isinstance(found, CorruptNotificationRule):
                 unreadable[found.id] = found.reason
                 continue
@@ -186,7 +186,7 @@ class NotificationRules:
             "secrets": self._secret_box.digest(row["_id"], to, signing),
         }
 
-    def _read(self, row: Document) -> NotificationRule | CorruptNotificationRule:
+    def read(self, row: Document) -> NotificationRule | CorruptNotificationRule:
         try:
             return self._decoded(row)
         except (Corrupt, Newer, UnreadableSecret) as error:

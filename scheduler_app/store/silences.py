@@ -84,7 +84,7 @@ class Silences:
         found = []
         for row in rows:
             try:
-                found.append(_read(row))
+                found.append(read_silence(row))
             except Corrupt as error:
                 self._reports.report(str(row.get("_id"))[:200], str(error))
         return found
@@ -117,7 +117,7 @@ def _document(silence: Silence) -> Document:
     return {name: value for name, value in document.items() if value is not None}
 
 
-def _read(row: Mapping[str, Any]) -> Silence:
+def read_silence(row: Mapping[str, Any]) -> Silence:
     """Raises Corrupt."""
     get = row.get
     version(get("v"), DOCUMENT_VERSION)

@@ -100,7 +100,7 @@ class KillSwitchDocuments:
 
     def of(self, tenant: str) -> list[KillSwitch | CorruptKillSwitch]:
         """A tenant's that are on, by their names."""
-        found = map(_read_kill_switch, self._majority.find({}, hint=BY_ID).limit(_MAX_READ))
+        found = map(read_kill_switch, self._majority.find({}, hint=BY_ID).limit(_MAX_READ))
         own = {each.target.key: each for each in found if each is not None and each.target.tenant == tenant}
         return [own[key] for key in sorted(own)]
 
@@ -199,7 +199,7 @@ def _stored_as(target: Target) -> Document:
     return {"_id": {"$in": list(target.keys)}}
 
 
-def _read_kill_switch(row: Document) -> KillSwitch | CorruptKillSwitch | None:
+def read_kill_switch(row: Document) -> KillSwitch | CorruptKillSwitch | None:
     target = Target.of(str(row["_id"]))
     if target is None:
         return None
@@ -265,7 +265,7 @@ class BlackoutDocuments:
     def of(self, tenant: str, now: datetime) -> list[Blackout | CorruptBlackout]:
         """A tenant's, by name."""
         own = {each: row for each, row in _by_id(self._majority).items() if tenant_of(each) == tenant}
-        return [_read(each, own[each], now) for each in sorted(own)[:MAX_BLACKOUTS]]
+        return [read_blackout(each, own[each], now) for each in sorted(own)[:MAX_BLACKOUTS]]
 
     def corrupt(self, now: datetime) -> list[CorruptBlackout]:
         """Those of all tenants that cannot be read, or evaluated at `now`."""
@@ -280,7 +280,7 @@ class BlackoutDocuments:
         return Blackouts(tuple(each for each in found if isinstance(each, Blackout)))
 
     def _all(self, now: datetime) -> list[Blackout | CorruptBlackout]:
-        return [_read(each, row, now) for each, row in _by_id(self._blackouts).items()]
+        return [read_blackout(each, row, now) for each, row in _by_id(self._blackouts).items()]
 
 
 def _older_id(blackout_id: WholeId) -> str:
@@ -315,7 +315,7 @@ def _document(blackout: Blackout) -> Document:
     return {key: value for key, value in document.items() if value is not None}
 
 
-def _read(blackout_id: WholeId, row: Mapping[str, Any], now: datetime) -> Blackout | CorruptBlackout:
+def read_blackout(blackout_id: WholeId, row: Mapping[str, Any], now: datetime) -> Blackout | CorruptBlackout:
     try:
         found = _decoded(blackout_id, row)
     except Corrupt as error:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final
 
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, QuotaExceeded, StaleVersion
 from scheduler_app.domain.ids import SEPARATOR, name_of, tenant_of, whole_id
 from scheduler_app.domain.resource_fields import NOT_GIVEN
-from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.schedule import Pause, Schedule, ScheduleState
 from scheduler_app.domain.schedule_draft import ScheduleDraft
 from scheduler_app.domain.triggers import ONE_OF, names_a_trigger
 from scheduler_app.store import Store
@@ -24,6 +25,7 @@ from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.deeds.named import (
     KnownCalendars,
     KnownDestinations,
+    calendar_named,
     check_named_destination,
     check_notified_destinations,
     deleted_destination_finder,
@@ -35,6 +37,8 @@ from scheduler_app.usecases.quotas import CreationRoom, creation_room
 
 log = get_logger(__name__)
 
+#: What the page of such a schedule says.
+PAUSED_BY_IMPORT: Final = "imported: resume it when the other installation sends nothing of it any more"
 #: A schedule, and the request_seed of the request that makes it.
 SeededSchedule = tuple[Schedule, str | None]
 #: A schedule, and its place among those that a request asks for.
@@ -115,6 +119,35 @@ class Creation:
         if self.store.schedules.insert(schedule, request_seed=request_seed):
             return schedule
         return self._succeed([(schedule, request_seed)], now)[0]
+
+    def adopt(self, schedule: Schedule, now: datetime, *, active: bool) -> bool:
+        """Stores a schedule that another installation had, with its revision and how far it had come there.
+        One that was active goes on from there if it is to be `active`, and is paused otherwise. False where
+        there is one of its id. Raises InvalidField, QuotaExceeded, and Conflict where the id is that of a deleted
+        one, whose history would be this one's."""
+        if self.store.schedules.living([schedule.id]):
+            return False
+        if self.store.schedules.exists(schedule.id):
+            raise Conflict("a schedule of this id was deleted, and its history is kept: it can be made by hand")
+        known: KnownDestinations = {}
+        if schedule.calendar is not None:
+            calendar_named(whole_id(schedule.tenant, schedule.calendar.name), self.store)
+            attached = self.store.calendars.attached_use(schedule.calendar, schedule.tenant)
+            schedule = replace(schedule, calendar=attached.up_to_date())
+        self.check_action(schedule.action)
+        check_named_destination(self.store, schedule.action, known)
+        check_notified_destinations(self.store, schedule.tenant, schedule, known)
+        schedule.recurrence()
+        if schedule.state is ScheduleState.ACTIVE and not active:
+            schedule = schedule.revise(now, state=ScheduleState.PAUSED, pause=Pause(note=PAUSED_BY_IMPORT))
+        with self._room(schedule.tenant, 1, now) as room:
+            if self._inserted(schedule, None, now, room) is None:
+                return False
+        for error in self._undone([schedule], known, now).values():
+            raise error
+        if schedule.state is ScheduleState.ACTIVE:
+            self.expand_and_dispatch([schedule], now)
+        return True
 
     def create_many(
         self,

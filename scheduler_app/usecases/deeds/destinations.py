@@ -120,6 +120,14 @@ class DestinationService:
                 return destination, False
         raise _busy_conflict(name)
 
+    def adopt(self, destination: Destination) -> bool:
+        """Stores one that another installation had; False where there is one of its name. Raises
+        InvalidField."""
+        check_new_name(destination.name)
+        self._check_receiver(destination)
+        self._check_limits(destination)
+        return self.store.destinations.insert(replace(destination, deleting=False))
+
     def edit(
         self,
         destination_id: WholeId,

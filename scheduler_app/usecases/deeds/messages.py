@@ -210,6 +210,32 @@ class MessageService:
         self.dispatch([event], now)
         return _created_result(record)
 
+    def adopt(self, event: Event, message: Message, now: datetime) -> bool:
+        """Stores a message that waited in another installation; False where there is one of its id. Raises
+        InvalidField and QuotaExceeded."""
+        known: KnownDestinations = {}
+        self.check_action(message.action)
+        check_named_destination(self.store, message.action, known, default_method=DEFAULT_MESSAGE_METHOD)
+        check_notified_destinations(self.store, event.tenant, message, known)
+        if self.find(event.id) is not None:
+            return False
+        later = event.due_at > now
+        if later and not self.quota.take(event.tenant, 1, now):
+            raise self._no_room()
+        with self._room(event.tenant, 1, now) as room:
+            is_new = room.refusal is None and self.store.messages.insert(event, now) is not None
+            room.made = int(is_new)
+        if not is_new:
+            if later:
+                self.quota.give_back(event.tenant, 1)
+            if room.refusal is not None:
+                raise room.refusal
+            return False
+        for error in self._undone([event], known).values():
+            raise error
+        self.dispatch([event], now)
+        return True
+
     def schedule_many(
         self,
         tenant: str,

@@ -56,7 +56,7 @@ class NotificationRuleService:
         found = self.store.notification_rules.get(asked.id)
         old = found if isinstance(found, NotificationRule) else None
         rule = replace(asked, to=tuple(self._channel(each, old) for each in asked.to))
-        signing = old.signing if old is not None else None
+        signing = old.signing if old is not None else asked.signing
         signs = any(each.kind is ChannelKind.WEBHOOK for each in rule.to)
         is_new = signs and signing is None
         rule = replace(rule, signing=Signing(self.new_secret(), now) if is_new else signing)

@@ -5,14 +5,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.store import Store
 from scheduler_app.store.tenant_exports import EXPORTED
-
-#: Of the lines' form.
-EXPORT_VERSION: Final = 1
+from scheduler_app.store.tenant_imports import EXPORT_VERSION
 
 
 @dataclass(frozen=True)
