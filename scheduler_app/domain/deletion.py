@@ -1,5 +1,5 @@
-"""Deletions of everything that belongs to a tenant. Beats carry them out; their counts are kept as their last
-line, and no content is."""
+"""Deletions of everything that belongs to a tenant, or of the schedules with a tag and what hangs on
+them. Beats carry them out; their counts are kept as their last line, and no content is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -25,9 +25,9 @@ class Deletion:
     """One that is at work, or was."""
 
     id: WholeId
-    """The installation's, whose id is one of `default`."""
+    """The installation's, which is an id of `default`; of a tag, the tenant's."""
     subject: str
-    """The tenant whose everything is deleted."""
+    """The tenant of which something is deleted."""
     started_at: datetime
     by: str = ""
     """The name of the key that asked for it."""
@@ -37,15 +37,18 @@ class Deletion:
     counts: Mapping[str, int] = field(default_factory=dict)
     """How many documents of each collection were removed."""
     ended_at: datetime | None = None
+    tag: str | None = None
+    """The tag of the schedules that are deleted; None: everything of the tenant is."""
 
     @property
     def key(self) -> str:
         """One of a key is at work at a time."""
-        return f"tenant/{self.subject}"
+        return f"tenant/{self.subject}" if self.tag is None else f"tag/{self.subject}/{self.tag}"
 
     @property
     def begins_at(self) -> datetime:
-        return self.started_at + timedelta(seconds=GRACE_SECONDS)
+        """Of a tag at once: no process believes in what MongoDB does not say."""
+        return self.started_at + timedelta(seconds=0 if self.tag is not None else GRACE_SECONDS)
 
     def may_end(self, now: datetime) -> bool:
         """Whether it is over if nothing is found now."""

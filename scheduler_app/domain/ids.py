@@ -68,7 +68,8 @@ def name_of(whole_id: str) -> str:
 MESSAGE_PREFIX = "msg_"
 MAX_MESSAGE_ID = 128
 #: How the ids of notifications end: no message that people schedule may take one away.
-_OF_NOTIFICATION = re.compile(r"-on-(success|failure|pause|notice)(-[0-9]+)?\Z")
+OF_NOTIFICATION = "-on-(success|failure|pause|notice)(-[0-9]+)?"
+_ENDS_AS_NOTIFICATION = re.compile(rf"{OF_NOTIFICATION}\Z")
 
 
 def message_event_id(tenant: str, message_id: str) -> WholeId:
@@ -101,7 +102,7 @@ def notification_id(about: str, suffix: str) -> str:
 
 def is_notification(message_id: str) -> bool:
     """Whether a message of this id is one that tells of an event or of a schedule."""
-    return _OF_NOTIFICATION.search(message_id) is not None
+    return _ENDS_AS_NOTIFICATION.search(message_id) is not None
 
 
 #: Begins the second to last part of the ids of backfilled events.

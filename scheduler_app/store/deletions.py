@@ -9,7 +9,7 @@ from pymongo import DESCENDING
 
 from scheduler_app.domain.audit import Change, Difference
 from scheduler_app.domain.deletion import Deletion
-from scheduler_app.domain.ids import TENANT, WholeId
+from scheduler_app.domain.ids import WholeId, tenant_of, whole_id
 from scheduler_app.domain.stored_fields import Corrupt, fields, instant, optional, text, version, whole
 from scheduler_app.domain.stored_fields import tenant as check_tenant
 from scheduler_app.domain.tenant import TenantState
@@ -24,9 +24,14 @@ from scheduler_app.store.mongo import (
     new_token,
     unclaimed,
 )
+from scheduler_app.store.tagged_documents import RemovalBatch, TagCounts, TaggedDocuments
 from scheduler_app.store.tenant_documents import TenantDocuments
 
-DOCUMENT_VERSION: Final = 1
+#: A release that knows no deletions of tags takes none of them for one of a tenant.
+DOCUMENT_VERSION: Final = 2
+_WITHOUT_TAG: Final = 1
+LISTED: Final = "list_v1"
+LISTED_OF_TENANT: Final = "list_tenant_v1"
 #: The newest ones that a list shows.
 MAX_SHOWN: Final = 200
 DOCUMENTS_A_BATCH: Final = 500
@@ -43,8 +48,9 @@ class Deletions:
         self._majority = mongo.majority("deletions")
         self._tenants = mongo.collection("tenants")
         self._documents = TenantDocuments(mongo)
+        self._tagged = TaggedDocuments(mongo)
         self._audit = Audit(mongo)
-        self.audited = AuditedDocuments(mongo, self._deletions, "deletion", of_installation=lambda row: True)
+        self.audited = AuditedDocuments(mongo, self._deletions, "deletion", of_installation=_is_of_tenant)
         self._reports = CorruptReports(
             "deletion.corrupt", "A deletion cannot be read and does not go on; delete it again", "deletion"
         )
@@ -66,9 +72,11 @@ class Deletions:
         row = self._majority.find_one({"_id": deletion_id})
         return None if row is None else self._sound(row)
 
-    def newest(self) -> list[Deletion]:
-        """The newest first."""
-        rows = self._majority.find({}, sort=[("started_at", DESCENDING)]).limit(MAX_SHOWN)
+    def newest(self, tenant: str | None = None) -> list[Deletion]:
+        """The newest first; with a tenant, those of its tags alone."""
+        which: Document = {} if tenant is None else {"tenant": tenant, "tag": {"$exists": True}}
+        hint = LISTED if tenant is None else LISTED_OF_TENANT
+        rows = self._majority.find(which, sort=[("started_at", DESCENDING)], hint=hint).limit(MAX_SHOWN)
         return [each for row in rows if (each := self._sound(row)) is not None]
 
     def claim(self, now: datetime, *, lease_seconds: float) -> tuple[str, Deletion] | None:
@@ -80,21 +88,40 @@ class Deletions:
         found = None if row is None else self._sound(row)
         return None if found is None else (token, found)
 
-    def remove_batch(self, deletion: Deletion, token: str) -> int:
-        """Removes some documents of the tenant, of one collection, and counts them; 0 where there is nothing
-        but what workers hold. Raises a STORE_FAULT."""
+    def has_tagged(self, tenant: str, tag: str) -> bool:
+        """Whether a deletion of the tag would find anything. Raises a STORE_FAULT."""
+        return self._tagged.any_of(tenant, tag)
+
+    def count_tag(self, tenant: str, tag: str, *, most: int) -> TagCounts:
+        """What a deletion of the tag would find. Raises a STORE_FAULT."""
+        return self._tagged.count(tenant, tag, most=most)
+
+    def delete_schedules(self, deletion: Deletion, now: datetime) -> bool:
+        """Deletes some of the schedules with its tag; whether all are. Raises a STORE_FAULT."""
+        return deletion.tag is None or self._tagged.delete_schedules(deletion.subject, deletion.tag, now)
+
+    def remove_batch(self, deletion: Deletion, token: str, now: datetime) -> int:
+        """Removes some documents of one collection, and counts them; 0 where there is nothing but what
+        waits, such as events that workers hold. Raises a STORE_FAULT."""
+        if deletion.tag is not None:
+            batch = self._tagged.batch(deletion.subject, deletion.tag, now, limit=DOCUMENTS_A_BATCH)
+            return 0 if batch is None else self._remove(deletion, token, batch)
         for name in self._documents.collections():
             if ids := self._documents.ids(name, deletion.subject, limit=DOCUMENTS_A_BATCH):
-                return self._remove(deletion, token, name, ids)
+                return self._remove(deletion, token, RemovalBatch(name, ids, []))
         return 0
 
     def is_nothing_left(self, deletion: Deletion) -> bool:
         """Raises a STORE_FAULT."""
+        if deletion.tag is not None:
+            return not self._tagged.any_of(deletion.subject, deletion.tag)
         return not self._documents.any_of(deletion.subject)
 
     def close(self, deletion: Deletion, token: str) -> bool:
         """Marks the tenant as one of which everything is deleted, whatever somebody has set meanwhile; False
         where the claim was lost. Raises a STORE_FAULT."""
+        if deletion.tag is not None:
+            return True
         try:
             with self._mongo.transaction() as session:
                 self._hold(deletion, token, session)
@@ -112,19 +139,25 @@ class Deletions:
         )
 
     def finish(self, deletion: Deletion, token: str, now: datetime) -> bool:
-        """Ends it and removes the tenant itself, so that its name is free; False where the claim was lost.
-        Raises a STORE_FAULT."""
+        """Ends it. Of a whole tenant, it removes the tenant itself, so that its name is free. False where the
+        claim was lost. Raises a STORE_FAULT."""
         over: Document = {
             "$set": {"ended_at": now},
             "$unset": {"active": "", "owner": "", "lease_until": "", "next_due_at": ""},
         }
         told = Difference(after={"removed": dict(deletion.counts)})
-        change = Change("deleted", "tenant", WholeId(deletion.subject), told, of_installation=True)
+        if deletion.tag is None:
+            change = Change("deleted", "tenant", WholeId(deletion.subject), told, of_installation=True)
+        else:
+            change = Change("deleted", "tag", whole_id(deletion.subject, deletion.tag), told)
 
         def write() -> bool:
             with self._mongo.transaction() as session:
                 self._hold(deletion, token, session, over)
-                self._tenants.delete_one({"_id": deletion.subject}, session=session)
+                if deletion.tag is None:
+                    self._tenants.delete_one({"_id": deletion.subject}, session=session)
+                else:
+                    self._tagged.forget(deletion.subject, deletion.tag, session)
             return True
 
         try:
@@ -132,10 +165,14 @@ class Deletions:
         except _DeletionTaken:
             return False
 
-    def _remove(self, deletion: Deletion, token: str, name: str, ids: list[Any]) -> int:
+    def _remove(self, deletion: Deletion, token: str, batch: RemovalBatch) -> int:
+        subject, name = deletion.subject, batch.collection
         try:
             with self._mongo.transaction() as session:
-                removed = self._documents.remove(name, deletion.subject, ids, session)
+                if deletion.tag is None:
+                    removed = self._documents.remove(name, subject, batch.ids, session)
+                else:
+                    removed = self._tagged.remove(subject, deletion.tag, batch, session)
                 self._hold(deletion, token, session, {"$inc": {f"counts.{name}": removed}})
         except _DeletionTaken:
             return 0
@@ -160,13 +197,19 @@ class Deletions:
             return None
 
 
+def _is_of_tenant(row: Mapping[str, Any]) -> bool:
+    """Whether a whole tenant is deleted, of which the tenant itself is not told."""
+    return "tag" not in row
+
+
 def _document(deletion: Deletion) -> Document:
     row: Document = {
         "_id": deletion.id,
-        "v": DOCUMENT_VERSION,
-        "tenant": TENANT,
+        "v": _WITHOUT_TAG if deletion.tag is None else DOCUMENT_VERSION,
+        "tenant": tenant_of(deletion.id),
         "key": deletion.key,
         "subject": deletion.subject,
+        "tag": deletion.tag,
         "by": deletion.by or None,
         "started_at": deletion.started_at,
         "next_due_at": deletion.next_due_at,
@@ -192,4 +235,5 @@ def _read(row: Mapping[str, Any]) -> Deletion:
         found_at=optional(instant, get("found_at"), "found_at"),
         counts={name: whole(value, f"counts.{name}") for name, value in counts.items()},
         ended_at=optional(instant, get("ended_at"), "ended_at"),
+        tag=optional(text, get("tag"), "tag"),
     )

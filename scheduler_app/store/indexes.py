@@ -389,6 +389,7 @@ DELETIONS = [
     IndexModel([("key", ASCENDING)], name="key_v1", unique=True, partialFilterExpression={"active": True}),
     IndexModel([("active", ASCENDING)], name="active_v1", partialFilterExpression={"active": True}),
     IndexModel([("started_at", DESCENDING)], name="list_v1"),
+    IndexModel([("tenant", ASCENDING), ("started_at", DESCENDING)], name="list_tenant_v1"),
 ]
 SESSIONS = [
     IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY_KEY),

@@ -14,8 +14,8 @@ from scheduler_app.domain.states import State
 from scheduler_app.store.faults import raising_store_faults
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease_over, limit_command
 
-#: What they hold belongs to the installation.
-OF_INSTALLATION: Final = frozenset(("tenants", "deletions", "nodes", "partitions", "outbox"))
+#: What they hold belongs to the installation. (So do deletions of tenants; those of tags are a tenant's.)
+OF_INSTALLATION: Final = frozenset(("tenants", "nodes", "partitions", "outbox"))
 #: Whose documents have no field `tenant`, and what follows its name in their ids.
 _WITHOUT_FIELD: Final = {"idempotency": "/", "cancel_requests": SEPARATOR}
 #: What beats make events of goes first, and last what is needed to find other things.
@@ -41,7 +41,7 @@ class TenantDocuments:
         STORE_FAULT."""
         which, hint = self._of(collection, tenant)
         if collection == "events":
-            which |= _UNHELD
+            which |= UNHELD
         rows = self._mongo.collection(collection).find(which, {"_id": 1}, hint=hint).limit(limit)
         return [row["_id"] for row in rows.batch_size(limit)]
 
@@ -68,10 +68,10 @@ class TenantDocuments:
             theirs = [row["_id"] for row in keys] + [session_key(row["_id"]) for row in people]
             return {"key": {"$in": theirs}}, "key_v1"
         if collection in _WITHOUT_FIELD:
-            return {"_id": _beginning(f"{tenant}{_WITHOUT_FIELD[collection]}")}, BY_ID
+            return {"_id": id_range(f"{tenant}{_WITHOUT_FIELD[collection]}")}, BY_ID
         if (index := self.index_of(collection)) is not None:
             return {"tenant": tenant}, index
-        return {"tenant": tenant, "_id": _beginning(f"{tenant}{SEPARATOR}")}, BY_ID
+        return {"tenant": tenant, "_id": id_range(f"{tenant}{SEPARATOR}")}, BY_ID
 
     def index_of(self, collection: str) -> str | None:
         """An index of all documents of the collection that begins with their tenants, if it has one."""
@@ -86,13 +86,13 @@ class TenantDocuments:
         return self._indexes[collection]
 
 
-def _beginning(text: str) -> Document:
-    """The condition of ids that begin so. The text ends with a character that names do not have."""
+def id_range(text: str) -> Document:
+    """The condition of ids that begin so. The text ends with the character that sets apart what follows."""
     return {"$gte": text, "$lt": text[:-1] + chr(ord(text[-1]) + 1)}
 
 
 #: A worker that holds an event records its outcome, and what follows from it, until its lease is over.
-_UNHELD: Final[Document] = {
+UNHELD: Final[Document] = {
     "$or": [
         {"state": {"$ne": State.RUNNING.value}},
         {"completion.awaiting": True},

@@ -25,7 +25,10 @@ EXPORTED: Final = (
 #: Of the moment: requests, keys with what they have opened, of which there are hashes alone, and people, whom
 #: each sign-in notes anew. The audit has an export of its own.
 NOT_EXPORTED: Final = frozenset(
-    ("api_keys", "sessions", "idempotency", "cancel_requests", "people", "sign_in_grants", "audit", "quotas")
+    (
+        *("api_keys", "sessions", "idempotency", "cancel_requests", "people", "sign_in_grants"),
+        *("audit", "deletions", "quotas"),
+    )
 )
 #: Bodies may be large: so many documents are in memory at a time.
 DOCUMENTS_A_PAGE: Final = 50

@@ -246,21 +246,7 @@ class Schedules:
         which: Document = {"_id": schedule_id, "state": NOT_DELETED}
         if version is not None:
             which["version"] = version
-        deleted: Document = {"state": ScheduleState.DELETED.value, "deleted_at": now, "updated_at": now}
-        gone = [
-            "next_run_at",
-            "finishes_at",
-            "owner",
-            "lease_until",
-            "owed",
-            "owed_owner",
-            "owed_lease_until",
-        ]
-        change: list[Document] = [{"$set": deleted}, {"$unset": gone}, *WIPE]
-        left = {"revision": 1}
-        # A version that is not a number cannot rise. The schedule is deleted, whatever else is wrong with it.
-        raised = {"$cond": [{"$isNumber": "$version"}, RAISED, "$version"]}
-        row = self._schedules.find_one_and_update(which, [*change, {"$set": {"version": raised}}], left)
+        row = self._schedules.find_one_and_update(which, deletion_stages(now), {"revision": 1})
         return _last_revision(row) if row else None
 
     # -- retention ---------------------------------------------------------------------------------------
@@ -383,6 +369,18 @@ class Schedules:
         rows = self._schedules.aggregate(counted, hint=asked.hint, maxTimeMS=int(MAX_SECONDS * 1000))
         row = next(iter(rows), {"seen": 0, "fit": 0})
         return min(row["fit"], most), row["seen"] > most
+
+
+def deletion_stages(now: datetime) -> list[Document]:
+    """The update that deletes a schedule, whatever is wrong with its document."""
+    gone = [
+        *("next_run_at", "finishes_at", "owner", "lease_until"),
+        *("owed", "owed_owner", "owed_lease_until"),
+    ]
+    # A version that is not a number cannot rise.
+    raised = {"$cond": [{"$isNumber": "$version"}, RAISED, "$version"]}
+    deleted: Document = {"state": ScheduleState.DELETED.value, "deleted_at": now, "updated_at": now}
+    return [{"$set": deleted}, {"$unset": gone}, *WIPE, {"$set": {"version": raised}}]
 
 
 def _last_revision(row: Document) -> int:

@@ -1,5 +1,5 @@
-"""Deletions of everything that belongs to a tenant: a beat removes it in batches, and another one goes on
-where a beat was killed."""
+"""Deletions of everything that belongs to a tenant, or goes with a tag: a beat removes it in batches, and
+another one goes on where a beat was killed."""
 
 from datetime import datetime
 
@@ -32,7 +32,10 @@ class DeletionDuty:
         if now < deletion.begins_at:
             deletions.advance(deletion.looked(now, found=False), token)
             return False
-        removed = self._removed(deletion, token)
+        if not self._are_schedules_deleted(deletion, now):
+            deletions.advance(deletion.looked(now, found=True, at_once=True), token)
+            return True
+        removed = self._removed(deletion, token, now)
         if removed:
             deletions.advance(deletion.looked(now, found=True, at_once=True), token)
             return True
@@ -43,19 +46,24 @@ class DeletionDuty:
             deletions.advance(deletion.looked(now, found=False), token)
         elif deletions.finish(deletion, token, now):
             log.warning(
-                "tenant.deleted",
-                message="Everything of a tenant was deleted, and the tenant",
+                "tenant.deleted" if deletion.tag is None else "tag.deleted",
+                message="Everything was deleted that belonged to a tenant, or went with a tag",
                 tenant=deletion.subject,
+                tag=deletion.tag,
                 deletion=deletion.id,
                 counts=dict(deletion.counts),
             )
         return False
 
-    def _removed(self, deletion: Deletion, token: str) -> int:
+    def _are_schedules_deleted(self, deletion: Deletion, now: datetime) -> bool:
+        """Of a tag: whether none of its schedules is left that sends anything."""
+        return any(self._store.deletions.delete_schedules(deletion, now) for _ in range(BATCHES_A_PAGE))
+
+    def _removed(self, deletion: Deletion, token: str, now: datetime) -> int:
         removed = 0
         for _ in range(BATCHES_A_PAGE):
             try:
-                batch = self._store.deletions.remove_batch(deletion, token)
+                batch = self._store.deletions.remove_batch(deletion, token, now)
             except Unavailable as error:
                 # Somebody wrote to one of them at the same moment: MongoDB undid the batch.
                 log.info("deletion.broken_off", message="A batch is removed later", error=str(error)[:300])

@@ -20,7 +20,7 @@ from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.cause import CauseState, Tally, failing_key
-from scheduler_app.domain.deletion import Deletion
+from scheduler_app.domain.deletion import LEAST_DURATION, Deletion
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import CompletionReport, token_digest
 from scheduler_app.domain.figures import FigurePart, FigureSubject
@@ -177,6 +177,7 @@ def test_every_verb_s_query_has_an_index(
     _use_tenants(store.tenants, now)
     _use_deletions(store, now)
     _use_ended_work(store.ended_work, now)
+    _use_deletions_of_tags(store, full, now)
     _use_exports(store.tenant_exports)
     _use_forecasts(store.forecasts, now)
     _use_run_counting(store.run_counting, now)
@@ -417,6 +418,7 @@ def _use_notifications(store: Any, now: datetime) -> None:
     assert not store.notification_rules.put(notification_rule(now))
     assert store.notification_rules.get("ops").name == "ops"
     store.notification_rules.telling(Told.LATE)
+    store.notification_rules.read({"_id": "ops"})
     assert store.notification_rules.observing(WholeId("c1")) == []
     assert len(store.notification_rules.of(TENANT)) == len(store.notification_rules.everybodys()) == 1
     assert store.silences.put(silence(now))
@@ -587,11 +589,29 @@ def _use_deletions(store: Any, now: datetime) -> None:
     assert len(store.deletions.newest()) == 2
     token, deletion = store.deletions.claim(now, lease_seconds=60) or pytest.fail("nothing to do")
     assert store.deletions.close(deletion, token)
-    assert store.deletions.remove_batch(deletion, token) == 0
+    assert store.deletions.remove_batch(deletion, token, now) == 0
     assert store.deletions.is_nothing_left(deletion)
     store.deletions.advance(deletion, token)
     token, deletion = store.deletions.claim(now, lease_seconds=60) or pytest.fail("nothing to do")
     assert store.deletions.finish(deletion, token, now)
+
+
+def _use_deletions_of_tags(store: Any, full: Store, now: datetime) -> None:
+    assert store.schedules.insert(schedule(now, "leaving-1", tags=("leaving",)))
+    full.mongo.collection("schedules").update_one({"_id": "leaving-1"}, {"$unset": {"unlogged": ""}})
+    asked = Deletion(WholeId("leaving"), TENANT, now, next_due_at=now, tag="leaving")
+    assert store.deletions.start(asked)
+    assert store.deletions.newest(TENANT) == [asked]
+    assert store.deletions.has_tagged(TENANT, "leaving")
+    assert store.deletions.count_tag(TENANT, "leaving", most=10).schedules == 1
+    taken = [store.deletions.claim(now, lease_seconds=60) for _ in range(2)]
+    token, deletion = next(each for each in taken if each is not None and each[1] == asked)
+    assert store.deletions.delete_schedules(deletion, now)
+    settled = now + LEAST_DURATION
+    while store.deletions.remove_batch(deletion, token, settled):
+        continue
+    assert store.deletions.is_nothing_left(deletion)
+    assert store.deletions.finish(deletion, token, settled)
 
 
 def _use_sessions(sessions: Any) -> None:

@@ -189,7 +189,7 @@ def test_a_beat_that_lost_its_claim_removes_nothing(store: Store, now: datetime)
     assert store.deletions.claim(now, lease_seconds=60) is not None
     assert store.deletions.claim(now, lease_seconds=60) is None
     before = of(documents(store), "acme")
-    assert store.deletions.remove_batch(deletion, token) == 0
+    assert store.deletions.remove_batch(deletion, token, now) == 0
     assert not store.deletions.close(deletion, token)
     assert not store.deletions.finish(deletion, token, now)
     store.deletions.advance(replace(deletion, next_due_at=now), token)
