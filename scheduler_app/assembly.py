@@ -38,6 +38,7 @@ from scheduler_app.usecases.cause_counts import CauseCounts
 from scheduler_app.usecases.deeds.api_keys import KeyService, TenantService
 from scheduler_app.usecases.deeds.calendars import CalendarService
 from scheduler_app.usecases.deeds.creation import Creation
+from scheduler_app.usecases.deeds.deletions import DeletionService
 from scheduler_app.usecases.deeds.destinations import DestinationService
 from scheduler_app.usecases.deeds.events import CompletionService, CompletionTimeouts, EventService
 from scheduler_app.usecases.deeds.failures import FailureService
@@ -130,6 +131,7 @@ class Services:
     failure_pausing: FailurePausing
     keys: KeyService
     tenants: TenantService
+    deletions: DeletionService
     request_rates: RequestRates
     sign_ins: SignIns
     people: PersonService
@@ -350,6 +352,7 @@ def assemble(
             tenants=TenantService(
                 store, max(settings.retention_days, settings.message_retention_days), limiter is not None
             ),
+            deletions=DeletionService(store),
             request_rates=RequestRates(limiter),
             sign_ins=SignIns(store, settings),
             people=PersonService(store),

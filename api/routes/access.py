@@ -23,10 +23,13 @@ from scheduler_app.api.wire.access import (
     RotationInput,
     TenantEdited,
     TenantExportQuery,
+    TenantImportInput,
+    TenantImportOutput,
     TenantInput,
     TenantList,
     TenantOutput,
     deletion_shown,
+    import_shown,
     key_draft,
     key_shown,
     overlap_of,
@@ -37,6 +40,7 @@ from scheduler_app.api.wire.output_schema import MessageSchema
 from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.errors import NotFound
 from scheduler_app.domain.ids import WholeId
+from scheduler_app.usecases.deeds.tenant_imports import TenantImport
 
 keys_blueprint = ApiBlueprint("keys", "/api/v1/keys", "Keys of the API that are kept in MongoDB")
 
@@ -156,6 +160,22 @@ def export_tenant(query: Loaded, name: str) -> Response:
     return Response(chain([next(pages)], pages), mimetype=NDJSON)
 
 
+@tenants_blueprint.route("/<name>/import", methods=["POST"], scope=KeyScope.ADMIN)
+@tenants_blueprint.arguments(TenantImportInput, example=examples.TENANT_IMPORT)
+@tenants_blueprint.response(200, TenantImportOutput)
+def import_tenant(given: Loaded, name: str) -> View:
+    """Take lines of an export into a tenant, which may be called otherwise; each by itself
+
+    A larger file comes in several requests, each with its first line in front. What is there already stays as
+    it is, so that a second import of a file makes nothing twice. Schedules arrive paused unless `active` is
+    given. Lines without their secrets are refused.
+    """
+    require_installation()
+    into = services().tenants.taking(name)
+    taken = TenantImport(services(), into, services().now(), active=given["active"])
+    return import_shown(taken.run(given["lines"]))
+
+
 @tenants_blueprint.route("/<name>", methods=["PUT"], scope=KeyScope.ADMIN)
 @tenants_blueprint.arguments(TenantInput, example={"state": "active", "note": "A customer in Zurich"})
 @tenants_blueprint.response(200, TenantEdited)
@@ -185,20 +205,21 @@ def delete_tenant(name: str) -> View:
     )
 
 
-deletions_blueprint = ApiBlueprint("deletions", "/api/v1/deletions", "Deletions of tenants")
+deletions_blueprint = ApiBlueprint("deletions", "/api/v1/deletions", "Deletions of tenants and tags")
 
 
 @deletions_blueprint.route("", methods=["GET"], scope=KeyScope.ADMIN)
 @deletions_blueprint.response(200, DeletionList)
 def list_deletions() -> View:
-    """List the newest deletions of tenants, with how many documents each removed"""
-    require_installation()
-    return {"deletions": list(map(deletion_shown, services().tenants.deletions()))}
+    """List the newest deletions, with how many documents each removed
+
+    A key of a tenant sees those of its tags, one of the installation all.
+    """
+    return {"deletions": list(map(deletion_shown, services().deletions.all(caller())))}
 
 
 @deletions_blueprint.route("/<deletion_id>", methods=["GET"], scope=KeyScope.ADMIN)
 @deletions_blueprint.response(200, DeletionOutput)
 def get_deletion(deletion_id: str) -> View:
     """Get a deletion: how far it is"""
-    require_installation()
-    return deletion_shown(services().tenants.deletion(deletion_id))
+    return deletion_shown(services().deletions.find(tenant(), deletion_id, caller()))

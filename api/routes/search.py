@@ -1,11 +1,15 @@
-"""/api/v1/search and /api/v1/tags: what people may mean by some words, and what ran of a tag."""
+"""/api/v1/search and /api/v1/tags: what people may mean by some words, what ran of a tag, its deletion."""
+
+from flask import g
 
 from scheduler_app.api.blueprint import ApiBlueprint
 from scheduler_app.api.json_types import Loaded, View
-from scheduler_app.api.services import caller, services, tenant
+from scheduler_app.api.services import caller, is_dry_run, services, tenant
 from scheduler_app.api.wire import search as wire
+from scheduler_app.api.wire.access import TagDeletionOutput, TagDeletionQuery, deletion_shown
 from scheduler_app.api.wire.failure import causes_shown
 from scheduler_app.api.wire.run_calendar import period_of
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.cause import CauseState
 from scheduler_app.domain.forecast import ForecastChoice
 from scheduler_app.store.causes import CauseListFilter
@@ -38,6 +42,24 @@ def list_tags(query: Loaded) -> View:
     """List tags with the number of their schedules"""
     rows, following = services().search.tags(tenant(), **query)
     return {"tags": list(map(wire.tag_shown, rows)), "next": following}
+
+
+@tags_blueprint.route("", methods=["DELETE"], scope=KeyScope.ADMIN, query=TagDeletionQuery)
+@tags_blueprint.response(202, TagDeletionOutput)
+def delete_tag() -> View:
+    """Delete the schedules with a tag, and everything that hangs on them; `confirm` is the tag once more
+
+    Their events with the history, notifications, backfills and failures go with them, and so do heartbeats,
+    calendar feeds and figures of the tag, and keys that are for this tag alone. Schedules that have other
+    tags, too, are deleted all the same: a dry run says how many. Within seconds nothing of it is sent; beats
+    remove it within minutes. Messages have no tags and stay.
+    """
+    tag, confirm = g.write_query["tag"], g.write_query.get("confirm")
+    deletions = services().deletions
+    shown = deletion_shown(deletions.delete_tag(tenant(), tag, confirm, caller(), services().now()))
+    if is_dry_run():
+        shown["found"] = deletions.count_tag(tenant(), tag)._asdict()
+    return shown
 
 
 @tags_blueprint.route("/summary", methods=["GET"])

@@ -20,6 +20,19 @@ from scheduler_app.domain.person import Person
 from scheduler_app.domain.resource_fields import by_name
 from scheduler_app.domain.resources.access import KEY, PERSON, TENANT_LIMITS, TENANT_TABLE, TENANT_USED
 from scheduler_app.domain.tenant import NO_LIMITS, Tenant, TenantLimits, TenantState
+from scheduler_app.usecases.deeds.deletions import MOST_COUNTED
+from scheduler_app.usecases.deeds.tenant_imports import (
+    MAX_IMPORTED_LINES,
+    MAX_REFUSALS_TOLD,
+    ImportCounts,
+)
+
+
+def counted(meaning: str) -> fields.Dict:
+    """Numbers of documents."""
+    return fields.Dict(
+        f"{meaning}, by collection", required=True, keys=fields.String(), values=fields.Integer()
+    )
 
 
 class KeyInput(InputSchema):
@@ -221,25 +234,96 @@ class TenantExportQuery(InputSchema):
     )
 
 
+class TenantImportInput(InputSchema):
+    """Some lines of an export."""
+
+    lines = fields.List(
+        fields.String(),
+        "Lines of the export as they stand, each as one text: its first line, and then any others, in their"
+        " order",
+        required=True,
+        validate=validate.Length(1, MAX_IMPORTED_LINES),
+    )
+    active = fields.Boolean(
+        "Whether schedules go on that were active when they were exported, and what waited is sent from here:"
+        " only where the other installation sends nothing of the tenant any more. Else they arrive paused",
+        load_default=False,
+    )
+
+
+class RefusedLineOutput(OmitNone):
+    line = fields.Integer("Its number among the lines of the request, from 1 on", required=True)
+    collection = fields.String("What it is of, if that could be read")
+    name = fields.String("Its name, if that could be read")
+    reason = fields.String("Why it is not taken", required=True)
+
+
+class TenantImportOutput(OutputSchema):
+    made = counted("How many were made")
+    there = counted("How many are there already, and stay as they are")
+    left_out = counted("How many stay behind, such as events that have ended")
+    refused = fields.Integer("How many lines were refused", required=True)
+    refusals = fields.List(
+        fields.Nested(RefusedLineOutput),
+        f"The first {MAX_REFUSALS_TOLD} of these",
+        required=True,
+    )
+
+
+def import_shown(counts: ImportCounts) -> View:
+    """What became of the lines."""
+    return {
+        "made": dict(counts.made),
+        "there": dict(counts.there),
+        "left_out": dict(counts.left_out),
+        "refused": counts.refused,
+        "refusals": [
+            {
+                "line": each.number,
+                "collection": each.collection or None,
+                "name": each.name or None,
+                "reason": each.reason,
+            }
+            for each in counts.refusals
+        ],
+    }
+
+
 class ConfirmQuery(WriteQuery):
     confirm = fields.String("The name of what is deleted, once more", validate=validate.Length(1, 200))
 
 
+class TagDeletionQuery(ConfirmQuery):
+    tag = fields.String("The tag", required=True, validate=validate.Length(1, 64))
+
+
 class DeletionOutput(OmitNone):
-    """A deletion of everything that belongs to a tenant."""
+    """A deletion of everything that belongs to a tenant, or goes with a tag."""
 
     id = fields.String("Its id", required=True)
-    tenant = fields.String("The tenant that is deleted", required=True)
+    tenant = fields.String("The tenant of which something is deleted", required=True)
+    tag = fields.String("The tag of what is deleted; absent: everything of the tenant is")
     state = fields.String("`deleting`; `deleted` at the end", required=True)
-    counts = fields.Dict(
-        "How many documents were removed so far, by collection",
-        required=True,
-        keys=fields.String(),
-        values=fields.Integer(),
-    )
+    counts = counted("How many documents were removed so far")
     by = fields.String("The name of the key that asked for it; absent if none")
     started_at = field_types.Instant("When it was asked for", required=True)
     ended_at = field_types.Instant("When nothing was left; absent before")
+
+
+class TaggedOutput(OutputSchema):
+    """What has a tag."""
+
+    schedules = fields.Integer(
+        f"Schedules with it, deleted ones included; of each are counted {MOST_COUNTED:,} at most",
+        required=True,
+    )
+    with_other_tags = fields.Integer("Those of them that have other tags, too", required=True)
+    events = fields.Integer("Their events", required=True)
+    heartbeats = fields.Integer("Heartbeats with it", required=True)
+
+
+class TagDeletionOutput(DeletionOutput):
+    found = fields.Nested(TaggedOutput, "In a dry run: what would be deleted")
 
 
 class DeletionList(OutputSchema):
@@ -249,8 +333,9 @@ class DeletionList(OutputSchema):
 def deletion_shown(deletion: Deletion) -> View:
     """A deletion in answers."""
     return {
-        "id": deletion.id,
+        "id": name_of(deletion.id),
         "tenant": deletion.subject,
+        "tag": deletion.tag,
         "state": "deleting" if deletion.ended_at is None else "deleted",
         "counts": dict(deletion.counts),
         "by": deletion.by or None,

@@ -100,3 +100,10 @@ SILENCE: View = {
 TASK: View = {"id": "my-task-1", "name": "My Task", "command": "echo hello"}
 TASK_CHANGE: View = {"name": "Updated Name"}
 TASK_TIME: View = {"scheduled_at": "2040-12-01T15:00:00Z"}
+
+TENANT_IMPORT = {
+    "lines": [
+        '{"rrule_scheduler_export": 1, "tenant": "acme", "secrets": true}',
+        '{"end": true, "documents": {}}',
+    ]
+}

@@ -57,6 +57,7 @@ _COMMANDS = {
     "schedule": "schedule_actions:schedule_once",
     "silence": "notifications:silence",
     "status": "failures:status",
+    "tags": "tenants:tags",
     "tail": "events:tail",
     "tenant": "tenants:tenant",
     "trigger": "schedule_actions:trigger_schedule",

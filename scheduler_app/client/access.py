@@ -113,9 +113,25 @@ class AccessOperations:
         return calls.get(path_of("tenants", name, "export"), dict, {"secrets": "true"} if secrets else {})
 
     @operation
+    def import_tenant(
+        self, name: str, lines: Sequence[str], *, active: bool = False, dry_run: bool = False
+    ) -> Call[Json]:
+        """Takes lines of an export, the first one of which is its first line: `made`, `there` and `left_out`
+        by collection, and the lines that were refused. With `active`, schedules go on where they stood."""
+        body = {"lines": list(lines)} | ({"active": True} if active else {})
+        return calls.post(path_of("tenants", name, "import"), dict, body, dry_run=dry_run)
+
+    @operation
     def delete_tenant(self, name: str) -> Call[Json]:
         """Has everything of a tenant removed, and the tenant; returns the deletion, which beats carry out."""
         return Call("DELETE", path_of("tenants", name), dict, query={"confirm": name})
+
+    @operation
+    def delete_tag(self, tag: str, *, dry_run: bool = False) -> Call[Json]:
+        """Has the schedules with a tag removed, and all that hangs on them; returns the deletion, which beats
+        carry out. `dry_run` changes nothing, and gives what it would find as `found`."""
+        query = {"tag": tag, "confirm": tag} | ({"dry_run": "true"} if dry_run else {})
+        return Call("DELETE", "/api/v1/tags", dict, query=query)
 
     @operation
     def deletion(self, deletion_id: str) -> Call[Json]:

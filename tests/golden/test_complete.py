@@ -89,7 +89,7 @@ VERSIONS: Final = {
     "calendar_feeds": 1,
     "calendars": 1,
     "causes": 1,
-    "deletions": 1,
+    "deletions": 2,
     "destinations": 2,
     "edits": 1,
     "ended_calendars": 1,

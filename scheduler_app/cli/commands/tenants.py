@@ -1,9 +1,22 @@
+<<<<<<< HEAD
 """`scheduler tenant`: tenants with their limits, and everything of one, exported or deleted."""
+||||||| parent of dc12e85a (Import tenants and delete tags by API, client and command line, with dry runs that count first)
+"""`scheduler tenant`: everything of a tenant, exported or deleted."""
+=======
+"""`scheduler tenant` and `scheduler tags`: everything of a tenant is moved or deleted, or all with a tag."""
+>>>>>>> dc12e85a (Import tenants and delete tags by API, client and command line, with dry runs that count first)
 
 import json
 import os
 import sys
+<<<<<<< HEAD
 from collections.abc import Iterator, Sequence
+||||||| parent of dc12e85a (Import tenants and delete tags by API, client and command line, with dry runs that count first)
+from collections.abc import Iterator
+=======
+from collections import Counter
+from collections.abc import Iterator
+>>>>>>> dc12e85a (Import tenants and delete tags by API, client and command line, with dry runs that count first)
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from http import HTTPStatus
 from pathlib import Path
@@ -109,6 +122,75 @@ def export_tenant(scheduler: Scheduler, name: str, output: Path | None, secrets:
     say(f"exported: {', '.join(f'{count} {what}' for what, count in ended.items() if count)}", err=True)
 
 
+#: Of one request: the API takes 1,000 lines and 1 MiB.
+_LINES_A_REQUEST: Final = 500
+_CHARACTERS_A_REQUEST: Final = 600_000
+#: No document that the API makes takes more.
+_CHARACTERS_A_LINE: Final = 900_000
+
+
+@tenant.command("import")
+@click.argument("file", type=click.File(encoding="utf-8"), default="-")
+@click.option("--into", metavar="NAME", help="The tenant that takes it.  [default: the one of the file]")
+@click.option(
+    "--active", is_flag=True, help="Go on: the other installation sends nothing of the tenant any more."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+@with_client
+def import_tenant(scheduler: Scheduler, file: IO[str], into: str | None, active: bool, dry_run: bool) -> None:
+    """Take what `tenant export` wrote into a tenant of this installation.
+
+    Schedules arrive paused, unless --active is given. What is there already stays as it is, so that a file
+    may be imported again after an error.
+    """
+    counts = {name: Counter[str]() for name in ("made", "there", "left_out")}
+    refused, has_end = 0, False
+    first = file.readline(_CHARACTERS_A_LINE)
+    name = into or _tenant_of(first)
+    for batch in _batches(file):
+        has_end = has_end or any(line.startswith('{"end"') for _, line in batch)
+        lines = [first, *(line for _, line in batch)]
+        done = scheduler.import_tenant(name, lines, active=active, dry_run=dry_run)
+        refused += done["refused"]
+        for told, counted in counts.items():
+            counted.update(done[told])
+        for each in done["refusals"]:
+            what = " ".join(each[part] for part in ("collection", "name") if part in each)
+            say(f"line {batch[each['line'] - 2][0]}: {what}: {each['reason']}", err=True)
+    for told, counted in counts.items():
+        if counted:
+            numbers = ", ".join(f"{count} {what}" for what, count in counted.items())
+            say(f"{told.replace('_', ' ')}: {numbers}")
+    if not has_end:
+        say("the file was broken off: export it again, and import that, too", err=True)
+    if refused or not has_end:
+        say(f"refused: {refused}", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def _tenant_of(first: str) -> str:
+    try:
+        return str(json.loads(first)["tenant"])
+    except (ValueError, KeyError, TypeError):
+        raise click.UsageError("this is no file of `tenant export`: its first line names no tenant") from None
+
+
+def _batches(file: IO[str]) -> Iterator[list[tuple[int, str]]]:
+    """The lines after the first one with their numbers, as many as one request takes."""
+    batch: list[tuple[int, str]] = []
+    size, number = 0, 1
+    while line := file.readline(_CHARACTERS_A_LINE):
+        number += 1
+        if not line.endswith("\n") and len(line) == _CHARACTERS_A_LINE:
+            raise click.UsageError(f"line {number} is longer than any that `tenant export` writes")
+        size += len(json.dumps(line))
+        if batch and (size > _CHARACTERS_A_REQUEST or len(batch) == _LINES_A_REQUEST):
+            yield batch
+            batch, size = [], len(json.dumps(line))
+        batch.append((number, line))
+    yield batch
+
+
 @contextmanager
 def _written(output: Path) -> Iterator[IO[str]]:
     """A file beside the one to write, which takes its place at the end."""
@@ -140,3 +222,20 @@ def delete_tenant(scheduler: Scheduler, name: str, confirm: str) -> Json:
 def show_deletion(scheduler: Scheduler, deletion_id: str) -> Json:
     """Show how far a deletion is, and what it has removed."""
     return scheduler.deletion(deletion_id)
+
+
+@click.group(cls=CommandGroup)
+def tags() -> None:
+    """The tags of schedules."""
+
+
+@tags.command("delete")
+@click.argument("tag")
+@click.option("--confirm", metavar="TAG", help="The tag once more: there is no way back.")
+@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and change nothing.")
+@shows_answer()
+def delete_tag(scheduler: Scheduler, tag: str, confirm: str | None, dry_run: bool) -> Json:
+    """Delete the schedules with a tag, and everything that hangs on them."""
+    if not dry_run and confirm != tag:
+        raise click.UsageError(f"--confirm must be {tag}; --dry-run says what would be deleted")
+    return scheduler.delete_tag(tag, dry_run=dry_run)

@@ -128,7 +128,9 @@ class Creation:
         if self.store.schedules.living([schedule.id]):
             return False
         if self.store.schedules.exists(schedule.id):
-            raise Conflict("a schedule of this id was deleted, and its history is kept: it can be made by hand")
+            raise Conflict(
+                "a schedule of this id was deleted, and its history is kept: it can be made by hand"
+            )
         known: KnownDestinations = {}
         if schedule.calendar is not None:
             calendar_named(whole_id(schedule.tenant, schedule.calendar.name), self.store)

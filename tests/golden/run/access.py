@@ -33,6 +33,11 @@ def _tenants(run: Recording) -> None:
     ask("GET", "/api/v1/tenants")
     ask("GET", "/api/v1/tenants/acme/export")
     ask("GET", "/api/v1/tenants/never/export")
+    first = '{"rrule_scheduler_export": 1, "tenant": "elsewhere"}'
+    line = '{"collection": "ledger", "document": {"_id": "elsewhere:1", "tenant": "elsewhere"}}'
+    ask("POST", "/api/v1/tenants/acme/import", {"lines": [first, line, "{"]})
+    ask("POST", "/api/v1/tenants/acme/import", {"lines": [line]})
+    ask("POST", "/api/v1/tenants/never/import", {"lines": [first]})
     ask("DELETE", "/api/v1/tenants/acme")
     not_made = ask("DELETE", "/api/v1/tenants/gone?confirm=gone&dry_run=true").get_json()
     run.names[not_made["id"]] = "<id of no deletion>"
@@ -40,6 +45,23 @@ def _tenants(run: Recording) -> None:
     run.names[made["id"]] = "<id of a deletion>"
     ask("GET", f"/api/v1/deletions/{made['id']}")
     ask("GET", "/api/v1/deletions")
+    ask("DELETE", "/api/v1/tags?tag=leaving&confirm=leaving")
+    ask(
+        "POST",
+        "/api/v1/schedules",
+        {
+            "id": "leaving",
+            "name": "Leaving",
+            "callback_url": "http://127.0.0.1:9/leaving",
+            "on_demand": True,
+            "tags": ["leaving"],
+        },
+    )
+    ask("DELETE", "/api/v1/tags?tag=leaving&confirm=other")
+    not_made = ask("DELETE", "/api/v1/tags?tag=leaving&confirm=leaving&dry_run=true").get_json()
+    run.names[not_made["id"]] = "<id of no deletion of a tag>"
+    made = ask("DELETE", "/api/v1/tags?tag=leaving&confirm=leaving").get_json()
+    run.names[made["id"]] = "<id of a deletion of a tag>"
     ask("GET", "/api/v1/tenants/gone")
     ask("GET", "/api/v1/tenants/never")
 

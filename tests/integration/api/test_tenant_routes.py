@@ -154,7 +154,7 @@ def test_a_tenant_is_deleted_with_everything_that_it_has(
     whole = f"{TENANTS}/acme?confirm=acme"
     for key in (own, other):
         assert client.delete(whole, headers=by(key)).status_code == 403
-        assert client.get("/api/v1/deletions", headers=by(key)).status_code == 403
+        assert client.get("/api/v1/deletions", headers=by(key)).get_json() == {"deletions": []}
     assert client.delete(f"{whole}&dry_run=true").status_code == 202
     assert client.get(f"{TENANTS}/acme").get_json()["state"] == "active"
     asked = client.delete(whole)
@@ -248,3 +248,82 @@ def test_a_tenant_is_exported_by_itself_without_secrets_and_by_the_installation(
     assert [each["_id"] for each in schedules] == ["acme:mine"]
     assert "Bearer of-acme" in str(schedules)
     assert (last["end"], last["documents"]["schedules"]) == (True, 1)
+
+
+def test_everything_with_a_tag_is_deleted_by_who_administers_the_tenant(client: FlaskClient) -> None:
+    put(client, "acme")
+    own = by(make(client, tenant="acme", scopes=["read", "write", "admin"])["key"])
+    writer = by(make(client, tenant="acme", scopes=["read", "write"])["key"])
+    tagged = by(make(client, tenant="acme", scopes=["read", "admin"], tags=["customer:a/b"])["key"])
+    for name, tags in (("mine", ["customer:a/b"]), ("shared", ["customer:a/b", "x"]), ("other", ["x"])):
+        body = SCHEDULE | {"tags": tags}
+        assert client.put(f"/api/v1/schedules/{name}", json=body, headers=own).status_code == 201
+    which = {"tag": "customer:a/b", "confirm": "customer:a/b"}
+    for headers, query, status in (
+        (own, {"tag": "customer:a/b"}, 422),
+        (own, {"confirm": "customer:a/b"}, 422),
+        (own, which | {"confirm": "customer:a"}, 422),
+        (own, {"tag": "none", "confirm": "none"}, 404),
+        (writer, which, 403),
+        (tagged, which, 403),
+        ({}, which, 404),
+    ):
+        assert client.delete("/api/v1/tags", query_string=query, headers=headers).status_code == status
+    dry = client.delete("/api/v1/tags", query_string=which | {"dry_run": "true"}, headers=own).get_json()
+    assert (dry["dry_run"], dry["found"]["schedules"], dry["found"]["with_other_tags"]) == (True, 2, 1)
+    assert client.get("/api/v1/deletions", headers=own).get_json() == {"deletions": []}
+    asked = client.delete("/api/v1/tags", query_string=which, headers=own)
+    deletion = asked.get_json()
+    assert (asked.status_code, deletion["state"], deletion["counts"]) == (202, "deleting", {})
+    assert (deletion["tenant"], deletion["tag"]) == ("acme", "customer:a/b")
+    assert "found" not in deletion
+    work(client)
+    shown = f"/api/v1/deletions/{deletion['id']}"
+    ended = client.get(shown, headers=own).get_json()
+    assert (ended["state"], ended["counts"]["schedules"]) == ("deleted", 2)
+    assert client.get(shown, headers={"Scheduler-Tenant": "acme"}).get_json() == ended
+    assert client.get(shown).status_code == 404
+    assert client.get("/api/v1/deletions").get_json() == {"deletions": [ended]}
+    left = client.get("/api/v1/schedules", headers=own).get_json()["schedules"]
+    assert [each["id"] for each in left] == ["other"]
+    lines = client.get("/api/v1/audit", query_string={"what": "deleted"}, headers=own).get_json()["lines"]
+    (line,) = (each for each in lines if each["resource"].startswith("tag/"))
+    assert (line["resource"], line["after"]) == ("tag/customer:a/b", {"removed": ended["counts"]})
+
+
+def test_an_import_is_for_keys_of_the_installation_and_into_a_tenant_that_there_is(
+    client: FlaskClient,
+) -> None:
+    put(client, "acme")
+    put(client, "globex")
+    own = by(make(client, tenant="acme", scopes=["read", "write", "admin"])["key"])
+    assert client.put("/api/v1/schedules/mine", json=SCHEDULE, headers=own).status_code == 201
+    lines = client.get(f"{TENANTS}/acme/export?secrets=true").text.splitlines()
+    into = f"{TENANTS}/globex/import"
+    assert client.post(into, json={"lines": lines}, headers=own).status_code == 403
+    assert client.post(f"{TENANTS}/none/import", json={"lines": lines}).status_code == 404
+    wrong: list[dict[str, Any]] = [{}, *({"lines": each} for each in ([], ["x"], ["x"] * 1_001, [5]))]
+    for body in wrong:
+        assert client.post(into, json=body).status_code == 422
+    asked = {"lines": [*lines[:1], "x", *lines[1:]]}
+    dry = client.post(f"{into}?dry_run=true", json=asked).get_json()
+    done = client.post(into, json=asked).get_json()
+    assert dry == done | {"dry_run": True}
+    assert (done["made"], done["there"], done["refused"]) == ({"schedules": 1}, {}, 1)
+    assert (done["refusals"][0]["line"], "is no JSON" in done["refusals"][0]["reason"]) == (2, True)
+    again = client.post(into, json=asked).get_json()
+    assert (again["made"], again["there"]) == ({}, {"schedules": 1})
+    shown = client.get("/api/v1/schedules/mine", headers={"Scheduler-Tenant": "globex"}).get_json()
+    assert (shown["state"], shown["note"][:8]) == ("paused", "imported")
+    assert client.delete(f"{TENANTS}/globex?confirm=globex").status_code == 202
+    assert client.post(into, json=asked).status_code == 409
+
+
+def work(client: FlaskClient) -> None:
+    """What beats do within some minutes."""
+    services = client.application.extensions["scheduler"]
+    services.store.mongo.collection("schedules").update_many({}, {"$unset": {"unlogged": ""}})
+    now = clock.now()
+    for after in range(0, 200, 5):
+        while services.deletion_duty.work_page(now + timedelta(seconds=after)):
+            continue

@@ -66,6 +66,43 @@ def test_the_first_key_needs_the_settings_and_no_api(
         root.revoke_key(made["id"])
 
 
+def test_a_tenant_is_exported_and_imported_under_another_name(
+    url: str, shell: Shell, scheduler: Scheduler, tag: str, tmp_path: Path
+) -> None:
+    for name in (tag, f"{tag}-b"):
+        scheduler.put_tenant(name, {})
+    with Scheduler(url, KEY, tenant=tag) as there:
+        for number in range(3):
+            fields = {"name": "n", "callback_url": "https://example.com/", "on_demand": True}
+            there.put(f"s{number}", fields)
+    file = tmp_path / "lines.ndjson"
+    shell.run("tenant", "export", tag, "-o", str(file))
+    dry = shell.run("tenant", "import", str(file), "--into", f"{tag}-b", "--dry-run")
+    assert "made: 3 schedules" in dry.stdout
+    assert "made: 3 schedules" in shell.run("tenant", "import", str(file), "--into", f"{tag}-b").stdout
+    assert "there: 3 schedules" in shell.run("tenant", "import", str(file)).stdout
+    with Scheduler(url, KEY, tenant=f"{tag}-b") as there:
+        assert there.get("s1")["state"] == "paused"
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([*lines[:2], "{", lines[2]]))
+    broken = shell.run("tenant", "import", str(file), status=1)
+    assert "line 3" in broken.stderr
+    assert "broken off" in broken.stderr
+    file.write_text("{}")
+    assert "names no tenant" in shell.run("tenant", "import", str(file), status=64).stderr
+
+
+def test_a_tag_is_deleted_once_it_is_confirmed(shell: Shell, scheduler: Scheduler, tag: str) -> None:
+    fields = {"name": tag, "callback_url": "https://example.com/", "on_demand": True, "tags": [tag]}
+    scheduler.put(tag, fields)
+    refused = shell.run("tags", "delete", tag, status=64)
+    assert f"--confirm must be {tag}" in refused.stderr
+    dry = shell.json("tags", "delete", tag, "--dry-run")
+    assert (dry["found"]["schedules"], dry["counts"]) == (1, {})
+    deletion = shell.json("tags", "delete", tag, "--confirm", tag)
+    assert shell.json("tenant", "deletion", deletion["id"])["tag"] == tag
+
+
 def test_a_key_of_the_installation_acts_in_the_tenant_that_is_named(
     url: str, shell: Shell, scheduler: Scheduler, tag: str
 ) -> None:

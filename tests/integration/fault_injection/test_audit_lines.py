@@ -41,6 +41,7 @@ NOTIFICATION: Final[Request] = (
 )
 SILENCE: Final[Request] = ("PUT", "/api/v1/silences/q1", {"until": "2040-01-01T00:00:00Z", "reason": "x"})
 KEY: Final[Request] = ("POST", "/api/v1/keys", {"name": "k", "scopes": ["read"]})
+TAGGED: Final[Request] = ("POST", "/api/v1/schedules", SCHEDULE | {"tags": ["t1"]})
 TENANT: Final[Request] = ("PUT", "/api/v1/tenants/acme", {"note": "a"})
 FEED: Final[Request] = ("POST", "/api/v1/calendar-feeds", {"name": "f"})
 SIGNED: Final[Request] = ("POST", "/api/v1/schedules/s1/signing-secret", None)
@@ -135,6 +136,7 @@ ACTS: Final = [
     Act("keys.create_key", KEY),
     Act("keys.rotate_key", ("POST", "/api/v1/keys/{}/rotate", None), (KEY,), "api_keys"),
     Act("keys.delete_key", ("DELETE", "/api/v1/keys/{}", None), (KEY,), "api_keys"),
+    Act("tags.delete_tag", ("DELETE", "/api/v1/tags?tag=t1&confirm=t1", None), (TAGGED,)),
     Act("tenants.put_tenant", TENANT),
     Act("tenants.delete_tenant", ("DELETE", "/api/v1/tenants/acme?confirm=acme", None), (SUSPENDED,)),
 ]
@@ -156,7 +158,8 @@ WITHOUT_LINE: Final = {
         "needs a provider where people sign in: test_sign_in_lines.py",
     ),
     **dict.fromkeys(
-        ("imports.import_schedules", "tasks.create_task", "tasks.update_task", "tasks.delete_task",
+        ("imports.import_schedules", "tenants.import_tenant", "tasks.create_task", "tasks.update_task",
+         "tasks.delete_task",
          "tasks.schedule_task",
          "keys.revoke_leaked_key", "failures.dismiss_failure", "events.redrive_events",
          "redrives.stop_redrive"),

@@ -18,6 +18,7 @@ from scheduler_app.domain.ids import TENANT, WholeId, tenant_of, whole_id
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.tenant import Tenant, TenantLimits
 from scheduler_app.embedded import Mongod
 from scheduler_app.store import Store
 from scheduler_app.usecases.deeds.calendars import CalendarService
@@ -144,7 +145,7 @@ def exported(store: Store, tenant: str, now: datetime, *, with_secrets: bool = T
 
 
 def take(store: Store, tenant: str, lines: list[str], now: datetime, *, active: bool = False) -> ImportCounts:
-    return TenantImport(Services(store), tenant, now, active=active).run(lines)
+    return TenantImport(Services(store), Tenant(tenant, None), now, active=active).run(lines)
 
 
 def documents(lines: list[str], *left: str) -> dict[tuple[str, str], Any]:
@@ -294,9 +295,31 @@ def test_messages_that_wait_are_within_the_quota(store: Store, elsewhere: Store,
     lines = exported(elsewhere, "acme", now)
     full = message(now + 900 * SECOND, "other", tenant="acme")
     assert store.messages.insert(full, now) is not None
-    counts = TenantImport(Services(store, limit=1), "acme", now, active=True).run(lines)
+    counts = TenantImport(Services(store, limit=1), Tenant("acme", None), now, active=True).run(lines)
     (refused,) = counts.refusals
     assert (refused.collection, "MAX_MESSAGES" in refused.reason) == ("events", True)
+
+
+def test_the_limits_are_those_of_the_tenant_that_takes_it(
+    store: Store, elsewhere: Store, now: datetime
+) -> None:
+    plant(elsewhere, now, "acme")
+    limited = Tenant("acme", None, limits=TenantLimits(schedules=2))
+    lines = exported(elsewhere, "acme", now)
+    counts = TenantImport(Services(store), limited, now, active=False).run(lines)
+    assert (counts.made["schedules"], counts.refused) == (2, 2)
+    assert {each.collection for each in counts.refusals} == {"schedules"}
+
+
+def test_an_id_of_a_deleted_schedule_is_not_taken_again(
+    store: Store, elsewhere: Store, now: datetime
+) -> None:
+    plant(elsewhere, now, "acme")
+    Services(store).creation.create("acme", draft(), now, schedule_id="acme:plain")
+    store.schedules.delete("acme:plain", now)
+    counts = take(store, "acme", exported(elsewhere, "acme", now), now)
+    (refused,) = counts.refusals
+    assert (refused.name, "was deleted" in refused.reason) == ("plain", True)
 
 
 def test_the_audit_has_a_line_with_the_counts_and_one_for_each_resource(
@@ -316,6 +339,6 @@ def test_a_dry_run_says_the_same_and_makes_nothing(store: Store, elsewhere: Stor
     plant(elsewhere, now, "acme")
     lines = exported(elsewhere, "acme", now)
     before = written(store)
-    dry = TenantImport(Services(store.dry_run()), "acme", now, active=False).run(lines)
+    dry = TenantImport(Services(store.dry_run()), Tenant("acme", None), now, active=False).run(lines)
     assert dry.made["schedules"] + dry.refused >= 4
     assert written(store) == before
