@@ -123,8 +123,8 @@ class Creation:
     def adopt(self, schedule: Schedule, now: datetime, *, active: bool) -> bool:
         """Stores a schedule that another installation had, with its revision and how far it had come there.
         One that was active goes on from there if it is to be `active`, and is paused otherwise. False where
-        there is one of its id. Raises InvalidField, QuotaExceeded, and Conflict where the id is that of a deleted
-        one, whose history would be this one's."""
+        there is one of its id. Raises InvalidField, QuotaExceeded, and Conflict where the id is that of a
+        deleted one, whose history would be this one's."""
         if self.store.schedules.living([schedule.id]):
             return False
         if self.store.schedules.exists(schedule.id):
