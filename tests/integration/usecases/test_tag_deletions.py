@@ -4,7 +4,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import datetime
 from time import monotonic, sleep
 from typing import Any
 
@@ -25,7 +25,6 @@ from tests.integration.usecases.test_deletions import _BEAT as BEAT
 from tests.integration.usecases.test_deletions import EARLIER, SECOND, documents
 
 TAG = "customer:acme"
-LATER = datetime(2090, 1, 1, tzinfo=UTC)
 BY = Caller("root", None)
 
 
@@ -186,7 +185,8 @@ def test_a_notification_that_a_worker_sends_is_waited_for(
 ) -> None:
     insert(store, now, "acme:s1", TAG)
     own = message_event_id("acme", notification_id(event(now, "acme:s1").id, "-on-failure"))
-    sent = {"_id": own, "tenant": "acme", "kind": "message", "state": "running", "lease_until": LATER}
+    sent: dict[str, Any] = {"_id": own, "tenant": "acme", "kind": "message", "state": "running"}
+    sent["lease_until"] = clock.now() + 600 * SECOND
     store.mongo.db["events"].insert_one(sent)
     deletion = delete(store, now)
     end = run(duty, now)
