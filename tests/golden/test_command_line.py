@@ -21,14 +21,8 @@ NOT_RECORDED = {
     **dict.fromkeys(
         (
             *(f"keys {verb}" for verb in ("create", "list", "revoke", "rotate")),
-<<<<<<< HEAD
-            *(f"tenant {verb}" for verb in ("delete", "deletion", "export", "list", "set", "show")),
-||||||| parent of dc12e85a (Import tenants and delete tags by API, client and command line, with dry runs that count first)
-            *(f"tenant {verb}" for verb in ("delete", "deletion", "export")),
-=======
-            *(f"tenant {verb}" for verb in ("delete", "deletion", "export", "import")),
+            *(f"tenant {verb}" for verb in ("delete", "deletion", "export", "import", "list", "set", "show")),
             "tags delete",
->>>>>>> dc12e85a (Import tenants and delete tags by API, client and command line, with dry runs that count first)
         ),
         "print keys and ids that are drawn: tests/integration/client/test_keys.py",
     ),

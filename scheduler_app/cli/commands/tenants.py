@@ -1,22 +1,10 @@
-<<<<<<< HEAD
-"""`scheduler tenant`: tenants with their limits, and everything of one, exported or deleted."""
-||||||| parent of dc12e85a (Import tenants and delete tags by API, client and command line, with dry runs that count first)
-"""`scheduler tenant`: everything of a tenant, exported or deleted."""
-=======
-"""`scheduler tenant` and `scheduler tags`: everything of a tenant is moved or deleted, or all with a tag."""
->>>>>>> dc12e85a (Import tenants and delete tags by API, client and command line, with dry runs that count first)
+"""`scheduler tenant` and `scheduler tags`: tenants with their limits, everything of one, what has a tag."""
 
 import json
 import os
 import sys
-<<<<<<< HEAD
-from collections.abc import Iterator, Sequence
-||||||| parent of dc12e85a (Import tenants and delete tags by API, client and command line, with dry runs that count first)
-from collections.abc import Iterator
-=======
 from collections import Counter
-from collections.abc import Iterator
->>>>>>> dc12e85a (Import tenants and delete tags by API, client and command line, with dry runs that count first)
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from http import HTTPStatus
 from pathlib import Path

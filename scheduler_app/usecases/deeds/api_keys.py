@@ -178,12 +178,10 @@ class TenantService:
         """None where there is none of this name; `default` is always there."""
         return self.store.tenants.get(name) or (Tenant(TENANT, None) if name == TENANT else None)
 
-<<<<<<< HEAD
     def used(self, tenants: Sequence[Tenant], now: datetime) -> dict[str, dict[str, int]]:
         """What each of them has used of the limits that it has, where that is known."""
         return quotas_used(self.store, tenants, now)
-||||||| parent of dc12e85a (Import tenants and delete tags by API, client and command line, with dry runs that count first)
-=======
+
     def taking(self, name: str) -> Tenant:
         """The tenant that is to take something. Raises NotFound, and Conflict while everything of it is being
         deleted."""
@@ -191,7 +189,6 @@ class TenantService:
         if found.state is TenantState.DELETING:
             raise Conflict(f"{name} is being deleted: wait until it is gone, or take another name")
         return found
->>>>>>> dc12e85a (Import tenants and delete tags by API, client and command line, with dry runs that count first)
 
     def put(self, tenant: Tenant) -> tuple[Tenant, PutResult]:
         """Sets it under its name; returns it as it is stored, and what that did. Raises InvalidField, and

@@ -142,9 +142,13 @@ class Creation:
         schedule.recurrence()
         if schedule.state is ScheduleState.ACTIVE and not active:
             schedule = schedule.revise(now, state=ScheduleState.PAUSED, pause=Pause(note=PAUSED_BY_IMPORT))
-        with self._room(schedule.tenant, 1, now) as room:
-            if self._inserted(schedule, None, now, room) is None:
-                return False
+        with self._room(schedule.tenant, [schedule], now) as room:
+            made = None if room.refusals else self._inserted(schedule, None, now)
+            room.made = [] if made is None else [made.id]
+        for refusal in room.refusals.values():
+            raise refusal
+        if made is None:
+            return False
         for error in self._undone([schedule], known, now).values():
             raise error
         if schedule.state is ScheduleState.ACTIVE:
