@@ -97,7 +97,8 @@ def test_no_telling_is_lost_or_doubled_while_beats_and_workers_are_killed_a_hund
     stack = make_stack()
     _, beat, worker = stack.all()
     # Runs are late, too, while nobody makes them: how often depends on the machine.
-    rule = {"on": ["failing"], "after_seconds": 1, "to": [{"type": "webhook", "url": journal.url("/alerts")}]}
+    to = [{"type": "webhook", "url": journal.url("/alerts")}]
+    rule = {"on": ["failing", "recovered"], "after_seconds": 1, "to": to}
     assert requests.put(f"{stack.url}/api/notifications/ops", json=rule).status_code == 201
     retries = {"max_retries": 50, "retry_backoff_seconds": 1, "retry_backoff_max_seconds": 2}
     for number in range(RECEIVERS):
