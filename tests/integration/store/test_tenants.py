@@ -318,6 +318,11 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "redrives.get": (lambda w: w.store.redrives.get(w.theirs(w.redrive)), None),
     "redrives.stop": (lambda w: w.store.redrives.stop(w.theirs(w.redrive), w.now), False),
     "causes.unsettled": (lambda w: w.store.causes.unsettled(w.stranger, limit=9), []),
+    "causes.count_open": (lambda w: w.store.causes.count_open(w.stranger, most=9), 0),
+    "event_lists.count_dead": (
+        lambda w: w.store.event_lists.count_dead(w.stranger, PageRequest(limit=9)),
+        (0, False),
+    ),
     "causes.get": (lambda w: w.store.causes.get(w.theirs(w.cause.id)), None),
     "causes.change": (
         lambda w: w.store.causes.change(w.theirs(w.cause.id), lambda cause: cause.over(w.now)),
@@ -362,6 +367,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "deletions.count_tag": (lambda w: w.store.deletions.count_tag(w.stranger, "t", most=9), (0, 0, 0, 0)),
     "deletions.has_tagged": (lambda w: w.store.deletions.has_tagged(w.stranger, "t"), False),
     "deletions.newest": (lambda w: w.store.deletions.newest(w.stranger), []),
+    "tags.schedules": (lambda w: w.store.tags.schedules(w.stranger, ["t"], limit=9), []),
     "tags.count": (lambda w: w.store.tags.count(w.stranger, "t", most=9), 0),
     "search.schedules_by_index": (
         lambda w: [
@@ -374,6 +380,14 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "search.schedules": (
         lambda w: w.store.search.schedules(w.stranger, "", limit=9, seconds=9.0),
         ([], True),
+    ),
+    "search.schedules_among": (
+        lambda w: w.store.search.schedules_among(w.stranger, [w.theirs(w.living)], "", limit=9),
+        [],
+    ),
+    "search.events_among": (
+        lambda w: w.store.search.events_among(w.stranger, [w.theirs(w.living)], name_of(w.living), limit=9),
+        [],
     ),
     "search.destinations": (lambda w: w.store.search.destinations(w.stranger, "", limit=9), ([], True)),
     "search.events": (lambda w: w.store.search.events(w.stranger, name_of(w.living), limit=9), []),
@@ -505,6 +519,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "api_keys.of": (lambda w: w.store.api_keys.of(w.stranger), []),
     "api_keys.count": (lambda w: w.store.api_keys.count(w.stranger), 0),
     "api_keys.get": (lambda w: w.store.api_keys.get(w.theirs(w.key)), None),
+    "api_keys.many": (lambda w: w.store.api_keys.many([w.theirs(w.key)]), []),
     "api_keys.delete": (lambda w: w.store.api_keys.delete(w.theirs(w.key)), False),
     "api_keys.delete_all": (lambda w: w.store.api_keys.delete_all(w.stranger), 0),
     "api_keys.used": (lambda w: w.store.api_keys.used(w.theirs(w.key), w.now, "::1", every_seconds=0), None),
