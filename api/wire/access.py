@@ -18,7 +18,8 @@ from scheduler_app.domain.deletion import Deletion
 from scheduler_app.domain.ids import name_of
 from scheduler_app.domain.person import Person
 from scheduler_app.domain.resource_fields import by_name
-from scheduler_app.domain.resources.access import KEY, PERSON, TENANT_LIMITS, TENANT_TABLE, TENANT_USED
+from scheduler_app.domain.resources.access import KEY, PERSON
+from scheduler_app.domain.resources.tenant import TENANT_LIMITS, TENANT_TABLE, TENANT_USED
 from scheduler_app.domain.tenant import NO_LIMITS, Tenant, TenantLimits, TenantState
 from scheduler_app.usecases.deeds.deletions import MOST_COUNTED
 from scheduler_app.usecases.deeds.tenant_imports import (

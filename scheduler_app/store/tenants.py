@@ -7,7 +7,7 @@ from typing import Any, Final
 from pymongo import ReplaceOne
 
 from scheduler_app.domain.ids import TENANT
-from scheduler_app.domain.resources.access import TENANT_LIMITS
+from scheduler_app.domain.resources.tenant import TENANT_LIMITS
 from scheduler_app.domain.stored_fields import (
     Corrupt,
     fields,

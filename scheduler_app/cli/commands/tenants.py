@@ -19,7 +19,7 @@ from scheduler_app.cli.listing import shows_answer
 from scheduler_app.cli.output import say, table
 from scheduler_app.client import Json, Scheduler, SchedulerError
 from scheduler_app.domain.resource_fields import ResourceField, Whole
-from scheduler_app.domain.resources.access import TENANT_LIMITS, TENANT_TABLE
+from scheduler_app.domain.resources.tenant import TENANT_LIMITS, TENANT_TABLE
 
 #: What a request may set of a tenant.
 _SET: Final = tuple(row.name for row in TENANT_TABLE if row.given)

@@ -1,40 +1,12 @@
-"""The tables of the fields of keys and tenants."""
+"""The tables of the fields of keys and people."""
 
 from scheduler_app.domain.api_key import MAX_KEY_NAME, KeyScope
-from scheduler_app.domain.request_rate import BURST_SECONDS, LEAST_REQUEST_RATE, MAX_REQUEST_RATE
-from scheduler_app.domain.resource_fields import (
-    Flag,
-    ListOf,
-    Moment,
-    Number,
-    Object,
-    ResourceField,
-    Text,
-    Whole,
-    Word,
-    computed,
-)
+from scheduler_app.domain.resource_fields import Flag, ListOf, Moment, ResourceField, Text, Word, computed
 from scheduler_app.domain.resources.schedule import TAG
+from scheduler_app.domain.resources.tenant import REQUESTS_PER_SECOND
 from scheduler_app.domain.schedule import MAX_TAGS
-from scheduler_app.domain.tenant import (
-    MAX_DELIVERY_SLOTS,
-    MAX_EVENTS_PER_HOUR,
-    MAX_MESSAGES_PER_DAY,
-    MAX_RETENTION_DAYS,
-    MAX_SCHEDULES,
-    MAX_TENANT_NOTE,
-    TenantState,
-)
 
 _SCOPES = tuple(each.value for each in KeyScope)
-
-_REQUESTS_PER_SECOND = ResourceField(
-    "requests_per_second",
-    Number(LEAST_REQUEST_RATE, MAX_REQUEST_RATE),
-    f"How many requests it may make, of all processes of the API together; those of {BURST_SECONDS} seconds"
-    " at once",
-    sparse=True,
-)
 
 #: Every field of a key, in the order of specifications and answers.
 KEY = (
@@ -66,7 +38,7 @@ KEY = (
         " is refused. Every schedule of its tenant unless given",
     ),
     ResourceField("expires_at", Moment(), "When it ends; without, it goes on until it is deleted"),
-    _REQUESTS_PER_SECOND,
+    REQUESTS_PER_SECOND,
     ResourceField(
         "previous_until", Moment(), "Until when the key before the last rotation opens", given=False
     ),
@@ -79,41 +51,6 @@ KEY = (
     computed("key", Text(), "The key itself. Only in the answer that made it or rotated it"),
 )
 
-#: What a tenant may take of what all share.
-TENANT_LIMITS = (
-    _REQUESTS_PER_SECOND,
-    ResourceField(
-        "schedules",
-        Whole(0, MAX_SCHEDULES),
-        "How many schedules it may have; deleted ones are not counted",
-        sparse=True,
-    ),
-    ResourceField(
-        "messages_per_day",
-        Whole(0, MAX_MESSAGES_PER_DAY),
-        "How many messages and triggers it may make in a day, which begins at 00:00 UTC",
-        sparse=True,
-    ),
-    ResourceField(
-        "delivery_slots",
-        Whole(1, MAX_DELIVERY_SLOTS),
-        "How many of its attempts may be in flight at once, of all workers together; what is due beyond that"
-        " waits",
-        sparse=True,
-    ),
-    ResourceField(
-        "events_per_hour",
-        Whole(0, MAX_EVENTS_PER_HOUR),
-        "How many events its rules and backfills may owe in an hour, as estimated when one is made or edited",
-        sparse=True,
-    ),
-)
-#: What it has used of them, where that is known.
-TENANT_USED = (
-    computed("schedules", Whole(), "How many schedules it has"),
-    computed("messages_per_day", Whole(), "How many messages and triggers it has made since 00:00 UTC"),
-    computed("events_per_hour", Whole(), "How many events it owes in its busiest hour, as estimated last"),
-)
 PERSON = (
     ResourceField("id", Text(), "Its id, the same at each sign-in", given=False, always_shown=True),
     ResourceField("name", Text(), "The name that the provider gives", given=False),
@@ -136,28 +73,4 @@ PERSON = (
     ),
     ResourceField("last_seen_at", Moment(), "When he or she signed in last", given=False, always_shown=True),
     ResourceField("last_seen_from", Text(), "From which address that was", given=False),
-)
-
-TENANT_TABLE = (
-    ResourceField("name", Text(), "Its name, in the path", given=False, always_shown=True),
-    ResourceField(
-        "state",
-        Word(tuple(each.value for each in TenantState), TenantState),
-        "`active`; or `suspended`: its keys are answered 403, nothing of it is sent, and its events wait."
-        " An answer may say `deleting`: everything of it is being deleted",
-        default="`active`",
-        always_shown=True,
-    ),
-    ResourceField(
-        "limits", Object("limits"), "How much it may take of what all share; what is left out has no limit"
-    ),
-    ResourceField(
-        "retention_days",
-        Whole(1, MAX_RETENTION_DAYS),
-        "After how many days its finished events, failures and redrives are removed; no more than what"
-        " RETENTION_DAYS and MESSAGE_RETENTION_DAYS say, which hold without it",
-    ),
-    ResourceField("note", Text(1, MAX_TENANT_NOTE, visible=True), "What is to be known of it"),
-    computed("used", Object("used"), "How much of its limits it has used; only in answers to GET"),
-    ResourceField("created_at", Moment(), "When it was made", given=False),
 )

@@ -164,9 +164,17 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("DELETE", "/api/v1/people/nobody/sessions", None),
         ("PUT", "/api/v1/tenants/acme", {"note": "n"}),
         ("PUT", "/api/v1/tenants/acme", {"state": "suspended"}),
+        (
+            "POST",
+            "/api/v1/tenants/acme/import",
+            {"lines": ['{"rrule_scheduler_export": 1, "tenant": "elsewhere"}', "no line"]},
+        ),
         ("DELETE", "/api/v1/tenants/acme?confirm=acme", None),
         ("DELETE", "/api/v1/tenants/acme", None),
         ("POST", f"{SCHEDULES}/there/edits/{edit}/revert", None),
+        ("PUT", f"{SCHEDULES}/leaver", BODY | {"tags": ["leaving"]}),
+        ("DELETE", "/api/v1/tags?tag=leaving", None),
+        ("DELETE", "/api/v1/tags?tag=leaving&confirm=leaving", None),
         ("DELETE", f"{SCHEDULES}/there", None),
         ("DELETE", f"{SCHEDULES}/nobody", None),
         ("POST", SCHEDULES, BODY | {"id": "there"}),
@@ -191,6 +199,8 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         if dry.status_code in OK:
             shown = dry.get_json()
             assert shown.pop("dry_run") is True
+            # How much would be deleted is counted for the dry run alone.
+            assert ("confirm=leaving" in path) == bool(shown.pop("found", None))
             # A dry run calls nobody, and so has no answer of a receiver to show.
             seen = ANSWER_OF_A_RECEIVER if path.endswith("/test") else set()
             assert shown.keys() == real.get_json().keys() - seen, path

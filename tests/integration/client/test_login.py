@@ -47,6 +47,8 @@ def served(
             "mongo_database": "test_login",
         }
         app = create_app(Settings(**given | sign_in_settings(provider)))
+        # Otherwise the first requests meet missing indexes.
+        app.extensions["scheduler"].store.prepare()
         server = make_server("127.0.0.1", port, app, threaded=True)
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
