@@ -170,6 +170,10 @@ class Run:
         return Ran(self._status, self._raised, logs)
 
     @property
+    def status(self) -> int | None:
+        return self._status
+
+    @property
     def succeeded(self) -> bool:
         return self._raised is None and (self._status or 0) < 300
 
