@@ -172,7 +172,7 @@ def import_tenant(given: Loaded, name: str) -> View:
     """
     require_installation()
     into = services().tenants.taking(name)
-    taken = TenantImport(services(), into, services().now(), active=given["active"])
+    taken = TenantImport(services(), services().store, into, services().now(), active=given["active"])
     return import_shown(taken.run(given["lines"]))
 
 

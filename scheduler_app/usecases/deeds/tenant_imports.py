@@ -60,8 +60,6 @@ class ImportServices(Protocol):
     """The use cases that an import needs."""
 
     @property
-    def store(self) -> Store: ...
-    @property
     def creation(self) -> Creation: ...
     @property
     def messages(self) -> MessageService: ...
@@ -105,9 +103,11 @@ class ImportCounts:
 
 
 class TenantImport:
-    def __init__(self, services: ImportServices, tenant: Tenant, now: datetime, *, active: bool) -> None:
+    def __init__(
+        self, services: ImportServices, store: Store, tenant: Tenant, now: datetime, *, active: bool
+    ) -> None:
         """`active`: schedules that were active go on, and what waited is sent from here."""
-        self._services, self._store = services, services.store
+        self._services, self._store = services, store
         self._tenant, self._limits = tenant.name, tenant.limits
         self._now, self._active = now, active
         self._owners: dict[str, Schedule] = {}

@@ -145,7 +145,7 @@ def exported(store: Store, tenant: str, now: datetime, *, with_secrets: bool = T
 
 
 def take(store: Store, tenant: str, lines: list[str], now: datetime, *, active: bool = False) -> ImportCounts:
-    return TenantImport(Services(store), Tenant(tenant, None), now, active=active).run(lines)
+    return TenantImport(Services(store), store, Tenant(tenant, None), now, active=active).run(lines)
 
 
 def documents(lines: list[str], *left: str) -> dict[tuple[str, str], Any]:
@@ -295,7 +295,7 @@ def test_messages_that_wait_are_within_the_quota(store: Store, elsewhere: Store,
     lines = exported(elsewhere, "acme", now)
     full = message(now + 900 * SECOND, "other", tenant="acme")
     assert store.messages.insert(full, now) is not None
-    counts = TenantImport(Services(store, limit=1), Tenant("acme", None), now, active=True).run(lines)
+    counts = TenantImport(Services(store, limit=1), store, Tenant("acme", None), now, active=True).run(lines)
     (refused,) = counts.refusals
     assert (refused.collection, "MAX_MESSAGES" in refused.reason) == ("events", True)
 
@@ -306,7 +306,7 @@ def test_the_limits_are_those_of_the_tenant_that_takes_it(
     plant(elsewhere, now, "acme")
     limited = Tenant("acme", None, limits=TenantLimits(schedules=2))
     lines = exported(elsewhere, "acme", now)
-    counts = TenantImport(Services(store), limited, now, active=False).run(lines)
+    counts = TenantImport(Services(store), store, limited, now, active=False).run(lines)
     assert (counts.made["schedules"], counts.refused) == (2, 2)
     assert {each.collection for each in counts.refusals} == {"schedules"}
 
@@ -339,6 +339,7 @@ def test_a_dry_run_says_the_same_and_makes_nothing(store: Store, elsewhere: Stor
     plant(elsewhere, now, "acme")
     lines = exported(elsewhere, "acme", now)
     before = written(store)
-    dry = TenantImport(Services(store.dry_run()), Tenant("acme", None), now, active=False).run(lines)
+    dry_store = store.dry_run()
+    dry = TenantImport(Services(dry_store), dry_store, Tenant("acme", None), now, active=False).run(lines)
     assert dry.made["schedules"] + dry.refused >= 4
     assert written(store) == before
