@@ -96,7 +96,8 @@ def _asked(form: Loaded, found: Schedule, now: datetime) -> BackfillRequest:
 
 
 def _choice(form: Loaded) -> str:
-    """What a number of runs is said of: of a form that was changed since, it is said anew first."""
+    """The form's lengths and interval as one text. The page counts the runs again, and makes none yet, when a
+    person has changed them since the number was shown."""
     return " ".join(form.get(name, "").strip() or "-" for name in (*_LENGTHS, "every"))
 
 

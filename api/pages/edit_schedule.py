@@ -125,7 +125,8 @@ def add_destination(form: Loaded) -> str | tuple[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class _CopiedSchedule:
-    """The form of a new schedule, filled in from another one, and what is left to be written in anew."""
+    """The values of a new schedule's form, copied from another schedule, and the fields that a person has to
+    fill in again."""
 
     name: str
     """Of the schedule that it is a copy of."""

@@ -96,7 +96,7 @@ def _message(found: EventRecord) -> View | None:
 
 
 def _receiver(schedule: Schedule | None, message: View | None) -> str | None:
-    """The isolation key of the web address that is called; None where that is none, or not known."""
+    """The isolation key of the URL that the run calls; None where it calls none, or that is unknown."""
     if schedule is not None:
         return schedule.action.isolation_key if isinstance(schedule.action, HttpAction) else None
     shown = message or {}
@@ -136,7 +136,8 @@ def _curl(found: EventRecord, request: View) -> str | None:
 def _customer_text(
     found: EventRecord, request: View, schedule: Schedule | None, now: datetime
 ) -> list[str] | None:
-    """What may be told to the customer, in the schedule's zone; None of what calls nobody's server."""
+    """The lines that support may send to the customer, with times in the schedule's zone; None for a run that
+    calls no server."""
     if "action" in request or found.corrupt:
         return None
     name = schedule.name if schedule else str(request.get("event_name") or "")
