@@ -190,7 +190,7 @@ def met(bench: Bench, meeting: Meeting) -> list[str]:
             finally:
                 door.go_on()
                 run.join()
-            if meeting.before.kind == "commitTransaction" and run.status == 503:
+            if meeting.stopped in REQUESTS and run.status == 503:
                 # Whoever waits for what a transaction holds gets it when MongoDB has ended that after ten
                 # seconds; the request has changed nothing then, and is made again, as its answer says.
                 with bench.tried(world) as process:
