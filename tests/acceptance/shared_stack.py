@@ -3,16 +3,15 @@
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
 from pymongo import MongoClient
 from redis import Redis as RedisClient
 
 from scheduler_app.embedded import free_port
-from tests.acceptance.stack import Process, Stack
+from tests.acceptance.stack import Process, Stack, pids_of
 
 PARTS = ("api", "beat", "worker")
 
@@ -56,14 +55,14 @@ class SharedStack(Stack):
         self.parts |= {name: starts[name]() for name in missing}
         for name in missing:
             if name == "api":
-                self._wait_for_api()
+                self._wait_for_api(self.parts[name])
                 self._url = self.url
             else:
                 self.wait_for_node(name, self.parts[name].pid)
 
     def empty(self) -> None:
         """Removes all documents but those of running processes, and of the partitions that these own."""
-        alive = [pid for process in self.running for pid in _pids(process)]
+        alive = [pid for process in self.running for pid in pids_of(process)]
         with MongoClient[dict[str, Any]](self.environment["MONGO_URI"]) as client:
             database = client[self.environment["MONGO_DATABASE"]]
             collections = database.list_collection_names(filter={"type": "collection"})
@@ -96,9 +95,3 @@ class SharedStack(Stack):
         """kill -9; `mend()` starts them again."""
         for name in names:
             self.kill(self.parts[name])
-
-
-def _pids(process: Process) -> list[int]:
-    with suppress(psutil.NoSuchProcess):
-        return [process.pid, *(each.pid for each in psutil.Process(process.pid).children(recursive=True))]
-    return []

@@ -5,10 +5,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import requests
 from pymongo import MongoClient
 
@@ -26,6 +27,13 @@ GUNICORN = "python:scheduler_app.cli.gunicorn_config"
 CELERY = "scheduler_app.cli.up.celery_process"
 
 Process = subprocess.Popen[bytes]
+
+
+def pids_of(process: Process) -> list[int]:
+    """Of the process and of all below it."""
+    with suppress(psutil.NoSuchProcess):
+        return [process.pid, *(each.pid for each in psutil.Process(process.pid).children(recursive=True))]
+    return []
 
 
 class Stack:
@@ -70,7 +78,7 @@ class Stack:
             self._begin_beat("beat"),
             self._begin_worker("worker", **of_worker),
         )
-        self._wait_for_api()
+        self._wait_for_api(api)
         self.wait_for_node("beat", beat.pid)
         self.wait_for_node("worker", worker.pid)
         return api, beat, worker
@@ -87,7 +95,7 @@ class Stack:
 
     def api(self, **environment: str) -> Process:
         process = self._begin_api(**environment)
-        self._wait_for_api()
+        self._wait_for_api(process)
         return process
 
     def _begin_worker(self, name: str, **environment: str) -> Process:
@@ -109,17 +117,20 @@ class Stack:
             application = application.removeprefix("scheduler_app.")
         return self.start("api", "gunicorn", "--config", GUNICORN, application, **settings)
 
-    def _wait_for_api(self) -> None:
+    def _wait_for_api(self, process: Process) -> None:
+        """Until it answers, and has made its indexes: it answers lists by a 503 before that."""
         wait_until(self._healthy, "the API to answer", pause=0.05)
+        if self.code == CODE:
+            self.wait_for_node("api", *pids_of(process))
 
-    def wait_for_node(self, role: str, pid: int) -> None:
-        """Until the process says in the database that it lives."""
+    def wait_for_node(self, role: str, *pids: int) -> None:
+        """Until one of the processes says in the database that it lives, which follows its indexes."""
         with MongoClient[dict[str, Any]](self.environment["MONGO_URI"]) as client:
             nodes = client[self.environment["MONGO_DATABASE"]]["nodes"]
-            alive = {"role": role, "pid": pid}
+            alive = {"role": role, "pid": {"$in": pids}}
             wait_until(
                 lambda: nodes.find_one(alive) is not None,
-                f"{role} {pid}\n{self.logs()}",
+                f"{role} {pids}\n{self.logs()}",
                 pause=0.05,
             )
 
