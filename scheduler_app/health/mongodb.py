@@ -21,7 +21,8 @@ from scheduler_app.health.check import (
     wrong,
 )
 from scheduler_app.store import Store
-from scheduler_app.store.indexes import DAY_SECONDS, EVENTS, SCHEDULES, index_builds
+from scheduler_app.store.index_builds import index_builds
+from scheduler_app.store.indexes import DAY_SECONDS, EVENTS, SCHEDULES
 
 #: The oldest and the newest tested release, major and minor.
 OLDEST, NEWEST = (6, 0), (8, 0)

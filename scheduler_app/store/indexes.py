@@ -1,25 +1,17 @@
-"""The definitions of the indexes, and how they are made, with the view of finished events, by whichever
-process comes first. A changed definition gets a new name.
-"""
+"""The definitions of the indexes; `store/index_builds.py` makes them. A changed one gets a new name."""
 
-import random
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from typing import NamedTuple
 
 from pymongo import ASCENDING, DESCENDING, IndexModel
-from pymongo.collection import Collection
-from pymongo.errors import NetworkTimeout, OperationFailure
 
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
 from scheduler_app.domain.schedule import PAUSED_BY_FAILURES
 from scheduler_app.store.access_tokens import BY_KEY
 from scheduler_app.store.audit_lines import BY_NUMBER as AUDIT_NUMBER
 from scheduler_app.store.audit_lines import BY_RESOURCE, OF_ALL, OWED_LINES, UNCHAINED
-from scheduler_app.store.faults import Unavailable, raising_store_faults
 from scheduler_app.store.idempotency import BY_OWNER, KEPT_SECONDS
 from scheduler_app.store.ledger import BY_HOUR, BY_NUMBER, OF_SCHEDULE, UNSETTLED
-from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.mongo import Document
 from scheduler_app.store.people import BY_PROVIDER_SESSION, OF_TENANT_SEEN
 
 DAY_SECONDS = 86_400
@@ -27,6 +19,9 @@ DAY_SECONDS = 86_400
 LEDGER_DAYS = 400
 #: Who has not signed in for so long is forgotten.
 PEOPLE_DAYS = 400
+NODE_TTL_SECONDS = 60
+#: A silence that is over is shown for so long.
+SILENCES_SHOWN_SECONDS = 7 * DAY_SECONDS
 ROUTED = "routed_v2"
 HELD = "held_v1"
 PAUSED_UNTIL = "paused_until_v1"
@@ -342,14 +337,6 @@ TELLINGS = [
 ]
 BY_TENANT = [IndexModel([("tenant", ASCENDING)], name=OF_TENANT)]
 
-#: Each would be a write for each event. Releases before the INDEX_LEVEL ask for some of them by name.
-REPLACED = {
-    "events": ("due_v1", "due_v2", "due_v3", "retention_v1", "routed_v1"),
-    "schedules": ("expand_v1", "expand_v2"),
-}
-#: An older release counted attempts to sign in here, each address for a minute.
-UNUSED_COLLECTIONS = ("sign_in_attempts",)
-
 #: What is kept for each owner is counted by it, newest first.
 IDEMPOTENCY = [
     IndexModel(
@@ -437,16 +424,7 @@ LEDGER = [
 
 OUTBOX = [IndexModel([("until", ASCENDING)], name="until_v1")]
 
-
-#: The same index exists with other options, or another process is making it this very moment.
-LOST_RACE_CODES = {85, 86, 68, 276, 117}
-NAMESPACE_EXISTS = 48
-INDEX_NOT_FOUND = 27
-NODE_TTL_SECONDS = 60
-#: A silence that is over is shown for so long.
-SILENCES_SHOWN_SECONDS = 7 * DAY_SECONDS
-
-_OF_COLLECTIONS = {
+OF_COLLECTIONS = {
     "schedules": SCHEDULES,
     "events": EVENTS,
     "calendars": CALENDARS,
@@ -476,138 +454,51 @@ _OF_COLLECTIONS = {
     "ledger": LEDGER,
 }
 
+#: Each would be a write for each event. Releases before the INDEX_LEVEL ask for some of them by name.
+REPLACED = {
+    "events": ("due_v1", "due_v2", "due_v3", "retention_v1", "routed_v1"),
+    "schedules": ("expand_v1", "expand_v2"),
+}
+#: An older release counted attempts to sign in here, each address for a minute.
+UNUSED_COLLECTIONS = ("sign_in_attempts",)
 
-class IndexBuildGoesOn(Unavailable):
-    """MongoDB builds indexes for longer than a command may take, and goes on: nothing uses the collection's
-    new indexes until then. Its message says which ones, and how far they are where MONGO_URI's user may know.
-    """
+
+class ExpiryIndex(NamedTuple):
+    """An index by which MongoDB removes documents, so many seconds after the instant in a field."""
+
+    collection: str
+    field: str
+    name: str
+    seconds: int
+    only: Document | None = None
+    """The documents that it holds; None for all with the field."""
 
 
-def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days: int) -> None:
-    """Makes what is missing. Several processes may call it at once: losing that race is success.
-
-    Raises a STORE_FAULT; IndexBuildGoesOn among them means to ask again later.
-    """
-    events = partial(_ensure_ttl, mongo, "events", "archived_at")
-    steps: list[Callable[[], None]] = [
-        *(partial(_create, mongo.collection(name), models) for name, models in _OF_COLLECTIONS.items()),
-        # Messages have no schedule, and a retention of their own.
-        partial(
-            events,
-            "retention_v2",
-            retention_days * DAY_SECONDS,
-            partialFilterExpression={"archived_at": {"$exists": True}, "schedule_id": {"$exists": True}},
-        ),
-        partial(
-            events,
-            "message_retention_v1",
-            message_retention_days * DAY_SECONDS,
-            partialFilterExpression={"archived_at": {"$exists": True}, "kind": "message"},
-        ),
-        partial(_ensure_ttl, mongo, "redrives", "ended_at", "retention_v1", retention_days * DAY_SECONDS),
-        partial(_ensure_ttl, mongo, "causes", "over_at", "retention_v1", retention_days * DAY_SECONDS),
-        partial(_ensure_ttl, mongo, "tellings", "expires_at", "expiry_v1", 0),
-        partial(_ensure_ttl, mongo, "figures", "expires_at", "expiry_v1", 0),
-        partial(_ensure_ttl, mongo, "quotas", "expires_at", "expiry_v1", 0),
-        partial(_ensure_ttl, mongo, "silences", "until", "expiry_v1", SILENCES_SHOWN_SECONDS),
-        # The witness judges hours whose events are kept; a revision that has ended may have begun before.
-        *(
-            partial(_ensure_ttl, mongo, name, "ended_at", "retention_v1", (retention_days + 2) * DAY_SECONDS)
-            for name in ("ended_revisions", "ended_calendars")
-        ),
-        partial(_ensure_ttl, mongo, "ledger", "written_at", "retention_v1", LEDGER_DAYS * DAY_SECONDS),
-        partial(_ensure_ttl, mongo, "deletions", "ended_at", "retention_v1", LEDGER_DAYS * DAY_SECONDS),
-        partial(_ensure_ttl, mongo, "idempotency", "created_at", "kept_v1", KEPT_SECONDS),
-        partial(_ensure_ttl, mongo, "sessions", "expires_at", "expired_v1", 0),
-        partial(_ensure_ttl, mongo, "sign_in_grants", "expires_at", "expired_v1", 0),
-        partial(_ensure_ttl, mongo, "people", "last_seen_at", "forgotten_v1", PEOPLE_DAYS * DAY_SECONDS),
-        partial(_ensure_ttl, mongo, "nodes", "seen_at", "alive_v1", NODE_TTL_SECONDS),
-        partial(_ensure_archive_view, mongo),
+def expiry_indexes(*, retention_days: int, message_retention_days: int) -> list[ExpiryIndex]:
+    """All of them, for events and messages that are kept for so long."""
+    kept, ledger_kept = retention_days * DAY_SECONDS, LEDGER_DAYS * DAY_SECONDS
+    # The witness judges hours whose events are kept; a revision that has ended may have begun before.
+    judged = kept + 2 * DAY_SECONDS
+    occurrences: Document = {"archived_at": {"$exists": True}, "schedule_id": {"$exists": True}}
+    # Messages have no schedule, and a retention of their own.
+    messages: Document = {"archived_at": {"$exists": True}, "kind": "message"}
+    messages_kept = message_retention_days * DAY_SECONDS
+    return [
+        ExpiryIndex("events", "archived_at", "retention_v2", kept, occurrences),
+        ExpiryIndex("events", "archived_at", "message_retention_v1", messages_kept, messages),
+        ExpiryIndex("redrives", "ended_at", "retention_v1", kept),
+        ExpiryIndex("causes", "over_at", "retention_v1", kept),
+        ExpiryIndex("tellings", "expires_at", "expiry_v1", 0),
+        ExpiryIndex("figures", "expires_at", "expiry_v1", 0),
+        ExpiryIndex("quotas", "expires_at", "expiry_v1", 0),
+        ExpiryIndex("silences", "until", "expiry_v1", SILENCES_SHOWN_SECONDS),
+        ExpiryIndex("ended_revisions", "ended_at", "retention_v1", judged),
+        ExpiryIndex("ended_calendars", "ended_at", "retention_v1", judged),
+        ExpiryIndex("ledger", "written_at", "retention_v1", ledger_kept),
+        ExpiryIndex("deletions", "ended_at", "retention_v1", ledger_kept),
+        ExpiryIndex("idempotency", "created_at", "kept_v1", KEPT_SECONDS),
+        ExpiryIndex("sessions", "expires_at", "expired_v1", 0),
+        ExpiryIndex("sign_in_grants", "expires_at", "expired_v1", 0),
+        ExpiryIndex("people", "last_seen_at", "forgotten_v1", PEOPLE_DAYS * DAY_SECONDS),
+        ExpiryIndex("nodes", "seen_at", "alive_v1", NODE_TTL_SECONDS),
     ]
-    # Processes that start together begin at different places. In one order they would all ask for the same
-    # index, and mongod would try it again for each of them, for four times the work.
-    first = random.randrange(len(steps))  # noqa: S311
-    for step in steps[first:] + steps[:first]:
-        step()
-
-
-def _create(collection: Collection[Document], models: list[IndexModel]) -> None:
-    try:
-        collection.create_indexes(models)
-    except OperationFailure as error:
-        if error.code not in LOST_RACE_CODES:
-            raise
-    except NetworkTimeout:
-        # mongod continues a build whose client has left; a second request for the same index waits for it.
-        if names := index_builds(collection):
-            raise IndexBuildGoesOn(
-                f"MongoDB builds {', '.join(names)} of {collection.name}{_progress(collection)}"
-            ) from None
-        raise
-
-
-def index_builds(collection: Collection[Document]) -> list[str]:
-    """The indexes that MongoDB is still building, by name: `index_information` lists them like the others."""
-    found: list[str] = collection.database.command("collStats", collection.name).get("indexBuilds", [])
-    return found
-
-
-def _progress(collection: Collection[Document]) -> str:
-    """How far the builds are, if the user may see what others do in MongoDB (the privilege `inprog`)."""
-    which = {
-        "ns": collection.full_name,
-        "command.createIndexes": {"$exists": True},
-        "progress.total": {"$gt": 0},
-    }
-    try:
-        with collection.database.client.admin.aggregate(
-            [{"$currentOp": {"allUsers": True}}, {"$match": which}]
-        ) as found:
-            shares = [each["progress"]["done"] / each["progress"]["total"] for each in found]
-    except OperationFailure:
-        return ""
-    return f", {min(shares):.0%} of this step" if shares else ""
-
-
-def drop_replaced(mongo: Mongo) -> None:
-    """Drops replaced indexes, whose replacements exist, and collections that nothing uses any more. A process
-    of a release that asks for one by name would be refused: there must be none. Raises a STORE_FAULT."""
-    for unused in UNUSED_COLLECTIONS:
-        with raising_store_faults():
-            mongo.db.drop_collection(unused)
-    for name, replaced in REPLACED.items():
-        collection = mongo.collection(name)
-        with raising_store_faults():
-            there = collection.index_information()
-        for index in there.keys() & set(replaced):
-            try:
-                collection.drop_index(index)
-            except OperationFailure as error:
-                if error.code != INDEX_NOT_FOUND:
-                    raise
-
-
-def _ensure_ttl(mongo: Mongo, name: str, field: str, index: str, seconds: int, **options: Any) -> None:
-    collection = mongo.collection(name)
-    _create(
-        collection,
-        [IndexModel([(field, ASCENDING)], name=index, expireAfterSeconds=seconds, **options)],
-    )
-    if collection.index_information()[index].get("expireAfterSeconds") != seconds:
-        mongo.command("collMod", name, index={"name": index, "expireAfterSeconds": seconds})
-
-
-def _ensure_archive_view(mongo: Mongo) -> None:
-    """The seed's `archived_events`, for people who look into the database."""
-    from scheduler_app.domain.states import FINAL
-
-    try:
-        mongo.command(
-            "create",
-            "archived_events",
-            viewOn="events",
-            pipeline=[{"$match": {"state": {"$in": sorted(FINAL)}}}],
-        )
-    except OperationFailure as error:
-        if error.code != NAMESPACE_EXISTS:
-            raise

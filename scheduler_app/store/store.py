@@ -33,7 +33,7 @@ from scheduler_app.store.figure_counters import FigureCounters
 from scheduler_app.store.forecasts import Forecasts
 from scheduler_app.store.heartbeats import Heartbeats
 from scheduler_app.store.idempotency import Idempotency
-from scheduler_app.store.indexes import drop_replaced, ensure_indexes
+from scheduler_app.store.index_builds import drop_replaced, ensure_indexes
 from scheduler_app.store.ledger import History, Ledger
 from scheduler_app.store.missed import MissedOccurrences
 from scheduler_app.store.mongo import Mongo

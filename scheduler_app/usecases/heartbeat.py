@@ -6,7 +6,7 @@ from typing import Any
 
 from scheduler_app.clock import WARN_OFFSET_SECONDS, Clock, monotonic
 from scheduler_app.store import STORE_FAULTS, Store
-from scheduler_app.store.indexes import IndexBuildGoesOn
+from scheduler_app.store.index_builds import IndexBuildGoesOn
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.telemetry.logs import UnexpectedErrors
 from scheduler_app.version import __version__

@@ -21,7 +21,7 @@ from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.states import State
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.events.outcomes import PastEvent, PastEvents
-from scheduler_app.store.indexes import ensure_indexes
+from scheduler_app.store.index_builds import ensure_indexes
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.schedules.last_runs import RunResult
 from tests.builders import message, schedule

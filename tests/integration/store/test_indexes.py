@@ -1,7 +1,7 @@
 """What an older release leaves in the database."""
 
 from scheduler_app.store import Store
-from scheduler_app.store.indexes import ensure_indexes
+from scheduler_app.store.index_builds import ensure_indexes
 from scheduler_app.usecases.duties.housekeeping import drop_replaced_indexes
 from scheduler_app.version import INDEX_LEVEL
 

@@ -16,7 +16,7 @@ from scheduler_app.config import Settings
 from scheduler_app.health import Check, Status
 from scheduler_app.health.mongodb import check_mongodb
 from scheduler_app.store import STORE_FAULTS, Store
-from scheduler_app.store.indexes import IndexBuildGoesOn
+from scheduler_app.store.index_builds import IndexBuildGoesOn
 from scheduler_app.usecases.heartbeat import Presence
 from tests.fail_points import MongodWithFailPoints
 from tests.processes import wait_until
