@@ -1,5 +1,6 @@
 """The audit as a page: who changed what, newest first."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from flask import Response, render_template, url_for
@@ -7,14 +8,16 @@ from marshmallow import validate
 
 from scheduler_app import json_fields as fields
 from scheduler_app.api.auth import PAGES
-from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.json_types import Loaded
 from scheduler_app.api.pages import forms
 from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.routes.audit import audit_export
 from scheduler_app.api.services import caller, services, tenant
 from scheduler_app.api.wire.audit import RESOURCE, AuditExportQuery, audit_filter, line_shown
 from scheduler_app.api.wire.field_types import Cursor
-from scheduler_app.domain.ids import whole_id
+from scheduler_app.domain.act import ActorKind
+from scheduler_app.domain.audit import AuditLine
+from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store.paging import PageRequest
 
 ROWS: Final = 50
@@ -38,10 +41,9 @@ def changes(query: Loaded) -> str:
     given = {name: query[name] for name in ("who", "resource") if query.get(name)}
     window = PageRequest(limit=ROWS, after=query.get("cursor"))
     found = services().audit_questions.page(tenant(), window, audit_filter(given))
-    rows = [_row(line_shown(each, to_installation=caller().tenant is None)) for each in found.rows]
     return render_template(
         "changes.html",
-        rows=rows,
+        rows=changes_shown(found.rows),
         given=given,
         onward=forms.next_page_query(found.next),
         done=query.get("done"),
@@ -56,24 +58,50 @@ def export_changes(query: Loaded) -> Response:
     return answer
 
 
-def _row(shown: View) -> dict[str, Any]:
-    """A line as the page shows it: a link to its resource, and whether it can be taken back."""
-    line: dict[str, Any] = {**shown}
-    if "wrong" in line:
-        return line
-    kind, _, name = str(line["resource"]).partition("/")
-    endpoint, named = _PAGES.get(kind, ("", ""))
-    link = None
-    if endpoint:
-        named_by: dict[str, Any] = {named: whole_id(tenant(), name)}
-        link = url_for(f"{PAGES}.{endpoint}", **named_by)
-    is_undoable = kind == "schedule" and line["what"] not in _FINAL and not line["cut"]
+def changes_shown(lines: Sequence[AuditLine]) -> list[dict[str, Any]]:
+    """The lines as pages show them; one question finds the names of all their schedules."""
+    of_schedules = {each.change.resource for each in lines if each.change.kind == "schedule"}
+    known = services().schedules.even_deleted(of_schedules)
+    return [_row(each, known) for each in lines]
+
+
+def _row(line: AuditLine, known: Mapping[str, Schedule]) -> dict[str, Any]:
+    """A line with what its resource is called, a link to it, and whether it can be taken back."""
+    shown: dict[str, Any] = {**line_shown(line, to_installation=caller().tenant is None)}
+    if "wrong" in shown:
+        return shown
+    kind, resource = line.change.kind, line.change.resource
+    is_of_schedule = kind == "schedule"
+    is_undoable = is_of_schedule and line.what not in _FINAL and not line.change.difference.is_cut
     return {
-        **line,
+        **shown,
         "kind": kind,
-        "name": name,
-        "whole": whole_id(tenant(), name),
-        "link": link,
-        "undo": is_undoable and bool(line["before"] or line["after"]) and line["who"]["kind"] != "scheduler",
-        "names": sorted(line["before"].keys() | line["after"].keys()),
+        "own_id": line.resource_name,
+        "name": _name(line, known.get(resource)) if is_of_schedule else "",
+        "whole": resource,
+        "link": _link(kind, resource, known),
+        "undo": is_undoable and bool(line.before or line.after) and line.act.by.kind != ActorKind.SCHEDULER,
+        "names": sorted(line.before.keys() | line.after.keys()),
     }
+
+
+def _name(line: AuditLine, schedule: Schedule | None) -> str:
+    """What the schedule is called now, or was where it is gone; empty where nothing says so."""
+    # Another one may have the id of a deleted one.
+    if schedule is not None and line.what != "deleted":
+        return schedule.name
+    named = line.after.get("name", line.before.get("name"))
+    return named if isinstance(named, str) else schedule.name if schedule is not None else ""
+
+
+def _link(kind: str, resource: str, known: Mapping[str, Schedule]) -> str | None:
+    """None where the resource has no page, or none any more."""
+    if kind not in _PAGES:
+        return None
+    if kind == "schedule":
+        schedule = known.get(resource)
+        if schedule is None or schedule.state is ScheduleState.DELETED:
+            return None
+    endpoint, named = _PAGES[kind]
+    named_by: dict[str, Any] = {named: resource}
+    return url_for(f"{PAGES}.{endpoint}", **named_by)

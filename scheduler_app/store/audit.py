@@ -62,10 +62,17 @@ class Audit:
 
     # -- written with what they tell of --------------------------------------------------------------------
 
-    def change(self, change: Change, write: Callable[[], Result]) -> Result:
+    def change(self, change: Change | Callable[[Any], Change], write: Callable[[], Result]) -> Result:
         """Does `write` and its line, both or neither; there is no line where it returns None or False, which
-        say that it has changed nothing. It may be called several times. Raises a STORE_FAULT."""
-        return self._written(lambda result: None if result is None or result is False else change, write)
+        say that it has changed nothing. It may be called several times. A `change` that is a function is made
+        of what it returns. Raises a STORE_FAULT."""
+
+        def told(result: Result) -> Change | None:
+            if result is None or result is False:
+                return None
+            return change if isinstance(change, Change) else change(result)
+
+        return self._written(told, write)
 
     def change_of(
         self,

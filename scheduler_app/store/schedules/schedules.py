@@ -149,6 +149,15 @@ class ScheduleFacts(NamedTuple):
     state: object
 
 
+class DeletedSchedule(NamedTuple):
+    """What is left to know of a schedule that was deleted."""
+
+    revision: int
+    """Its last one."""
+    name: str
+    """Empty where its document has none that can be read."""
+
+
 class Schedules:
     def __init__(self, mongo: Mongo, secret_box: SecretBox, calendars: Calendars) -> None:
         self._calendars = calendars
@@ -239,15 +248,16 @@ class Schedules:
         which = {"_id": schedule_id, "version": version, "revision": revision, "state": NOT_DELETED}
         return self._schedules.update_one(which, change).matched_count == 1
 
-    def delete(self, schedule_id: str, now: datetime, *, version: int | None = None) -> int | None:
-        """Returns the last revision; None when there is no such schedule, or not at `version`. The
-        document stays until its last event is gone, its secrets do not: nothing of it is sent any more
-        (`Schedule.is_cancelled_by_edit`)."""
+    def delete(
+        self, schedule_id: str, now: datetime, *, version: int | None = None
+    ) -> DeletedSchedule | None:
+        """None when there is no such schedule, or not at `version`. The document stays until its last event
+        is gone, its secrets do not: nothing of it is sent any more (`Schedule.is_cancelled_by_edit`)."""
         which: Document = {"_id": schedule_id, "state": NOT_DELETED}
         if version is not None:
             which["version"] = version
-        row = self._schedules.find_one_and_update(which, deletion_stages(now), {"revision": 1})
-        return _last_revision(row) if row else None
+        row = self._schedules.find_one_and_update(which, deletion_stages(now), {"revision": 1, "name": 1})
+        return DeletedSchedule(_last_revision(row), _name(row)) if row else None
 
     # -- retention ---------------------------------------------------------------------------------------
 
@@ -390,6 +400,12 @@ def _last_revision(row: Document) -> int:
         return whole(row.get("revision"), "revision")
     except Corrupt:
         return MAX_WHOLE
+
+
+def _name(row: Document) -> str:
+    """Empty where it cannot be read."""
+    name = row.get("name")
+    return name if isinstance(name, str) else ""
 
 
 _FACTS = dict.fromkeys(ScheduleFacts._fields, 1)

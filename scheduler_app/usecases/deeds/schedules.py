@@ -32,6 +32,7 @@ from scheduler_app.store.acting import acting, current_act
 from scheduler_app.store.encryption import open_draft
 from scheduler_app.store.events.cancellations import WITHDRAWN_BY_CHANGE, WITHDRAWN_BY_DELETION
 from scheduler_app.store.schedules.documents import CorruptSchedule
+from scheduler_app.store.schedules.schedules import DeletedSchedule
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.deeds.named import (
     KnownDestinations,
@@ -229,18 +230,18 @@ class ScheduleService:
 
     def delete(self, schedule_id: str, now: datetime, *, version: int | None = None) -> None:
         """Withdraws everything unsent; the history stays readable. Raises NotFound, StaleVersion."""
-        revision = delete_with_line(self.store, schedule_id, now, version=version)
-        if revision is None:
+        deleted = delete_with_line(self.store, schedule_id, now, version=version)
+        if deleted is None:
             try:
                 existing = self.get(schedule_id, linearizable=True)
             except NotFound:
                 # A previous delete may have crashed after its first write, or MongoDB have refused its
                 # second.
-                for deleted in self.store.successors.predecessors([schedule_id]).values():
-                    self._withdraw_all(schedule_id, deleted.revision, now)
+                for before in self.store.successors.predecessors([schedule_id]).values():
+                    self._withdraw_all(schedule_id, before.revision, now)
                 raise
             raise stale_version("schedule", existing.version, version)
-        withdrawn = self._withdraw_all(schedule_id, revision, now)
+        withdrawn = self._withdraw_all(schedule_id, deleted.revision, now)
         log.info(
             "schedule.deleted", message="A schedule was deleted", schedule_id=schedule_id, withdrawn=withdrawn
         )
@@ -431,15 +432,19 @@ class ScheduleService:
 
 def delete_with_line(
     store: Store, schedule_id: str, now: datetime, *, version: int | None = None
-) -> int | None:
+) -> DeletedSchedule | None:
     """`Schedules.delete` with its line, and those that its document still has: it is written over where the
-    same id is used again."""
+    same id is used again. The line keeps the name, which nothing else does once the document is gone."""
 
-    def write() -> int | None:
+    def write() -> DeletedSchedule | None:
         store.audit_chain.move_owed(limit=1, ids=[schedule_id])
         return store.schedules.delete(schedule_id, now, version=version)
 
-    return store.audit.change(Change("deleted", "schedule", WholeId(schedule_id)), write)
+    def change(deleted: DeletedSchedule) -> Change:
+        told = Difference({"name": deleted.name}) if deleted.name else Difference()
+        return Change("deleted", "schedule", WholeId(schedule_id), told)
+
+    return store.audit.change(change, write)
 
 
 def next_version(schedule: Schedule, now: datetime) -> Schedule:

@@ -1,14 +1,16 @@
 """The page of changes: who changed what, and what can be taken back."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
 from scheduler_app.api.acts import REASON_HEADER
 from scheduler_app.store import Store
+from scheduler_app.store.schedules.schedules import Schedules
 from tests.integration.api.page_forms import form_token
 
 Create = Callable[..., dict[str, Any]]
@@ -33,6 +35,62 @@ def test_changes_are_listed_with_who_why_and_what_differs(
     assert client.get("/changes?resource=/x").status_code == 422
     exported = client.get("/changes/export?resource=destination")
     assert (exported.mimetype, exported.text.count("\n")) == ("application/x-ndjson", 1)
+
+
+def test_a_line_names_its_schedule_as_it_is_called_now_and_leads_to_it(
+    client: FlaskClient, create: Create
+) -> None:
+    made = create(name="before")["id"]
+    client.put(f"/api/schedules/{made}", json={"name": "<b>after"})
+    client.put(f"/api/schedules/{made}", json={"every_seconds": 77})
+    page = client.get("/changes").text
+    link = f'<a href="/schedules/{made}" title="schedule/{made}">&lt;b&gt;after</a>'
+    assert page.count(link) == 2
+
+
+def test_a_line_of_a_deleted_schedule_keeps_its_id_and_the_name_that_it_had(
+    client: FlaskClient, create: Create, store: Store
+) -> None:
+    made = create(name="nightly")["id"]
+    client.put(f"/api/schedules/{made}", json={"every_seconds": 77})
+    client.delete(f"/api/schedules/{made}")
+    shown = f'nightly <span class="dim">{made}</span>'
+    page = client.get("/changes").text
+    assert (page.count(shown), f'href="/schedules/{made}"' in page) == (3, False)
+    deleted = client.get("/api/v1/audit?what=deleted").get_json()["lines"]
+    assert [each["before"] for each in deleted] == [{"name": "nightly"}]
+    store.schedules.remove(made)
+    page = client.get("/changes").text
+    assert page.count(shown) == 2, "the line of its edit alone does not know the name"
+    assert f"Edited: schedule {made}" in page
+
+
+def test_a_line_of_a_deletion_keeps_the_name_where_another_schedule_has_the_id(client: FlaskClient) -> None:
+    body = {"every_seconds": 60, "callback_url": "http://127.0.0.1:9/"}
+    client.put("/api/schedules/nightly", json=body | {"name": "first"})
+    client.delete("/api/schedules/nightly")
+    client.put("/api/schedules/nightly", json=body | {"name": "second"})
+    rows = re.findall(r"<span>(Deleted|Created): schedule <a[^>]+>([^<]+)", client.get("/changes").text)
+    assert ("Deleted", "first") in rows
+    assert {name for what, name in rows if what == "Created"} == {"second"}
+
+
+def test_one_question_finds_the_names_of_a_page(
+    client: FlaskClient, create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        made = create(name=f"n{number}")["id"]
+        client.put(f"/api/schedules/{made}", json={"every_seconds": 77})
+    asked: list[int] = []
+    ask = Schedules.for_delivery
+
+    def counted(self: Schedules, ids: Sequence[str]) -> Any:
+        asked.append(len(ids))
+        return ask(self, ids)
+
+    monkeypatch.setattr(Schedules, "for_delivery", counted)
+    assert client.get("/changes").text.count('data-test="a-change"') == 3
+    assert asked == [3]
 
 
 def test_a_change_is_taken_back(client: FlaskClient, create: Create) -> None:

@@ -20,6 +20,7 @@ from scheduler_app.store.acting import acting
 from scheduler_app.store.audit import AuditFilter
 from scheduler_app.store.audit_chain import AuditChain
 from scheduler_app.store.paging import PageRequest
+from scheduler_app.store.schedules.schedules import DeletedSchedule
 from scheduler_app.usecases.deeds.schedules import delete_with_line
 from scheduler_app.usecases.duties.audit import AuditDuty
 from tests.builders import schedule, silence
@@ -245,8 +246,17 @@ def test_a_bent_line_that_beats_find_is_no_obstacle_either(store: Store, now: da
 
 def test_a_deletion_takes_the_lines_of_its_document_along(store: Store, now: datetime) -> None:
     store.schedules.insert(schedule(now, "s1"))
-    assert delete_with_line(store, "s1", now) == 1
-    assert [each["what"] for each in _lines(store)] == ["created", "deleted"]
+    assert delete_with_line(store, "s1", now) == DeletedSchedule(revision=1, name="test")
+    lines = _lines(store)
+    assert [each["what"] for each in lines] == ["created", "deleted"]
+    assert lines[1]["before"] == {"name": "test"}
+
+
+def test_a_schedule_with_a_bent_name_is_deleted_all_the_same(store: Store, now: datetime) -> None:
+    store.schedules.insert(schedule(now, "s1"))
+    store.mongo.collection("schedules").update_one({"_id": "s1"}, {"$set": {"name": 5}})
+    assert delete_with_line(store, "s1", now) == DeletedSchedule(revision=1, name="")
+    assert "before" not in _lines(store)[1]
 
 
 def test_what_beats_do_by_themselves_has_lines(store: Store, now: datetime) -> None:

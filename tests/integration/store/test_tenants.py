@@ -94,7 +94,7 @@ class World:
             self.dead.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, now
         )
         assert store.outcomes.record([ended]) == []
-        assert store.schedules.delete(self.deleted, now) == 1
+        assert store.schedules.delete(self.deleted, now) is not None
         self.message = message(now + SECOND, tenant=self.owner)
         assert store.messages.insert(self.message, now)
         begun = store.idempotency.begin(self.owner, "open", "k:1", "digest")
