@@ -37,6 +37,8 @@ class Comparison:
         self._before, self._after, self._today = before, after, today
         #: Pairs of schemas that are being compared: they may hold themselves.
         self._open: set[tuple[str, str, bool]] = set()
+        #: Those in which nothing was found: all answers of errors are of one schema.
+        self._alike: set[tuple[str, str, bool]] = set()
 
     def breaks(self) -> Iterator[str]:
         """What breaks a client, a sentence each."""
@@ -111,17 +113,27 @@ class Comparison:
     def _schemas(self, was: Node, now: Node, where: str, *, asked: bool) -> Iterator[str]:
         """`asked`: of what a client sends; otherwise of what it is answered."""
         pair = (was.get("$ref", ""), now.get("$ref", ""), asked)
-        if all(pair[:2]):
-            if pair in self._open:
+        if not all(pair[:2]):
+            yield from self._resolved_schemas(was, now, where, asked=asked)
+        elif pair not in self._open:
+            # What stands beside a reference, and what is still compared around it, is not of the pair alone.
+            is_alone = not self._open and len(was) == len(now) == 1
+            if is_alone and pair in self._alike:
                 return
             self._open.add(pair)
+            found = [*self._resolved_schemas(was, now, where, asked=asked)]
+            self._open.discard(pair)
+            if is_alone and not found:
+                self._alike.add(pair)
+            yield from found
+
+    def _resolved_schemas(self, was: Node, now: Node, where: str, *, asked: bool) -> Iterator[str]:
         was, now = _resolved(self._before, was), _resolved(self._after, now)
         if "discriminator" in was and "discriminator" in now:
             yield from self._kinds(was, now, where, asked=asked)
         else:
             was, now = _united(self._before, was), _united(self._after, now)
             yield from self._one_kind(was, now, where, asked=asked)
-        self._open.discard(pair)
 
     def _one_kind(self, was: Node, now: Node, where: str, *, asked: bool) -> Iterator[str]:
         yield from self._values(was, now, where, asked=asked)

@@ -6,6 +6,7 @@ import re
 import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -64,8 +65,12 @@ def names_in(tree: ast.AST) -> set[str]:
     return found
 
 
+@cache
 def members() -> dict[str, set[str]]:
-    """The names in each module, folder and class, by its own name; a class has those of its bases, too."""
+    """The names in each module, folder and class, by its own name; a class has those of its bases, too.
+
+    They are read by the first test that asks: every process of a run imports this file.
+    """
     found: dict[str, set[str]] = defaultdict(set)
     for path in SOURCES:
         tree = ast.parse(path.read_text("utf-8"))
@@ -82,8 +87,9 @@ def members() -> dict[str, set[str]]:
     return found
 
 
-MEMBERS: Final = members()
-USED: Final = set(MEMBERS).union(*MEMBERS.values())
+@cache
+def used() -> set[str]:
+    return set(members()).union(*members().values())
 
 
 def unknown(text: str) -> Iterator[str]:
@@ -93,8 +99,8 @@ def unknown(text: str) -> Iterator[str]:
             yield cited
     for cited in {*MODULE.findall(text), *NAME.findall(text)} - OF_OTHERS:
         words = cited.split(".")
-        if not USED.issuperset(words) or any(
-            word not in MEMBERS.get(owner, USED) for owner, word in pairwise(words)
+        if not used().issuperset(words) or any(
+            word not in members().get(owner, used()) for owner, word in pairwise(words)
         ):
             yield cited
 

@@ -239,29 +239,11 @@ def test_a_field_of_an_answer_stays_even_if_it_was_deprecated(today: Node) -> No
     assert breaks(before, after, TODAY) != []
 
 
-@pytest.mark.parametrize(
-    ("had", "sentence"),
-    [
-        (
-            lambda doc: doc["paths"].update({"/api/v1/old": {"get": operation(doc, "get")}}),
-            "/api/v1/old is gone",
-        ),
-        (
-            lambda doc: schema(doc, "Created")["properties"].update(old={"type": "string"}),
-            "answer 201.old is gone",
-        ),
-        (
-            lambda doc: operation(doc)["responses"].update({"410": operation(doc)["responses"]["409"]}),
-            "the answer 410 is gone",
-        ),
-    ],
-    ids=["a route", "a field", "an error"],
-)
-def test_make_check_refuses_that_something_of_the_release_is_gone(
-    today: Node, had: Change, sentence: str, tmp_path: Path
-) -> None:
+def test_make_check_refuses_that_something_of_the_release_is_gone(today: Node, tmp_path: Path) -> None:
     released, path = deepcopy(today), tmp_path / "openapi.json"
-    had(released)
+    released["paths"]["/api/v1/old"] = {"get": operation(released, "get")}
+    schema(released, "Created")["properties"]["old"] = {"type": "string"}
+    operation(released)["responses"]["410"] = operation(released)["responses"]["409"]
     path.write_text(json.dumps(released))
     command = "python -m docs.reference.compatibility"
     assert command in (ROOT / "Makefile").read_text().split("\ncheck:")[1].split("\n\n")[0]
@@ -269,7 +251,8 @@ def test_make_check_refuses_that_something_of_the_release_is_gone(
         [sys.executable, *command.split()[1:], str(path)], cwd=ROOT, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert sentence in done.stderr
+    for sentence in ("/api/v1/old is gone", "answer 201.old is gone", "the answer 410 is gone"):
+        assert sentence in done.stderr
 
 
 def test_today_breaks_no_client_of_the_last_release(today: Node) -> None:
