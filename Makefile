@@ -10,7 +10,7 @@ LOCK := $(TOOLS)/uv pip compile --quiet --universal --python-version 3.11 --gene
 	--custom-compile-command "make lock" $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: up demo test smoke check long chaos mutants bench containers docs dist lock audit pin-images packages clean help
+.PHONY: up demo test smoke check types style long chaos mutants bench containers docs dist lock audit pin-images packages clean help
 
 up: .venv/installed ## run everything here: MongoDB, Redis (or BROKER=rabbitmq), API, beat, workers, Flower (ARGS="--port 9000")
 	@$(BIN)/scheduler up $(if $(BROKER),--broker $(BROKER)) $(ARGS)
@@ -24,12 +24,18 @@ test: .venv/installed-dev .venv/node/installed ## about a quarter of an hour on 
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not smoke and not chaos and not long" $(ARGS)
 
 smoke: .venv/installed-dev ## about a minute: a worker, a beat and Redis are killed, MongoDB's primary steps down, under load, with an audit
-	@$(BIN)/python -m pytest -m smoke $(ARGS)
+	@$(BIN)/python -m pytest tests/acceptance/chaos -m smoke $(ARGS)
 
 check: .venv/installed-dev ## about a minute, and seconds later on: lint, format, types, layers, circles, names, dead code, the API's compatibility
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync types style
+
+# It takes as long as all others together, which run beside it.
+types: .venv/installed-dev
+	@$(BIN)/mypy
+
+style: .venv/installed-dev
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
-	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m docs.reference.house
 	@$(BIN)/vulture

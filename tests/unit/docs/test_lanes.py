@@ -57,3 +57,11 @@ def test_each_lane_of_the_table_is_a_target_of_the_makefile_and_of_ci() -> None:
 def test_make_test_leaves_out_every_other_lane(lane: str) -> None:
     (command,) = re.findall(r"^test: .*\n\t@(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert f"not {lane}" in command
+
+
+def test_make_smoke_finds_all_tests_of_its_lane_though_it_collects_one_folder() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    (lane, folder) = re.findall(r"^(smoke): .*\n\t@.* pytest (\S+) -m smoke ", makefile, re.MULTILINE)[0]
+    files = [path for path in (ROOT / "tests").rglob("test_*.py") if f"mark.{lane}" in path.read_text()]
+    assert files
+    assert all(path.is_relative_to(ROOT / folder) for path in files)
