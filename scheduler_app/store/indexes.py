@@ -29,6 +29,7 @@ OWED_NOTIFICATIONS = "notify_v1"
 NOTIFIES = "notifies_v1"
 BY_DUE = "due_v4"
 BY_NEXT_RUN = "expand_v3"
+OWED_RANGES = "owed_v2"
 PENDING = "pending_v1"
 BY_TAG = "list_tag_v1"
 OF_DESTINATION = "destination_v1"
@@ -198,9 +199,12 @@ SCHEDULES = [
         name="deleted_v1",
         partialFilterExpression={"deleted_at": {"$exists": True}},
     ),
-    # Written by an edit that leaves something to beats, and by nothing else.
+    # Written by an edit that leaves something to beats, and by nothing else. With the tenant, whose bounds
+    # leave out schedules: an index of a list compares no pattern of ids with its keys.
     IndexModel(
-        [("owed.next_run_at", ASCENDING)], name="owed_v1", partialFilterExpression={"owed": {"$exists": True}}
+        [("owed.next_run_at", ASCENDING), ("tenant", ASCENDING)],
+        name=OWED_RANGES,
+        partialFilterExpression={"owed": {"$exists": True}},
     ),
     # The pauses that end by themselves, and no others.
     IndexModel(
@@ -457,7 +461,7 @@ OF_COLLECTIONS = {
 #: Each would be a write for each event. Releases before the INDEX_LEVEL ask for some of them by name.
 REPLACED = {
     "events": ("due_v1", "due_v2", "due_v3", "retention_v1", "routed_v1"),
-    "schedules": ("expand_v1", "expand_v2"),
+    "schedules": ("expand_v1", "expand_v2", "owed_v1"),
 }
 #: An older release counted attempts to sign in here, each address for a minute.
 UNUSED_COLLECTIONS = ("sign_in_attempts",)

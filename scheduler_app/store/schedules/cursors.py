@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from bson import MinKey
 from pymongo.client_session import ClientSession
 
 from scheduler_app.actions.registry import KINDS
@@ -23,7 +24,7 @@ from scheduler_app.store.bulk_writes import or_unset, value_by_id, write_isolate
 from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.faults import REJECTED, STORE_FAULTS, of_one_document
-from scheduler_app.store.indexes import BY_NEXT_RUN
+from scheduler_app.store.indexes import BY_NEXT_RUN, OWED_RANGES
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease, new_token, unclaimed, written_by_token
 from scheduler_app.store.partition_owners import in_partitions
 from scheduler_app.store.resource_fields import read_lateness
@@ -303,16 +304,26 @@ class ClaimedOwedRange:
     reason: str = ""
 
 
+class OwingSchedule(NamedTuple):
+    """A schedule with owed ranges."""
+
+    id: str
+
+
 class OwedRanges:
     def __init__(self, mongo: Mongo, calendars: Calendars) -> None:
         self._calendars = calendars
         self._schedules = mongo.collection("schedules")
         self._majority = mongo.majority("schedules")
 
-    def waiting(self, *, limit: int) -> list[str]:
-        """Schedules with owed ranges that no beat has claimed, those furthest behind first."""
-        rows = self._schedules.find(_unclaimed_range(), {"_id": 1}).sort("owed.next_run_at", 1).limit(limit)
-        return [row["_id"] for row in rows]
+    def waiting(self, *, limit: int, but_tenants: Collection[str] = ()) -> list[OwingSchedule]:
+        """Schedules with owed ranges that no beat has claimed, those furthest behind first; none of
+        `but_tenants`, which the index leaves out."""
+        # Without the first bound MongoDB reads all documents for the second one.
+        of_others = {"owed.next_run_at": {"$gte": MinKey()}, "tenant": {"$nin": list(but_tenants)}}
+        which = _unclaimed_range() | of_others
+        rows = self._schedules.find(which, {"_id": 1}, hint=OWED_RANGES)
+        return [OwingSchedule(row["_id"]) for row in rows.sort("owed.next_run_at", 1).limit(limit)]
 
     def claim(self, ids: Sequence[str], *, lease_seconds: float) -> tuple[str, list[ClaimedOwedRange]]:
         """Claims those that are still free. Returns the token and the oldest range of each."""

@@ -4,7 +4,6 @@ An edit ends a revision and begins the next: the events of the old one after the
 the new one makes its own.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -17,7 +16,6 @@ from scheduler_app.domain import event
 from scheduler_app.domain.action import FRESH_FOR, in_turn
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import Event, jittered
-from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.missed import MissedRange, MissedStep, missed_step
 from scheduler_app.domain.partitions import OwnedPartitions, all_partitions
 from scheduler_app.domain.schedule import TICK, BeforeCut, OwedRange, Schedule, ScheduleState
@@ -31,7 +29,7 @@ from scheduler_app.store.schedules.cursors import CursorAdvance, ReadySchedule
 from scheduler_app.store.schedules.documents import CorruptSchedule, report_set_aside
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.usecases.duties.cause_inspection import note_missed
-from scheduler_app.usecases.duties.fair_reads import TenantLook, with_those_behind
+from scheduler_app.usecases.duties.fair_reads import TenantTurns, tenant_of_row
 from scheduler_app.usecases.duties.stop_inspection import note_finishing
 
 log = get_logger(__name__)
@@ -153,9 +151,6 @@ NEXT_NEEDED = timedelta(seconds=60)
 #: Schedules with overdue occurrences get one in this many places of such a page.
 OWING_SHARE = 4
 
-#: One second in so many goes into reading behind the schedules of a tenant that fill a page.
-BEHIND_SHARE = 6
-
 #: `Cursors.ready_for_expansion` of one page.
 ReadReady = Callable[..., list[ReadySchedule]]
 Wanted = TypeVar("Wanted", str, Schedule)
@@ -176,10 +171,6 @@ class ExpandResult:
     """There may be more schedules to claim at once."""
 
 
-def _tenant(ready: ReadySchedule) -> str:
-    return tenant_of(str(ready.id))  # a document that was made by hand may have any id
-
-
 class Expansion:
     """Turns occurrences of schedules into events, up to the timeframe ahead."""
 
@@ -192,8 +183,7 @@ class Expansion:
         self._timeframe = timedelta(seconds=timeframe_seconds)
         self._parallel = Parallel(PARTS_AT_ONCE, worth=WORTH_PARTS, name="expand")
         self._schedules_a_page = SCHEDULES_A_PAGE
-        self._has_tenants = TenantLook(store.tenants)
-        self._read_behind_from = -math.inf
+        self._turns = TenantTurns(store.tenants)
 
     def needed_before(self, now: datetime) -> datetime:
         """Schedules with an occurrence before it that is no event yet are to be expanded."""
@@ -216,7 +206,9 @@ class Expansion:
         until = now + self._timeframe
         if crowded:
             urgent = ready[0].next_run_at < now + NEXT_NEEDED / 2
-            ready = self._in_turn(ready, partial(read, before))
+            ready = self._turns.of(
+                ready, lambda hogs: read(before, but_tenants=hogs), full=self._schedules_a_page
+            )
             if urgent:
                 until = min(until, now + NEXT_NEEDED)
                 ready = self._needed_next(ready, now, read)
@@ -258,23 +250,7 @@ class Expansion:
         limit, near = self._schedules_a_page, {each.id: each for each in read(soon, since=stale)}
         near |= {each.id: each for each in ready if stale <= each.next_run_at < soon}
         share = min(len(owing), max(limit // OWING_SHARE, limit - len(near)))
-        return list(in_turn(near.values(), _tenant))[: limit - share] + owing[:share]
-
-    def _in_turn(self, found: list[ReadySchedule], read: ReadReady) -> list[ReadySchedule]:
-        """A full page, and what `read` finds of others behind a tenant that fills it, in turn among them.
-
-        To read behind a backlog takes MongoDB the longer, the larger it is. No more than a share of the time
-        is spent on that; the pages in between show what the index has first.
-        """
-        if not self._has_tenants():
-            return found
-        if (began := monotonic()) >= self._read_behind_from:
-            found = with_those_behind(
-                found, _tenant, lambda hogs: read(but_tenants=hogs), full=self._schedules_a_page
-            )
-            took = monotonic() - began
-            self._read_behind_from = began + took * BEHIND_SHARE
-        return list(in_turn(found, _tenant))
+        return list(in_turn(near.values(), tenant_of_row))[: limit - share] + owing[:share]
 
     def expand_up_to(self, schedule: Schedule, until: datetime) -> BeforeCut:
         """Makes what the rule still owes up to and including `until`, before an edit replaces it.

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection
 from typing import Final, Protocol, TypeVar
 
 from scheduler_app.clock import monotonic
+from scheduler_app.domain.action import in_turn
+from scheduler_app.domain.ids import tenant_of
 from scheduler_app.store.tenants import Tenants
 
 #: Who has one row of so many in a full read may hide those of others.
@@ -14,6 +16,8 @@ HOG_SHARE: Final = 8
 ROUNDS: Final = 3
 #: How often a beat that reads more than it can do looks whether there are tenants.
 TENANTS_LOOK_SECONDS: Final = 10.0
+#: One second in so many goes into reading behind what fills a read.
+BEHIND_SHARE: Final = 6
 
 
 class Waiting(Protocol):
@@ -57,3 +61,31 @@ class TenantLook:
             self._found = self._tenants.beside_default()
             self._looked_at = monotonic()
         return self._found
+
+
+def tenant_of_row(row: Waiting) -> str:
+    return tenant_of(str(row.id))  # a document that was made by hand may have any id
+
+
+class TenantTurns:
+    """Tenants take turns at what a beat reads in the order of time, also where one of them fills the read.
+
+    To read behind a backlog takes MongoDB the longer, the larger it is. No more than a share of the time is
+    spent on that; the reads in between show what the index has first.
+    """
+
+    def __init__(self, tenants: Tenants) -> None:
+        self._has_tenants = TenantLook(tenants)
+        self._read_behind_from = -math.inf
+
+    def of(
+        self, found: list[Row], read_but: Callable[[Collection[str]], list[Row]], *, full: int
+    ) -> list[Row]:
+        """A full read, and what `read_but` finds without the tenants that fill it, in turn among tenants.
+        Raises a STORE_FAULT."""
+        if not self._has_tenants():
+            return found
+        if (began := monotonic()) >= self._read_behind_from:
+            found = with_those_behind(found, tenant_of_row, read_but, full=full)
+            self._read_behind_from = began + (monotonic() - began) * BEHIND_SHARE
+        return list(in_turn(found, tenant_of_row))

@@ -1,11 +1,14 @@
 """Expand what edits left to beats: occurrences of revisions that are over, up to the cuts that ended them."""
 
+from collections import deque
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
+from itertools import islice
 
 from scheduler_app.config import EXPAND_LEASE_SECONDS
 from scheduler_app.domain import event
-from scheduler_app.domain.action import UNKNOWN_ORIGIN
+from scheduler_app.domain.action import UNKNOWN_ORIGIN, in_turn
 from scheduler_app.domain.event import jittered
 from scheduler_app.domain.missed import MissedRange, MissedStep, missed_step
 from scheduler_app.domain.schedule import TICK, OwedRange
@@ -20,11 +23,16 @@ from scheduler_app.usecases.duties.expansion import (
     insert_occurrences,
     settle_missed,
 )
+from scheduler_app.usecases.duties.fair_reads import HOG_SHARE, TenantTurns, tenant_of_row
 
 log = get_logger(__name__)
 
 #: Small pages: what is due now is expanded and dispatched between them.
 OWING_SCHEDULES_A_PAGE = 5
+#: A page is chosen from among so many.
+OWING_SCHEDULES_READ = OWING_SCHEDULES_A_PAGE * HOG_SHARE
+#: The last so many places of pages, for the turns of tenants.
+TURNS_REMEMBERED = 1_000
 OWED_OCCURRENCES_A_PAGE = 1_000
 
 
@@ -35,14 +43,16 @@ class OwedExpansion:
     def __init__(self, store: Store, *, occurrences_a_page: int = OWED_OCCURRENCES_A_PAGE) -> None:
         self._store = store
         self._occurrences_a_page = occurrences_a_page
+        self._turns = TenantTurns(store.tenants)
+        self._served: deque[str] = deque(maxlen=TURNS_REMEMBERED)
 
     def expand_page(self, now: datetime) -> bool:
-        """Claims the schedules that are furthest behind and expands a page of what they owe; True when there
-        is more.
+        """Claims the schedules that are furthest behind, in turn among tenants, and expands a page of what
+        they owe; True when there is more.
 
         Any number of beats may do it at once. Raises a STORE_FAULT, after which the claims run out.
         """
-        ids = self._store.owed.waiting(limit=OWING_SCHEDULES_A_PAGE)
+        ids = self._next_in_turn()
         if not ids:
             return False
         token, claimed = self._store.owed.claim(ids, lease_seconds=EXPAND_LEASE_SECONDS)
@@ -51,6 +61,18 @@ class OwedExpansion:
             self._expand(each, token, now, limit)
         # Ranges that this beat did not win belong to other beats, which go on with them.
         return bool(claimed)
+
+    def _next_in_turn(self) -> list[str]:
+        """The schedules of a page. There may be more tenants than it has places: those come first whose last
+        turn is the longest ago."""
+        waiting = partial(self._store.owed.waiting, limit=OWING_SCHEDULES_READ)
+        if len(found := waiting()) == OWING_SCHEDULES_READ:
+            found = self._turns.of(found, lambda hogs: waiting(but_tenants=hogs), full=len(found))
+        served = {tenant: place for place, tenant in enumerate(self._served)}
+        found.sort(key=lambda each: served.get(tenant_of_row(each), -1))
+        page = list(islice(in_turn(found, tenant_of_row), OWING_SCHEDULES_A_PAGE))
+        self._served.extend(map(tenant_of_row, page))
+        return [each.id for each in page]
 
     def _expand(self, claimed: ClaimedOwedRange, token: str, now: datetime, limit: int) -> None:
         if claimed.range is None or claimed.created_at is None:

@@ -359,7 +359,8 @@ def _use_owed(store: Any, now: datetime) -> None:
         made = schedule(now, name)
         left = OwedRange(1, made.trigger, now, now + SECOND)
         assert store.schedules.revise(made.revise(now), version=1, owed=left)
-    ids = store.owed.waiting(limit=10)
+    assert store.owed.waiting(limit=10, but_tenants=("default", "acme")) == []
+    ids = [each.id for each in store.owed.waiting(limit=10, but_tenants=("acme",))]
     token, claimed = store.owed.claim(ids, lease_seconds=600)
     assert {each.schedule_id for each in claimed} == {"s401", "s402"}
     assert store.owed.advance("s401", token, None)
