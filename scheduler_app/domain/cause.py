@@ -7,7 +7,7 @@ machinery that does not work. A cause is a frozen value; its verbs return what i
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -16,7 +16,7 @@ from typing import Final
 
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.http_action import destination_of_key
-from scheduler_app.domain.ids import WholeId, compact, name_of, tenant_of, whole_id
+from scheduler_app.domain.ids import WholeId, compact, name_of, schedule_of, tenant_of, whole_id
 from scheduler_app.domain.masking import one_line
 
 #: So many schedules, tags and tenants are named; further ones are counted.
@@ -371,6 +371,38 @@ class Cause:
 
     def without_dead_letters(self) -> "Cause":
         return replace(self, has_dead_letters=False)
+
+    def touched_among(self, schedules: Sequence[str]) -> list[str]:
+        """Those of these schedules that it touches and may be shown of to whoever sees these alone: failures
+        of a receiver that they share with others, and what is about one of them."""
+        if self.key.kind is not CauseKind.FAILING:
+            return [each for each in schedules if each == self.key.subject]
+        named = frozenset(self.schedules.names)
+        hashed = bool(self.schedules.others)
+        return [each for each in schedules if each in named or (hashed and self.schedules.has(each))]
+
+    def narrowed(self, touched: Sequence[str], tags: Collection[str], *, waiting: int, dead: int) -> "Cause":
+        """What these schedules and tags show of it. What its receiver does is the same for all: when it began
+        to fail and when that ended. Counts and words of others are left out: how many events failed is known
+        of those alone that wait or are dead letters."""
+        own_tags = Touched(tuple(tag for tag in self.tags.names if tag in tags))
+        if self.key.kind is not CauseKind.FAILING:
+            return replace(self, tags=own_tags)
+        is_own = schedule_of(self.event_id) in touched
+        return replace(
+            self,
+            schedules=Touched().with_names(touched),
+            tags=own_tags,
+            failed=waiting + dead,
+            gave_up=dead,
+            trend=(),
+            error=self.error if is_own else "",
+            event_id=self.event_id if is_own else "",
+            resent=0,
+            resent_at=None,
+            dismissed_by="",
+            note="",
+        )
 
 
 def _trend(known: tuple[tuple[datetime, int], ...], tally: Tally) -> tuple[tuple[datetime, int], ...]:

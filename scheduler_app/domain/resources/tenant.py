@@ -61,7 +61,11 @@ TENANT_LIMITS = (
 )
 #: What it has used of them, where that is known.
 TENANT_USED = (
-    computed("schedules", Whole(), "How many schedules it has"),
+    computed(
+        "schedules",
+        Whole(),
+        "How many schedules it has; in a list with very many of them, how many it had when it made one last",
+    ),
     computed("messages_per_day", Whole(), "How many messages and triggers it has made since 00:00 UTC"),
     computed("events_per_hour", Whole(), "How many events it owes in its busiest hour, as estimated last"),
 )

@@ -10,7 +10,6 @@ from scheduler_app.domain.cause import MAX_NAMED, Cause, CauseKind
 from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.http_action import destination_of_key
 from scheduler_app.domain.ids import WholeId, name_of
-from scheduler_app.domain.narrowed_cause import narrowed, touched_among
 from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import Corrupt
 from scheduler_app.store import Store
@@ -122,7 +121,7 @@ class FailureService:
 
     def _narrowed(self, tenant: str, causes: Sequence[Cause], tags: Collection[str]) -> list[CauseReport]:
         schedules = self.store.tags.schedules(tenant, sorted(tags), limit=MOST_NARROWED)
-        touched = {cause.id: touched_among(cause, schedules) for cause in causes}
+        touched = {cause.id: cause.touched_among(schedules) for cause in causes}
         shown = [cause for cause in causes if touched[cause.id]]
         failing: dict[str, list[str]] = {
             cause.key.id: touched[cause.id][:MAX_NAMED]
@@ -133,7 +132,7 @@ class FailureService:
         reports = []
         for cause in shown:
             count = counts.get(cause.key.id, MarkCounts())
-            seen = narrowed(cause, touched[cause.id], tags, waiting=count.waiting, dead=count.dead)
+            seen = cause.narrowed(touched[cause.id], tags, waiting=count.waiting, dead=count.dead)
             reports.append(CauseReport(seen, count))
         return reports
 
