@@ -23,14 +23,16 @@ class AccessOperations:
         tenant: str | None = None,
         tags: Sequence[str] | None = None,
         expires_at: datetime | str | None = None,
+        requests_per_second: float | None = None,
         installation: bool = False,
         idempotency_key: str | None = None,
     ) -> Call[Json]:
         """Makes a key of the API with some of the scopes `read`, `trigger`, `write` and `admin`; its `key` is
-        in this answer alone. With `tags` it is for schedules with one of these alone; with `installation` it
-        acts in every tenant."""
+        in this answer alone. With `tags` it is for schedules with one of these alone; with
+        `requests_per_second` more requests are refused; with `installation` it acts in every tenant."""
         body: dict[str, Any] = {"name": name, "scopes": list(scopes)} | instants({"expires_at": expires_at})
         body |= without_none({"tenant": tenant, "installation": installation or None})
+        body |= without_none({"requests_per_second": requests_per_second})
         body |= {"tags": list(tags)} if tags else {}
         return calls.post("/api/v1/keys", dict, body, key=idempotency_key)
 

@@ -317,12 +317,14 @@ class SchedulerOperations(
         until: datetime | str | None = None,
         limit: int | None = None,
         display_timezone: str | None = None,
+        promise: bool = False,
     ) -> Call[Preview]:
         """When a schedule's trigger fires, whatever the schedule's state, as `preview` shows it: each of its
-        occurrences with its jitter (`due_at`) and the `blackout` that it falls into."""
+        occurrences with its jitter (`due_at`) and the `blackout` that it falls into. `promise` is that of
+        `schedule`."""
         query = instants({"after": after, "until": until})
         query |= {"limit": limit, "display_timezone": display_timezone}
-        return calls.get(_schedule(schedule_id, "preview"), Preview.of, query)
+        return _promised(calls.get(_schedule(schedule_id, "preview"), Preview.of, query), promise)
 
     @operation
     def why(self, schedule_id: str, at: datetime | str) -> Call[Explanation]:
@@ -340,10 +342,12 @@ class SchedulerOperations(
         after: datetime | str | None = None,
         until: datetime | str | None = None,
         bucket_seconds: int | None = None,
+        tag: str | None = None,
     ) -> Call[Forecast]:
         """How many callbacks fall due from `after` (default: now) until `until` (default: a day later), in
-        parts of `bucket_seconds`, by destination and origin. `sampled` tells whether they are estimates."""
-        query = instants({"from": after, "to": until}) | {"bucket": bucket_seconds}
+        parts of `bucket_seconds`, by destination and origin; with `tag`, those of the schedules that have it.
+        `sampled` tells whether they are estimates."""
+        query = instants({"from": after, "to": until}) | {"bucket": bucket_seconds, "tag": tag}
         return calls.get("/api/v1/forecast", Forecast.of, query)
 
     @operation

@@ -12,10 +12,11 @@ class QuestionOperations:
     """Every method raises SchedulerError."""
 
     @operation
-    def search(self, words: str, *, limit: int | None = None) -> Call[Record]:
+    def search(self, words: str, *, limit: int | None = None, tag: str | None = None) -> Call[Record]:
         """`schedules`, `tags`, `destinations`, `events` and `messages` with these words in a name, a tag, a
-        phrase, a URL or at the beginning of an id; `incomplete` tells whether there may be more."""
-        return calls.get("/api/v1/search", Record.of, {"q": words, "limit": limit})
+        phrase, a URL or at the beginning of an id; `incomplete` tells whether there may be more. With `tag`,
+        only schedules that have it, and their events."""
+        return calls.get("/api/v1/search", Record.of, {"q": words, "limit": limit, "tag": tag})
 
     @operation
     def tags(

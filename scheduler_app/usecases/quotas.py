@@ -39,6 +39,8 @@ WAIT_SECONDS: Final = 2.0
 _PAUSE_SECONDS: Final = 0.02
 #: More than a limit may exist: it can be lowered. Refusals say how many there are, up to so many more.
 _COUNTED_BEYOND: Final = 10_000
+#: Where many tenants are listed, so many schedules are counted in all.
+COUNTED_IN_A_LIST: Final = 100_000
 #: A bound that was counted longer ago is not used: not everybody who makes something notes it.
 SCHEDULES_BOUND_SECONDS: Final = 10
 #: The busiest hour changes as time passes, and is dear to find: it is not looked for at every refusal.
@@ -227,24 +229,38 @@ def _of_day(tenant: str, now: datetime) -> str:
 
 
 def quotas_used(store: Store, tenants: Sequence[Tenant], now: datetime) -> dict[str, dict[str, int]]:
-    """What each tenant has used of the limits that it has; of events what was estimated last. Raises a
+    """What each tenant has used of the limits that it has: of events what was estimated last, and of
+    schedules, where counting all is too much, how many there were when one was made last. Raises a
     STORE_FAULT."""
     kept: dict[str, dict[str, str]] = {
         each.name: {
+            SCHEDULES.name: whole_id(each.name, SCHEDULES.name),
             MESSAGES_PER_DAY.name: _of_day(each.name, now),
             EVENTS_PER_HOUR.name: whole_id(each.name, EVENTS_PER_HOUR.name),
         }
         for each in tenants
     }
+    counted = _schedules_counted(store, tenants)
     known = store.quotas.known([quota_id for ids in kept.values() for quota_id in ids.values()])
     used: dict[str, dict[str, int]] = {}
     for each in tenants:
         found = used[each.name] = {}
-        if (limit := each.limits.schedules) is not None:
-            found[SCHEDULES.name] = store.schedules.count_living(each.name, most=limit + _COUNTED_BEYOND)
+        there = counted.get(each.name, known.get(kept[each.name][SCHEDULES.name]))
+        if each.limits.schedules is not None and there is not None:
+            found[SCHEDULES.name] = there
         if each.limits.messages_per_day is not None:
             found[MESSAGES_PER_DAY.name] = known.get(kept[each.name][MESSAGES_PER_DAY.name], 0)
         owed = known.get(kept[each.name][EVENTS_PER_HOUR.name])
         if each.limits.events_per_hour is not None and owed is not None:
             found[EVENTS_PER_HOUR.name] = owed
     return used
+
+
+def _schedules_counted(store: Store, tenants: Sequence[Tenant]) -> dict[str, int]:
+    """How many schedules the tenants have that have a limit of them: one as many as its refusals say, of
+    several those that `COUNTED_IN_A_LIST` is enough for."""
+    limits = {each.name: each.limits.schedules for each in tenants if each.limits.schedules is not None}
+    if len(limits) != 1:
+        return store.schedules.count_living_of(limits, most=COUNTED_IN_A_LIST) if limits else {}
+    ((name, limit),) = limits.items()
+    return {name: store.schedules.count_living(name, most=limit + _COUNTED_BEYOND)}

@@ -41,6 +41,7 @@ def _show_key(found: Mapping[str, Any]) -> None:
 @_scopes
 @click.option("--tag", "tags", multiple=True, help="Only for schedules with such a tag; may be repeated.")
 @click.option("--expires-in", type=duration, help="How long it lasts: 90d, 12h; for ever by default.")
+@click.option("--requests-per-second", type=float, help="Refuse more requests than that, such as 20 or 0.5.")
 @click.option(
     "--admin",
     is_flag=True,
@@ -53,15 +54,18 @@ def create_key(
     scopes: Sequence[str],
     tags: Sequence[str],
     expires_in: int | None,
+    requests_per_second: float | None,
     admin: bool,
 ) -> Json:
     """Make a key, which is shown once; it acts in the tenant of --tenant."""
     ends = None if expires_in is None else clock.now() + timedelta(seconds=expires_in)
     if admin:
         tenant_source = click.get_current_context().get_parameter_source("tenant")
-        if scopes or tags or tenant_source is ParameterSource.COMMANDLINE:
+        is_narrowed = bool(scopes or tags) or requests_per_second is not None
+        if is_narrowed or tenant_source is ParameterSource.COMMANDLINE:
             raise click.UsageError(
-                "--admin has every scope in every tenant: leave --scope, --tag and --tenant out"
+                "--admin has every scope in every tenant and no limit: leave --scope, --tag,"
+                " --requests-per-second and --tenant out"
             )
         # Imported here: it imports the driver of MongoDB, for which the other commands need not wait.
         from scheduler_app.cli.first_key import create_first_key
@@ -69,7 +73,9 @@ def create_key(
         return create_first_key(name, ends)
     if not scopes:
         raise click.UsageError(f"give --scope: {', '.join(SCOPES)}")
-    return scheduler.create_key(name, scopes, tags=tags, expires_at=ends)
+    return scheduler.create_key(
+        name, scopes, tags=tags, expires_at=ends, requests_per_second=requests_per_second
+    )
 
 
 def _show_keys(found: Sequence[Mapping[str, Any]]) -> None:

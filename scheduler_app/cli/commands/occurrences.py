@@ -222,16 +222,22 @@ def bar(count: int, most: int) -> str:
 @click.option("--to", "end", help="Where it ends, an instant.  [default: a day after --from]")
 @click.option("--for", "length", type=duration, help="How long it is, such as 6h, instead of --to.")
 @click.option("--bucket", type=duration, help="The time of a bar, such as 10m.  [default: at most 60 bars]")
+@click.option("--tag", help="Only those of schedules with this tag.")
 @shows_answer(_show_forecast)
 def forecast(
-    scheduler: Scheduler, start: str | None, end: str | None, length: int | None, bucket: int | None
+    scheduler: Scheduler,
+    start: str | None,
+    end: str | None,
+    length: int | None,
+    bucket: int | None,
+    tag: str | None,
 ) -> Forecast:
     """Draw how many callbacks fall due, from rules, events and messages, before they come."""
     if length is not None:
         if end is not None:
             raise click.UsageError("give --to or --for, not both")
         end = _end_after(start, length)
-    return scheduler.forecast(after=start, until=end, bucket_seconds=bucket)
+    return scheduler.forecast(after=start, until=end, bucket_seconds=bucket, tag=tag)
 
 
 def _end_after(start: str | None, seconds: int) -> str:

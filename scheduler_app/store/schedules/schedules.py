@@ -136,6 +136,7 @@ def _is_indexed(field: str, given: Mapping[str, str]) -> bool:
 
 
 NOT_DELETED = {"$ne": ScheduleState.DELETED.value}
+_LIVING = [state.value for state in ScheduleState if state is not ScheduleState.DELETED]
 #: A linearizable read waits for a majority, for ever if it is told no limit.
 LOOK_MS = 5_000
 RAISED = {"$add": ["$version", 1]}
@@ -331,19 +332,32 @@ class Schedules:
         """How many schedules the tenant has in each state but deleted, by index alone; no more than `most`
         of each are counted."""
         return {
-            state.value: self._schedules.count_documents(
-                {"tenant": tenant, "state": state.value}, hint="list_state_v1", limit=most
+            state: self._schedules.count_documents(
+                {"tenant": tenant, "state": state}, hint="list_state_v1", limit=most
             )
-            for state in ScheduleState
-            if state is not ScheduleState.DELETED
+            for state in _LIVING
         }
 
     def count_living(self, tenant: str, *, most: int) -> int:
         """How many schedules the tenant has, deleted ones aside, by index alone; no more than `most` are
         counted."""
-        living = [state.value for state in ScheduleState if state is not ScheduleState.DELETED]
-        which = {"tenant": tenant, "state": {"$in": living}}
+        which = {"tenant": tenant, "state": {"$in": _LIVING}}
         return self._schedules.count_documents(which, hint="list_state_v1", limit=most)
+
+    def count_living_of(self, tenants: Collection[str], *, most: int) -> dict[str, int]:
+        """The same of several tenants, in one question. No more than `most` schedules are counted, tenant by
+        tenant: those that it is not enough for are left out."""
+        which = {"tenant": {"$in": sorted(tenants)}, "state": {"$in": _LIVING}}
+        stages: list[Document] = [
+            {"$match": which},
+            {"$sort": {"tenant": 1, "state": 1}},
+            {"$limit": most},
+            {"$group": {"_id": "$tenant", "count": {"$sum": 1}}},
+        ]
+        counts = {row["_id"]: row["count"] for row in self._schedules.aggregate(stages, hint="list_state_v1")}
+        # They are counted in the order of their names: of the last one there may be more.
+        last = None if sum(counts.values()) < most else max(counts)
+        return {name: counts.get(name, 0) for name in tenants if last is None or name < last}
 
     def page(
         self,

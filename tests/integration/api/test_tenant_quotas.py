@@ -298,6 +298,35 @@ def test_what_is_used_is_shown_to_who_sets_the_limits(client: FlaskClient, time:
     assert "1 of 5,000 schedules, 1 of 3 messages per day, 1 of 70 events per hour" in page
 
 
+def test_a_list_of_tenants_counts_no_more_schedules_than_its_bound(
+    client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, number in {"acme": 2, "globex": 3, "initech": 1}.items():
+        key = limited(client, name, schedules=9)
+        for _ in range(number):
+            assert post(client, key).status_code == 201
+    documents = store.mongo.collection("quotas")
+    # When one was made last, there were others that have been deleted since.
+    documents.update_many({"_id": {"$in": ["acme:schedules", "globex:schedules"]}}, {"$set": {"bound": 7}})
+    documents.delete_one({"_id": "initech:schedules"})
+    limit(client, "umbrella", schedules=9)
+    limit(client, "hooli", messages_per_day=9)
+
+    def listed() -> dict[str, int | None]:
+        rows = client.get(TENANTS, headers=by(ROOT)).get_json()["tenants"]
+        return {each["name"]: each.get("used", {}).get("schedules") for each in rows}
+
+    whole = {"acme": 2, "default": None, "globex": 3, "hooli": None, "initech": 1, "umbrella": 0}
+    assert listed() == whole
+    monkeypatch.setattr(quotas, "COUNTED_IN_A_LIST", 4)
+    # Counting ends among the schedules of globex.
+    assert listed() == whole | {"globex": 7, "initech": None, "umbrella": None}
+    monkeypatch.setattr(quotas, "COUNTED_IN_A_LIST", 2)
+    assert listed() == whole | {"acme": 7, "globex": 7, "initech": None, "umbrella": None}
+    # One alone is counted whatever others have.
+    assert client.get(f"{TENANTS}/initech", headers=by(ROOT)).get_json()["used"] == {"schedules": 1}
+
+
 @pytest.mark.parametrize("given", [-1, 1.5, "many", 10**9])
 @pytest.mark.parametrize("name", ["schedules", "messages_per_day", "events_per_hour"])
 def test_a_limit_that_is_none_is_refused(client: FlaskClient, name: str, given: Any) -> None:

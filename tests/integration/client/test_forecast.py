@@ -38,6 +38,15 @@ def test_it_is_drawn_as_bars(shell: Shell) -> None:
     assert any(line.endswith("http://forecast.example:80") for line in drawn)
 
 
+def test_it_is_of_one_tag_alone(shell: Shell, scheduler: Scheduler, tag: str) -> None:
+    scheduler.schedule("http://else.example/", rrule=HOURLY, tags=["else"])
+    answer = json.loads(shell.run("forecast", *SPAN, "--tag", tag, "--json").stdout)
+    assert [bucket["count"] for bucket in answer["buckets"]] == [1, 1, 2]
+    assert [each["origin"] for each in answer["receivers"]] == ["http://forecast.example:80"]
+    start, end = datetime(2044, 3, 5, tzinfo=UTC), "2044-03-05T03:00:00Z"
+    assert scheduler.forecast(after=start, until=end, tag=tag).count == 4
+
+
 def test_a_bar_is_as_long_as_its_share() -> None:
     assert bar(0, 10) == bar(0, 0) == ""
     assert bar(10, 10) == "█" * BAR_WIDTH

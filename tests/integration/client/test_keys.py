@@ -20,8 +20,9 @@ def shell(url: str) -> Shell:
 def test_a_key_is_made_listed_rotated_and_revoked(
     url: str, shell: Shell, scheduler: Scheduler, tag: str
 ) -> None:
-    made = shell.json("keys", "create", tag, "--scope", "read", "--scope", "trigger", "--expires-in", "2d")
-    assert made["scopes"] == ["read", "trigger"]
+    scopes = ("--scope", "read", "--scope", "trigger")
+    made = shell.json("keys", "create", tag, *scopes, "--expires-in", "2d", "--requests-per-second", "50")
+    assert (made["scopes"], made["requests_per_second"]) == (["read", "trigger"], 50)
     assert made["expires_at"]
     with Scheduler(url, made["key"]) as reader:
         assert list(reader.list(name="none-such")) == []

@@ -322,6 +322,7 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
     schedules.living(["s1", "s2"])
     schedules.count_by_state(TENANT, most=1_000)
     assert schedules.count_living(TENANT, most=9) == 9
+    assert schedules.count_living_of([TENANT, "zzz"], most=9) == {}
     schedules.for_delivery(["s1", "s2"])
     schedules.with_actions(["command", "celery_task"], limit=10)
     schedules.facts(["s1", "s2"])

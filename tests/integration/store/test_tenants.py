@@ -531,6 +531,10 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "quotas.found": (lambda w: w.store.quotas.found(w.theirs("schedules"), 0, 1), None),
     "quotas.finish": (lambda w: w.store.quotas.finish(w.theirs("schedules"), "t", 1), None),
     "schedules.count_living": (lambda w: w.store.schedules.count_living(w.stranger, most=9), 0),
+    "schedules.count_living_of": (
+        lambda w: w.store.schedules.count_living_of([w.stranger], most=9)[w.stranger],
+        0,
+    ),
     "people.of": (lambda w: w.store.people.of(w.stranger), []),
     "people.get": (lambda w: w.store.people.get(w.theirs(w.person)), None),
     "people.delete_all": (lambda w: w.store.people.delete_all(w.stranger), []),
