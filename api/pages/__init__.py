@@ -34,6 +34,7 @@ from scheduler_app.api.pages import (  # noqa: F401 - they add their routes to `
     signing_in,
     stops,
     tag,
+    tag_deletion,
     tenants,
     you,
 )

@@ -80,6 +80,7 @@ _SCOPES = {
         *("changes", "export_changes", "people", "end_person"),
         *("keys", "make_key", "replace_key", "delete_key_on_page"),
         *("tenants", "save_tenant", "set_tenant_state", "delete_tenant_on_page"),
+        *("delete_tag", "delete_tag_on_page"),
     ),
 }
 _NEED_NO_SCOPE = (

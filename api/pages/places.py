@@ -123,6 +123,8 @@ _HELP = {
     "sign_in": "page#who-may-open-it",
     "begin_session": "page#who-may-open-it",
     "tag_page": "questions#tags",
+    "delete_tag": "access#delete-a-customer-by-tag",
+    "delete_tag_on_page": "access#delete-a-customer-by-tag",
 }
 FRONT = "page#the-page"
 

@@ -15,9 +15,11 @@ from scheduler_app.api.pages.forms import takes_query
 from scheduler_app.api.pages.frame import blueprint
 from scheduler_app.api.pages.issues import failure_page, failure_title
 from scheduler_app.api.pages.times import viewer_zone
+from scheduler_app.api.scopes import may
 from scheduler_app.api.services import services, tenant
 from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.api.wire.schedule import schedule_shown
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.audit import AuditLine
 from scheduler_app.domain.cause import CauseState
 from scheduler_app.domain.errors import InvalidRecurrence
@@ -119,6 +121,8 @@ def tag_page(query: Loaded) -> str:
         names={each.id: each.name for each in schedules},
         next_day=timedelta(days=1),
         zone=zone,
+        deletion=assembly.deletions.at_work(tenant(), tag),
+        may_delete=may(KeyScope.ADMIN),
     )
 
 

@@ -20,6 +20,10 @@ QUIET: Final = timedelta(seconds=15)
 LOOK_AGAIN: Final = timedelta(seconds=2)
 
 
+def deletion_key(subject: str, tag: str | None) -> str:
+    return f"tenant/{subject}" if tag is None else f"tag/{subject}/{tag}"
+
+
 @dataclass(frozen=True, slots=True)
 class Deletion:
     """One that is at work, or was."""
@@ -43,7 +47,7 @@ class Deletion:
     @property
     def key(self) -> str:
         """One of a key is at work at a time."""
-        return f"tenant/{self.subject}" if self.tag is None else f"tag/{self.subject}/{self.tag}"
+        return deletion_key(self.subject, self.tag)
 
     @property
     def begins_at(self) -> datetime:

@@ -48,7 +48,7 @@ FORMS_NOT_SENT: Final = {
         *("end_by_provider", "end_person", "leave_to_sign_in", "let_command_line_in"),
         *("save_silence", "send_failure_again", "silence_failure", "try_notification"),
         *("make_key", "replace_key", "delete_key_on_page", "save_tenant", "set_tenant_state"),
-        "delete_tenant_on_page",
+        *("delete_tenant_on_page", "delete_tag_on_page"),
         *("ask_backfill", "cancel_backfill", "delete_feed", "save_feed"),
         *("delete_calendar", "save_calendar", "save_calendar_edit"),
     )

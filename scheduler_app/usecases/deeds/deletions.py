@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from scheduler_app.domain.api_key import Caller, new_key_id
-from scheduler_app.domain.deletion import Deletion
+from scheduler_app.domain.deletion import Deletion, deletion_key
 from scheduler_app.domain.errors import InvalidField, NotFound
 from scheduler_app.domain.ids import whole_id
 from scheduler_app.store import Store
@@ -55,6 +55,10 @@ class DeletionService:
     def count_tag(self, tenant: str, tag: str) -> TagCounts:
         """What would be deleted, up to `MOST_COUNTED` of each."""
         return self.store.deletions.count_tag(tenant, tag, most=MOST_COUNTED)
+
+    def at_work(self, tenant: str, tag: str) -> Deletion | None:
+        """The deletion of a tag that has begun, and is not over. Raises a STORE_FAULT."""
+        return self.store.deletions.at_work(deletion_key(tenant, tag))
 
     def all(self, caller: Caller) -> list[Deletion]:
         """The newest first: for a key of a tenant those of its tags, for one of the installation all."""

@@ -28,7 +28,7 @@ SIGN_IN = "sign_in"
 #: Where a provider of accounts sends a browser back to, and a command line: they are asked with what it says.
 NO_PAGES |= {"finish_sign_in", "ask_for_command_line"}
 #: What a page has to be asked for.
-QUERIES = {"tag_page": "?tag=billing"}
+QUERIES = {"tag_page": "?tag=billing", "delete_tag": "?tag=billing"}
 
 
 def filled(stack: Stack) -> dict[str, str]:

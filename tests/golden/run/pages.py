@@ -43,6 +43,7 @@ _PATHS: Final = (
     "/heartbeats",
     "/failures/none",
     "/tags?tag=nightly",
+    "/tags/delete?tag=nightly",
     "/changes?resource=destination",
     "/changes/export?who=nobody",
     "/ledger",

@@ -144,7 +144,7 @@ def test_the_pages_show_a_reader_no_form_but_those_of_its_session(keyed: Flask, 
     reading |= {"/stops", "/calendar?view=hours", f"/schedules/{made}?from=2026-01-01"}
     writing = {"/new-schedule", f"/schedules/{made}/edit", "/new-destination", "/destinations/crm/edit"}
     writing |= {"/changes", "/changes/export", "/new-message", "/new-calendar", "/keys", "/tenants"}
-    writing |= {"/people", "/sign-in/command-line", "/events/send-again"}
+    writing |= {"/people", "/sign-in/command-line", "/events/send-again", "/tags/delete"}
     reading |= {"/you", "/failures", "/notifications", "/heartbeats", "/ledger"}
     reading |= {"/tags?tag=billing", "/calendar-feeds"}
     others = {
