@@ -7,4 +7,4 @@ __version__ = "0.1.0"
 POLICY_LEVEL = 1
 #: Which indexes this release asks MongoDB for by their names. It is raised where some of them are replaced,
 #: which are dropped when every process has the level. 0: releases that do not report it.
-INDEX_LEVEL = 2
+INDEX_LEVEL = 3

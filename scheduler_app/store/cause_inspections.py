@@ -11,7 +11,7 @@ from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.schedule import PAUSED_BY_FAILURES, ScheduleState
 from scheduler_app.domain.states import UNCLAIMED
 from scheduler_app.domain.stored_fields import EARLIEST
-from scheduler_app.store.indexes import BY_DUE, BY_NEXT_RUN, IN_ERROR, PAUSED_FOR_FAILURES, ROUTED
+from scheduler_app.store.indexes import BY_DUE, BY_NEXT_RUN, ENDS, ROUTED, STOPPED
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 from scheduler_app.store.paging import last_of, later_than
 
@@ -104,19 +104,19 @@ class CauseInspections:
         tenants and ids those after the last one that was looked at, and what the next look goes on after."""
         which = {"pause.reason": PAUSED_BY_FAILURES, "state": ScheduleState.PAUSED.value}
         fields = {"at": "$revised_at", "said": "$pause.note", "tags": 1}
-        return self._after(last, which, fields, PAUSED_FOR_FAILURES, limit)
+        return self._after(last, which, fields, limit)
 
     def in_error(
         self, last: tuple[str, str], *, limit: int
     ) -> tuple[list[InspectedSchedule], tuple[str, str]]:
         """The schedules that were set aside, since when and why, in the same order."""
         fields = {"at": "$updated_at", "said": "$reason", "tags": 1}
-        return self._after(last, {"state": "error"}, fields, IN_ERROR, limit)
+        return self._after(last, {"state": "error"}, fields, limit)
 
     def _after(
-        self, last: tuple[str, str], which: Document, fields: Document, index: str, limit: int
+        self, last: tuple[str, str], which: Document, fields: Document, limit: int
     ) -> tuple[list[InspectedSchedule], tuple[str, str]]:
-        asked = self._schedules.find(which | later_than(last), fields | {"tenant": 1}, hint=index)
+        asked = self._schedules.find(which | later_than(last), fields | {"tenant": 1}, hint=STOPPED)
         rows = list(asked.sort([("tenant", 1), ("_id", 1)]).limit(limit))
         return _inspected(rows), last_of(rows, limit=limit)
 
@@ -125,7 +125,7 @@ class CauseInspections:
         which = {"state": ScheduleState.ACTIVE.value, "finishes_at": {"$lte": now}}
         which["tenant"] = {"$in": sorted(tenants)}
         fields = {"at": "$finishes_at", "tags": 1}
-        return _inspected(self._schedules.find(which, fields, hint="finish_v1").limit(limit))
+        return _inspected(self._schedules.find(which, fields, hint=ENDS).limit(limit))
 
     def _grouped(self, stages: list[Document], hint: str = BY_DUE) -> list[OverdueEvents]:
         owner = {"tenant": "$tenant", "schedule": _SCHEDULE, "receiver": _ORIGIN}

@@ -24,7 +24,7 @@ NODE_TTL_SECONDS = 60
 SILENCES_SHOWN_SECONDS = 7 * DAY_SECONDS
 ROUTED = "routed_v2"
 HELD = "held_v1"
-PAUSED_UNTIL = "paused_until_v1"
+ENDS = "ends_v1"
 OWED_NOTIFICATIONS = "notify_v1"
 NOTIFIES = "notifies_v1"
 BY_DUE = "due_v4"
@@ -46,8 +46,7 @@ CAUSE_LIVING = "living_v1"
 CAUSE_FAILING = "failing_v1"
 CAUSE_DEAD = "dead_v1"
 EXPECTING = "expecting_v1"
-IN_ERROR = "set_aside_v1"
-PAUSED_FOR_FAILURES = "paused_by_failures_v1"
+STOPPED = "stopped_v1"
 HAS_BREAKER = "breaker_v1"
 
 EVENTS = [
@@ -185,19 +184,27 @@ SCHEDULES = [
         partialFilterExpression={"next_run_at": {"$exists": True}},
     ),
     IndexModel(
-        [("state", ASCENDING), ("finishes_at", ASCENDING)],
-        name="finish_v1",
-        partialFilterExpression={"finishes_at": {"$exists": True}},
-    ),
-    IndexModel(
         [("state", ASCENDING), ("zone_data", ASCENDING)],
         name="zone_v1",
         partialFilterExpression={"zone_data": {"$exists": True}},
     ),
+    # What ends by itself, and no others: deleted ones, which are kept for a time, active ones without a next
+    # occurrence, pauses. A state has one of the three times: what is over of it is one range, in its order.
     IndexModel(
-        [("deleted_at", ASCENDING)],
-        name="deleted_v1",
-        partialFilterExpression={"deleted_at": {"$exists": True}},
+        [
+            ("state", ASCENDING),
+            ("deleted_at", ASCENDING),
+            ("finishes_at", ASCENDING),
+            ("pause.until", ASCENDING),
+        ],
+        name=ENDS,
+        partialFilterExpression={
+            "$or": [
+                {"deleted_at": {"$exists": True}},
+                {"finishes_at": {"$exists": True}},
+                {"pause.until": {"$exists": True}},
+            ]
+        },
     ),
     # Written by an edit that leaves something to beats, and by nothing else. With the tenant, whose bounds
     # leave out schedules: an index of a list compares no pattern of ids with its keys.
@@ -205,12 +212,6 @@ SCHEDULES = [
         [("owed.next_run_at", ASCENDING), ("tenant", ASCENDING)],
         name=OWED_RANGES,
         partialFilterExpression={"owed": {"$exists": True}},
-    ),
-    # The pauses that end by themselves, and no others.
-    IndexModel(
-        [("state", ASCENDING), ("pause.until", ASCENDING)],
-        name=PAUSED_UNTIL,
-        partialFilterExpression={"pause.until": {"$exists": True}},
     ),
     # Who observes a calendar, and with which of its days their future was computed.
     IndexModel(
@@ -260,16 +261,11 @@ SCHEDULES = [
         name=EXPECTING,
         partialFilterExpression={"expect": {"$exists": True}},
     ),
-    # Those that are set aside, and those that their failures have paused.
+    # Those that are set aside, and those that their failures have paused: of a state, it has none but these.
     IndexModel(
-        [("tenant", ASCENDING), ("_id", ASCENDING)],
-        name=IN_ERROR,
-        partialFilterExpression={"state": "error"},
-    ),
-    IndexModel(
-        [("tenant", ASCENDING), ("_id", ASCENDING)],
-        name=PAUSED_FOR_FAILURES,
-        partialFilterExpression={"pause.reason": PAUSED_BY_FAILURES},
+        [("state", ASCENDING), ("tenant", ASCENDING), ("_id", ASCENDING)],
+        name=STOPPED,
+        partialFilterExpression={"$or": [{"state": "error"}, {"pause.reason": PAUSED_BY_FAILURES}]},
     ),
     # Those with lines for the audit, for the seconds until a beat has moved them.
     IndexModel(
@@ -458,10 +454,14 @@ OF_COLLECTIONS = {
     "ledger": LEDGER,
 }
 
-#: Each would be a write for each event. Releases before the INDEX_LEVEL ask for some of them by name.
+#: Each would be work for each event, or for each edit of a schedule. Releases before the INDEX_LEVEL ask for
+#: some of them by name.
 REPLACED = {
     "events": ("due_v1", "due_v2", "due_v3", "retention_v1", "routed_v1"),
-    "schedules": ("expand_v1", "expand_v2", "owed_v1"),
+    "schedules": (
+        *("expand_v1", "expand_v2", "owed_v1"),
+        *("finish_v1", "deleted_v1", "paused_until_v1", "set_aside_v1", "paused_by_failures_v1"),
+    ),
 }
 #: An older release counted attempts to sign in here, each address for a minute.
 UNUSED_COLLECTIONS = ("sign_in_attempts",)

@@ -26,7 +26,7 @@ from scheduler_app.store.events.documents import (
 )
 from scheduler_app.store.events.events import tenants_with_events
 from scheduler_app.store.events.fields import owed_notification_document
-from scheduler_app.store.indexes import BY_DUE, BY_NEXT_RUN
+from scheduler_app.store.indexes import BY_DUE, BY_NEXT_RUN, ENDS
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, lease_over
 from scheduler_app.store.partition_owners import in_partitions
 from scheduler_app.store.schedules.cursors import WITHOUT_REQUEST, without_request
@@ -269,7 +269,7 @@ class Inspections:
     def misplaced_schedules(self, *, limit: int) -> int:
         """Sets active schedules aside whose next or last occurrence is not a date. By index, as above."""
         found = []
-        for field, index in (("next_run_at", BY_NEXT_RUN), ("finishes_at", "finish_v1")):
+        for field, index in (("next_run_at", BY_NEXT_RUN), ("finishes_at", ENDS)):
             for no_date in _NO_DATES:
                 which = {"state": ScheduleState.ACTIVE.value, field: no_date}
                 found += list(self._schedules.find(which, WITHOUT_REQUEST, hint=index).limit(limit))

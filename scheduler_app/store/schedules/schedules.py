@@ -18,7 +18,7 @@ from scheduler_app.store.bulk_writes import GroupInsert, encoded, insert_new
 from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.encryption import WIPE, SecretBox
 from scheduler_app.store.ended_revisions import EndedRevisions
-from scheduler_app.store.indexes import BY_NEXT_RUN
+from scheduler_app.store.indexes import BY_NEXT_RUN, ENDS
 from scheduler_app.store.mongo import BY_ID, DecodedCache, Document, Mongo
 from scheduler_app.store.paging import (
     MAX_SECONDS,
@@ -263,8 +263,9 @@ class Schedules:
     # -- retention ---------------------------------------------------------------------------------------
 
     def deleted_before(self, moment: datetime, *, limit: int) -> list[str]:
-        rows = self._schedules.find({"deleted_at": {"$lt": moment}}, {"_id": 1}).sort("deleted_at", 1)
-        return [row["_id"] for row in rows.limit(limit)]
+        which = {"state": ScheduleState.DELETED.value, "deleted_at": {"$lt": moment}}
+        rows = self._schedules.find(which, {"_id": 1}, sort=[("deleted_at", 1)], limit=limit, hint=ENDS)
+        return [row["_id"] for row in rows]
 
     def remove(self, schedule_id: str) -> None:
         self._schedules.delete_one({"_id": schedule_id, "state": ScheduleState.DELETED.value})
