@@ -191,6 +191,9 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         self._duties = Tick(
             duties(assembly), now=clock.now, stopping=self._shutdown.requested, unavailable=assembly.faults
         )
+        # Before the indexes: to make one waits for transactions, and all that comes after it does, too.
+        self._abandoned_transactions = assembly.abandoned_transactions
+        self._abandoned_transactions.start()
         self._heartbeat = assembly.heartbeat("beat", facts=lambda: self._last_tick)
         self._ticked_at = monotonic()
         serve_metrics_of(settings, self._trouble, metrics.Role.BEAT)
@@ -226,6 +229,7 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
     def close(self) -> None:
         if self._duties is not None:
             self._partition_share.stop()
+            self._abandoned_transactions.stop()
             self._heartbeat.stop()
         super().close()
 

@@ -47,6 +47,7 @@ from scheduler_app.usecases.deeds.messages import MessageQuota, MessageService
 from scheduler_app.usecases.deeds.notification_rules import NotificationRuleService, SilenceService
 from scheduler_app.usecases.deeds.schedules import Describe, ExpandUntil, ScheduleService, tell_state
 from scheduler_app.usecases.deeds.sign_ins import PersonService, SignIns
+from scheduler_app.usecases.duties.abandoned_transactions import AbandonedTransactions
 from scheduler_app.usecases.duties.audit import AuditDuty
 from scheduler_app.usecases.duties.backfills import BackfillDuty, BackfillService
 from scheduler_app.usecases.duties.cause_inspection import CauseInspection, Fault
@@ -157,6 +158,7 @@ class Assembly(Services):
     audit_questions: AuditQuestions
     backfill_duty: BackfillDuty
     partition_share: PartitionShare
+    abandoned_transactions: AbandonedTransactions
     expansion: Expansion
     owed_expansion: OwedExpansion
     dispatch: Dispatch
@@ -389,6 +391,7 @@ def assemble(
         audit_questions=AuditQuestions(store),
         backfill_duty=BackfillDuty(store, ahead_seconds=settings.horizon_seconds),
         partition_share=share,
+        abandoned_transactions=AbandonedTransactions(store),
         expansion=expansion,
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,

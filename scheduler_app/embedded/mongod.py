@@ -69,7 +69,8 @@ class Mongod(Server):
             # By default mongod keeps each document's earlier versions for five minutes, for snapshot reads,
             # which are not used here: they fill the cache, and each checkpoint writes them to the disk.
             *("--setParameter", "minSnapshotHistoryWindowInSeconds=0"),
-            # By default the transaction of a process that was killed locks what it has written for a minute.
+            # Where no beat ends the transaction of a process that was killed, it locks what it has written,
+            # by default for a minute.
             *("--setParameter", "transactionLifetimeLimitSeconds=10"),
             # By default a primary waits 15 s at SIGTERM for clients to find the next primary; there is none.
             *("--setParameter", "shutdownTimeoutMillisForSignaledShutdown=0"),

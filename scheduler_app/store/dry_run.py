@@ -50,6 +50,8 @@ class DryRunMongo(Mongo):
     def command(self, name: str, value: Any = 1, **options: Any) -> Document:
         raise NotInDryRun(f"the command {name}")
 
+    admin_command = command
+
     def _dry(self, plain: Documents) -> "DryRunDocuments":
         return DryRunDocuments(plain, self._made.setdefault(plain.name, {}))
 

@@ -209,6 +209,8 @@ for _name in (
 #: The index for documents that are named one by one. Unless it is told, mongod tries those of the other
 #: conditions beside it, and reads many documents in vain before it knows better.
 BY_ID = "_id_"
+#: By this name mongod knows connections of ours.
+APP_NAME: Final = "rrule-scheduler"
 SELECT_SERVER_MS = 5_000
 CONNECT_MS = 5_000
 #: No command takes longer; a silent connection must not hold a thread for ever.
@@ -223,12 +225,12 @@ class Mongo:
     is_dry_run = False
     """Whether writes only report what they would do."""
 
-    def __init__(self, uri: str, database: str, *, app_name: str = "rrule-scheduler") -> None:
+    def __init__(self, uri: str, database: str) -> None:
         """Raises InvalidSetting for an unusable MONGO_URI."""
         try:
             self.client: MongoClient[Document] = MongoClient(
                 uri,
-                appname=app_name,
+                appname=APP_NAME,
                 tz_aware=True,
                 retryWrites=True,
                 retryReads=True,
@@ -297,6 +299,11 @@ class Mongo:
                 _session.reset(token)
             with limit_command(self.client):
                 session.commit_transaction()
+
+    def admin_command(self, name: str, value: Any = 1, **options: Any) -> Document:
+        """A command on mongod. Raises a STORE_FAULT, and OperationFailure where it is refused."""
+        with raising_store_faults(), limit_command(self.client):
+            return self.client.admin.command(name, value, **options)
 
     def hello(self) -> Document:
         """What mongod says of itself. Raises a STORE_FAULT, and OperationFailure where it refuses that."""

@@ -56,6 +56,7 @@ from scheduler_app.store.tags import Tags
 from scheduler_app.store.tellings import Tellings
 from scheduler_app.store.tenant_exports import TenantExports
 from scheduler_app.store.tenants import Tenants
+from scheduler_app.store.transactions import OpenTransactions
 from scheduler_app.store.waiting_work import WaitingWork
 
 
@@ -110,6 +111,7 @@ class Store:
         self.cursors = Cursors(self.mongo, self.secret_box, self.calendars)
         self.remakes = Remakes(self.mongo, self.cursors)
         self.partition_owners = PartitionOwners(self.mongo)
+        self.transactions = OpenTransactions(self.mongo)
         self.processes = Processes(self.mongo, shared_settings(settings))
         self.inspections = Inspections(self.mongo, self.secret_box)
         self.pauses = Pauses(self.mongo, self.secret_box, self.calendars)

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import requests
 
+from scheduler_app.config import Settings
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
 from tests.integration.actions.receiver import Behaviour, Seen, says
+from tests.killed_edits import kill_edit, lasting_transactions
 from tests.processes import PATIENCE_SECONDS, wait_until
 
 IN_FLIGHT = 20
@@ -63,3 +66,23 @@ def test_a_beat_killed_beside_another_changes_nothing(stack: Stack, journal: Jou
         times = [call.run_time for call in journal.calls[f"/{number}"]]
         assert len(times) == 6
         assert len(set(times)) == 6
+
+
+@pytest.mark.timeout(180)
+def test_what_a_killed_edit_held_can_be_edited_at_once_and_others_are_called(
+    stack: Stack, journal: Journal
+) -> None:
+    own = stack.environment
+    settings = Settings(
+        mongo_uri=own["MONGO_URI"], mongo_database=own["MONGO_DATABASE"], broker_url=own["BROKER_URL"]
+    )
+    held = stack.create(journal.url("/held"), rrule="FREQ=SECONDLY")
+    with lasting_transactions(own["MONGO_URI"]):
+        kill_edit(held, settings)
+        other = stack.create(journal.url("/other"), rrule="FREQ=SECONDLY;COUNT=3")
+        pause = f"{stack.url}/api/schedules/{held}/pause"
+        # While it is held, the answer says when to try again.
+        wait_until(lambda: requests.post(pause).status_code == 200, "the pause", pause=0.5)
+    stack.finished(other, 3)
+    times = [call.run_time for call in journal.calls["/other"]]
+    assert len(set(times)) == len(times) == 3
