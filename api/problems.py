@@ -27,7 +27,7 @@ from scheduler_app.domain.instants import shown_time
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.triggers import NotUnderstood
 from scheduler_app.domain.triggers.translation import ShownReading, shown_readings
-from scheduler_app.store.faults import STORE_FAULTS
+from scheduler_app.store.faults import STORE_FAULTS, IndexMissing
 from scheduler_app.telemetry import get_logger
 from scheduler_app.webserver.limits import PREFIX
 
@@ -224,17 +224,17 @@ def _logged_path() -> str:
 
 
 def _of_store(error: Exception) -> Response:
-    log.error(
-        "api.unavailable",
-        message="MongoDB did not answer a request",
-        path=_logged_path(),
-        error=str(error)[:300],
-    )
-    return HttpProblem(
-        503,
-        "the database does not answer; nothing was lost, try again",
-        headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
-    ).response()
+    message = "MongoDB did not answer a request"
+    detail = "the database does not answer; nothing was lost, try again"
+    if isinstance(error, IndexMissing):
+        message = "A request needs an index of this release that is not there yet"
+        detail = (
+            "an index that this needs is still being built, as after an upgrade; nothing was lost, try again"
+            " later: `scheduler doctor` names what is being built"
+        )
+    log.error("api.unavailable", message=message, path=_logged_path(), error=str(error)[:300])
+    headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+    return HttpProblem(503, detail, headers=headers).response()
 
 
 def _of_ourselves(error: Exception) -> Response:

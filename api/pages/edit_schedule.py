@@ -125,20 +125,20 @@ def add_destination(form: Loaded) -> str | tuple[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class _CopiedSchedule:
-    """The values of a new schedule's form, copied from another schedule, and the fields that a person has to
-    fill in again."""
+    """What the form of a new schedule begins with, copied from another schedule."""
 
     name: str
-    """Of the schedule that it is a copy of."""
+    """The other schedule's."""
     values: Loaded
     left_out: list[str]
+    """What was not copied, in words: a person fills it in again."""
 
 
 def _copy_of(found: Schedule) -> _CopiedSchedule:
-    """Secrets are not copied: whoever may write schedules must not be able to send them to another receiver.
-    Raises Conflict for what the form cannot make."""
+    """Copies no secret: whoever may write schedules could send it to another receiver. Raises Conflict for a
+    schedule that this form cannot make."""
     if not isinstance(found.action, HttpAction):
-        raise Conflict("only a schedule that calls a web address can be copied here; make others by the API")
+        raise Conflict("this page copies only schedules that call a web address; create others by the API")
     shown = schedule_shown(found, services().now())
     values, left_out = texts_of(shown), list[str]()
     for name, words in (("url", "the query of the web address"), ("path", "the query of the path")):
@@ -152,7 +152,7 @@ def _copy_of(found: Schedule) -> _CopiedSchedule:
         values["body"] = ""
         left_out.append("the body")
     if shown.get("signing"):
-        left_out.append("that requests are signed")
+        left_out.append("the choice “Sign each call”")
     return _CopiedSchedule(found.name, {**values, "name": f"Copy of {found.name}"[:MAX_NAME]}, left_out)
 
 

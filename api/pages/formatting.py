@@ -21,7 +21,7 @@ from scheduler_app.store.events.events import EventRecord
 from scheduler_app.store.events.figures import EventSummary
 
 _NAME = re.compile(r"`([^`]*)`")
-#: What a request says by null, a form says by an empty field.
+#: What the specification says of null, and what a form says instead: there the field is left empty.
 _NULL = (("A null takes it away", "Empty: nobody is told"), ("null for never", "empty for never"))
 
 
@@ -41,8 +41,8 @@ def counted(number: int, thing: str) -> str:
 
 
 def form_words(text: str) -> str:
-    """A sentence of the specification, or a default, as a form says it: fields by their labels, values in
-    quotation marks."""
+    """Rewrites a sentence of the specification, or a default, for a form, which shows fields by their labels
+    and values in quotation marks."""
     for api, form in _NULL:
         text = text.replace(api, form)
     if text.strip("`").startswith("["):

@@ -130,7 +130,7 @@ class Person:
     subject: str
     """By which the provider knows him or her."""
     scopes: frozenset[KeyScope]
-    """As of the last sign-in; what a session may do stands in the session."""
+    """As of the last sign-in, or of a later check of it by the provider."""
     first_seen_at: datetime
     last_seen_at: datetime
     last_seen_from: str = ""

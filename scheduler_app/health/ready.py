@@ -5,7 +5,7 @@ from typing import Protocol
 
 from scheduler_app.broker_faults import TakesNoMessages
 from scheduler_app.clock import monotonic
-from scheduler_app.health.check import Check, fine, unknown_without_mongodb, wrong
+from scheduler_app.health.check import Check, fine, without_mongodb, wrong
 from scheduler_app.health.processes import check_fleet
 from scheduler_app.health.work import check_queues, named_queues
 from scheduler_app.store import STORE_FAULTS, Store, within
@@ -38,10 +38,8 @@ def check_ready(store: Store, broker: Broker) -> list[Check]:
         mongodb = fine("mongodb", "answers")
         processes = [*check_fleet(nodes), check_queues(nodes, named)]
     except STORE_FAULTS as error:
-        mongodb = wrong(
-            "mongodb", f"does not answer: {type(error).__name__}", "start it, or see that MONGO_URI is right"
-        )
-        processes = unknown_without_mongodb("beat", "worker", "clocks", "queues")
+        remedy = "start it, or see that MONGO_URI is right"
+        mongodb, *processes = without_mongodb(error, remedy, "beat", "worker", "clocks", "queues")
     left = started + ANSWER_SECONDS - monotonic()
     return [mongodb, _broker(broker, wait, left), *processes]
 

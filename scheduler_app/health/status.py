@@ -16,7 +16,7 @@ from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.ledger import OF_LEDGER
 from scheduler_app.domain.silence import Silence
-from scheduler_app.health.check import Check, wrong
+from scheduler_app.health.check import Check, without_mongodb
 from scheduler_app.health.processes import check_receivers, check_settings
 from scheduler_app.health.ready import ANSWER_SECONDS, Broker, check_ready
 from scheduler_app.health.stops import check_blackouts, check_kill_switches
@@ -101,8 +101,7 @@ def look_at_system(tenant: str, store: Store, broker: Broker, now: datetime) -> 
             further = [*_check_stops(tenant, store, now), *_check_processes(store)]
             work = _work_reasons(tenant, store, now)
     except STORE_FAULTS as error:
-        away = wrong("mongodb", f"does not answer: {type(error).__name__}", "see that it is not overloaded")
-        ready = [away, *ready[1:]]
+        ready = [*without_mongodb(error, "see that it is not overloaded"), *ready[1:]]
         return SystemLook(_status(ready, [], []), ready, ready)
     return SystemLook(_status(ready, further, work), ready, [*ready, *further])
 

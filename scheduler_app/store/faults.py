@@ -34,6 +34,11 @@ class Unavailable(PyMongoError):
     later."""
 
 
+class IndexMissing(Unavailable):
+    """A command names an index that is not there: it is still being built for a new database or a new
+    release, or somebody dropped it."""
+
+
 #: Errors after which a retry may succeed. None of them is among REJECTED.
 STORE_FAULTS: tuple[type[Exception], ...] = (ConnectionFailure, Unavailable)
 
@@ -79,8 +84,7 @@ def classified(error: OperationFailure) -> PyMongoError:
     if codes & _TRANSIENT_CODES or any(map(error.has_error_label, _TRANSIENT_LABELS)):
         return Unavailable(str(error))
     if _BAD_VALUE in codes and _NO_SUCH_INDEX in str(error):
-        # The first requests to a new database come before the index, or it was dropped by hand.
-        return Unavailable(
+        return IndexMissing(
             "an index is missing; every process builds the indexes when it starts, so try again in a moment,"
             f" and restart a process if this lasts: {(error.details or {}).get('errmsg', '')!s:.200}"
         )

@@ -50,6 +50,10 @@ class People:
         self._people.update_one({"_id": row.pop("_id")}, {"$set": row, "$setOnInsert": first}, upsert=True)
         return self._forget_oldest(person.tenant)
 
+    def given(self, person: str, grant: Grant) -> None:
+        """Notes what a person may do from now on, by the name in the id."""
+        self._people.update_one({"_id": person}, {"$set": _grant_fields(grant)}, hint=BY_ID)
+
     def of(self, tenant: str) -> list[Person]:
         """A tenant's, who was seen last first; with those of the installation, where that is `default`."""
         rows = self._majority.find({"tenant": tenant}, hint=OF_TENANT_SEEN).sort("last_seen_at", DESCENDING)

@@ -65,7 +65,7 @@ PERSON = (
     ResourceField(
         "scopes",
         ListOf(Word(_SCOPES, KeyScope), 1, len(_SCOPES)),
-        "What the lines of OIDC_ROLES gave at the last sign-in",
+        "What the lines of OIDC_ROLES gave at the last sign-in, or when the provider was asked later",
         given=False,
     ),
     ResourceField(

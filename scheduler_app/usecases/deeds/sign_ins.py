@@ -267,7 +267,13 @@ class SignIns:
             begin_answer_limit_anew()
         kept = {"id_token": found.id_token or tokens.get("id_token")}
         kept["refresh_token"] = found.refresh_token or refresh_token
-        role_given(self.store, browser, grant, lambda: sessions.went_on(browser, grant, kept))
+
+        def went_on() -> bool:
+            if grant != browser.grant:
+                self.store.people.given(session.person, grant)
+            return sessions.went_on(browser, grant, kept)
+
+        role_given(self.store, browser, grant, went_on)
         return replace(session, grant=grant, checked_at=now)
 
     def _grant(self, claims: Mapping[str, Any]) -> Grant:

@@ -97,12 +97,17 @@ def test_another_role_at_a_check_has_a_line_and_the_same_one_none(
 ) -> None:
     assert signing_in.test_client().put("/api/v1/tenants/acme", json={}, headers=ROOT).status_code == 201
     browser.sign_in("rob")
+    rob = person_id(signing_in)
     monkeypatch.setattr(sign_ins, "CHECK_SECONDS", 0.0)
     assert browser.is_signed_in()
-    for groups in ("ops", "ops", "acme"):
+    for groups, tenant in (("ops", "default"), ("ops", "default"), ("acme", "acme")):
         provider.change("groups", groups)
         assert browser.is_signed_in()
-    rob, found = person_id(signing_in), [each for each in lines(signing_in) if each["what"] != "signed in"]
+        # Whoever lists people sees what is so now, and not what was so at the sign-in.
+        in_tenant = ROOT | {"Scheduler-Tenant": tenant}
+        (person,) = signing_in.test_client().get(PEOPLE, headers=in_tenant).get_json()["people"]
+        assert person["scopes"] == ["read", "trigger", "write", "admin"]
+    found = [each for each in lines(signing_in) if each["what"] != "signed in"]
     more, moved = ["admin", "read", "trigger", "write"], "role changed"
     assert [(each["what"], each["resource"]) for each in found] == [(moved, f"access/{rob}")] * 2
     assert [(each["before"], each["after"]) for each in found] == [

@@ -628,6 +628,7 @@ def _use_people(store: Any, now: datetime) -> None:
     store.people.seen(person)
     assert store.people.of(TENANT) == [person]
     assert store.people.get(person.id) == person
+    store.people.given(person.id, person.grant)
     until = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
     session = PersonSession("s", "s", person.id, "ann", person.grant, "x", now, until, "of the provider")
     sessions = store.person_sessions

@@ -555,7 +555,7 @@ BY_DOCUMENT_OR_TOKEN = {
         for verb in ("open", "get", "begin_check", "tokens_of", "went_on", "close", "close_all", "let_in")
     ),
     *("person_sessions.any_of_provider", "person_sessions.close_of_provider"),
-    *("person_sessions.take_grant", "people.seen"),
+    *("person_sessions.take_grant", "people.seen", "people.given"),
     *(
         f"calendars.{verb}"
         for verb in ("insert", "update", "renew", "schedules_to_recompute", "note", "settle", "attach")
