@@ -46,6 +46,8 @@ class ConnectionPools:
 
     def __init__(self, max_connections: int) -> None:
         self._room = max_connections
+        self.in_use = 0
+        """Connections of requests under way."""
         self._pools: OrderedDict[Credentials, ConnectionPool] = OrderedDict()
 
     def __len__(self) -> int:
@@ -63,12 +65,14 @@ class ConnectionPools:
             self._room -= 1
             pool.peak += 1
         pool.active += 1
+        self.in_use += 1
         self._pools.move_to_end(credentials)
         return pool
 
     def leave(self, pool: ConnectionPool) -> None:
         """The request has ended, and its handle no longer knows the pool."""
         pool.active -= 1
+        self.in_use -= 1
 
     def close(self) -> None:
         """Closes every idle connection. No handle may know a pool any more."""

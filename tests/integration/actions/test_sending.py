@@ -470,11 +470,30 @@ def test_idle_connections_are_bounded(receive: Receive) -> None:
     receiver = receive()
     with closing(Sender(Guard(parse_networks("127.0.0.0/8,::1")), max_connections=2)) as sender:
         send(sender, *(request(receiver.url, key=str(number)) for number in range(10)))
+        for _ in range(10):  # each closes one of those that are too many
+            send_one(sender, receiver.url)
         before = receiver.connections
         send(sender, *(request(receiver.url, key=str(number)) for number in range(2)))
         assert receiver.connections == before
         send(sender, *(request(receiver.url, key=str(number)) for number in range(4)))
         assert receiver.connections >= before + 1
+
+
+@pytest.mark.parametrize("headers", [(), (("Authorization", "Bearer a"),)], ids=["", "credentials"])
+def test_receivers_that_are_waited_for_take_no_place_of_idle_connections(
+    headers: tuple[tuple[str, str], ...], receive: Receive
+) -> None:
+    quick, slow = receive(), receive(hangs)
+    with closing(Sender(Guard(parse_networks("127.0.0.0/8,::1")), max_connections=2)) as sender:
+        for number in range(5):
+            sender.start(request(slow.url, key=str(number), headers=headers))
+        while len(slow.seen) < 5:
+            sender.wait(0.01)
+        for _ in range(4):
+            sender.start(request(quick.url, key="quick"))
+            while not sender.wait(PATIENCE_SECONDS):
+                continue
+        assert quick.connections == 1
 
 
 @pytest.mark.parametrize("method", ["TRACE", "CONNECT", "post", "GET /x HTTP/1.1\r\n", ""])
