@@ -27,7 +27,8 @@ from scheduler_app.worker.withholding import Withholding
 log = get_logger(__name__)
 
 IDLE_SECONDS = 60.0
-#: While something waits for a limit to move, it is looked at this often.
+#: While something waits for what wakes nobody, it is looked at this often: for the pace of a burst, or for
+#: outcomes and a fresh look at the kill switches. What waits for a request that ends is woken by that.
 UNBLOCK_SECONDS = 0.01
 REVIEW_SECONDS = 0.5
 SHOWN_ORIGINS = 20
@@ -75,6 +76,8 @@ class Courier(EssentialThread):
         self._judged: defaultdict[State, int] = defaultdict(int)
         """Verdicts since the last ones were counted for Prometheus: a count for each would cost more."""
         self._more_can_start = False
+        self._held_up = False
+        """Nothing may start just now, whatever has room."""
         self._isolated: str | None = None
         self._reviewed_at = 0.0
         self._loads: tuple[Load, ...] = ()
@@ -207,12 +210,15 @@ class Courier(EssentialThread):
                 delayed.append(self._delayed(busy, now))
         if delayed:
             self._recorder.put(delayed)
-        if self._is_behind():
+        self._held_up = self._is_behind()
+        if self._held_up:
             return
+        self._queues.unblock()
         for _ in range(STARTS_AT_ONCE):
             at = monotonic()
             next_job = self._queues.next(at)
             if next_job is None:
+                self._more_can_start = self._queues.has_room_again
                 return
             self._start(next_job, at)
         self._more_can_start = True
@@ -223,7 +229,7 @@ class Courier(EssentialThread):
     def _pause(self) -> float:
         if self._more_can_start:
             return 0.0
-        if self._queues.waiting:
+        if self._queues.waiting and (self._held_up or self._queues.is_pacing):
             return UNBLOCK_SECONDS
         pause = REVIEW_SECONDS if self._flying or self._unleased else IDLE_SECONDS
         if self._future:
@@ -307,7 +313,6 @@ class Courier(EssentialThread):
     # -- now and then ------------------------------------------------------------------------------------
 
     def _review(self, now: float) -> None:
-        self._queues.unblock()
         if now - self._reviewed_at < REVIEW_SECONDS:
             return
         self._reviewed_at = now

@@ -9,7 +9,7 @@ import math
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from scheduler_app.domain.ids import TENANT, tenant_of
 from scheduler_app.worker.attempt import Job
@@ -115,6 +115,43 @@ class ReturnLine:
         return sum(self._by_minute.values())
 
 
+T = TypeVar("T")
+
+
+class OutOfTurn(Generic[T]):
+    """Those that go on when a number has risen, which is one for all of them: by how much each needs."""
+
+    __slots__ = ("_by_need", "_needs")
+
+    def __init__(self) -> None:
+        self._by_need: dict[int, OrderedDict[str, T]] = {}
+        self._needs: dict[str, int] = {}
+
+    def put(self, name: str, each: T, need: int) -> None:
+        self._needs[name] = need
+        self._by_need.setdefault(need, OrderedDict())[name] = each
+
+    def remove(self, name: str) -> None:
+        """Forgets it, if it is known."""
+        need = self._needs.pop(name, None)
+        if need is not None:
+            those = self._by_need[need]
+            del those[name]
+            if not those:
+                del self._by_need[need]
+
+    def next(self, there_is: int) -> T | None:
+        """The first one of those that need the least, if there is as much."""
+        if not self._by_need:
+            return None
+        need = min(self._by_need)  # there are few: origins that need more have more requests in flight
+        return next(iter(self._by_need[need].values())) if need <= there_is else None
+
+    def clear(self) -> None:
+        self._by_need.clear()
+        self._needs.clear()
+
+
 @dataclass(slots=True)
 class TenantQueues:
     """What `OriginQueues` knows of a tenant."""
@@ -125,7 +162,7 @@ class TenantQueues:
     waiting: int = 0
     in_flight: int = 0
     blocked: bool = False
-    """Not in turn: it had its share when it was last looked at."""
+    """Not in turn: it has its share."""
 
 
 @dataclass(slots=True)
@@ -149,7 +186,7 @@ class Origin:
     full_since: float | None = None
     """Since when jobs wait because the origin is at its limit."""
     blocked: bool = False
-    """Not in turn: it is at its limit, or was when it was last looked at."""
+    """Not in turn: it may start none of those that wait."""
     returns: ReturnLine = field(default_factory=ReturnLine)
     """When those that were postponed come again."""
 
@@ -167,6 +204,8 @@ WAITING_SHARE = 2
 #: all at once would open a connection for each of its requests instead of using some of them again.
 MAX_YOUNG = 64
 YOUNG_SECONDS = 0.05
+#: How many of those that have room again get their turn in one round of the courier. (It starts fewer.)
+UNBLOCKED_AT_ONCE = 16
 #: An origin that has been at its limit for so long is saturated: what it cannot take within
 #: `KEPT_SECONDS` is postponed. (Each that is postponed costs a claim and a write more: one that answers at
 #: all may wait with some seconds' work, as long as the worker has room.)
@@ -194,8 +233,12 @@ class OriginQueues:
         """Those that have an origin in turn."""
         self._has_tenants = False
         """Whether a job of another tenant than the default one has come."""
-        self._blocked: list[Origin] = []
-        self._blocked_tenants: list[TenantQueues] = []
+        self._pacing: dict[str, Origin] = {}
+        """Out of turn until their young requests are older."""
+        self._full_origins: OutOfTurn[Origin] = OutOfTurn()
+        """Out of turn until the limit of each origin is higher, or one of their own requests ends."""
+        self._full_tenants: OutOfTurn[TenantQueues] = OutOfTurn()
+        """Out of turn until more is left in all, or one of their own requests ends."""
         self._saturated = 0
         self.in_flight = 0
         self.waiting = 0
@@ -217,7 +260,12 @@ class OriginQueues:
         if queue is None:
             queue = origin.jobs[schedule] = deque()
         queue.append(job)
-        if not origin.waiting and not origin.blocked:
+        if origin.blocked:
+            self._count_waiting(origin, 1)
+            if self._may_start(origin, schedule):  # those that wait are of schedules with their share
+                self._unblock(origin)
+            return None
+        if not origin.waiting:
             self._into_turn(origin)
         self._count_waiting(origin, 1)
         return None
@@ -229,7 +277,7 @@ class OriginQueues:
             if self._has_share(tenant):
                 self._turns.popleft()
                 tenant.blocked = True
-                self._blocked_tenants.append(tenant)
+                self._full_tenants.put(tenant.name, tenant, tenant.in_flight + 1)
                 continue
             job = self._next_of_tenant(tenant, now)
             if not tenant.turns:
@@ -244,12 +292,8 @@ class OriginQueues:
         origin = tenant.turns[0]
         job = self._next_of(origin, now)
         if job is None:
-            # Out of turn until one of its requests ends, or `unblock` gives it another look.
             tenant.turns.popleft()
-            origin.blocked = True
-            self._blocked.append(origin)
-            if origin.full_since is None and self._is_at_limit(origin):
-                origin.full_since = now
+            self._block(origin, now)
         elif origin.waiting:
             tenant.turns.rotate(-1)
         else:
@@ -285,6 +329,8 @@ class OriginQueues:
             del origin.flying[event.schedule_id]
         if origin.blocked:
             self._unblock(origin)
+        if origin.tenant.blocked:
+            self._unblock_tenant(origin.tenant)
 
     def drain(self) -> Iterator[Job]:
         """Takes out everything that waits."""
@@ -300,8 +346,9 @@ class OriginQueues:
             tenant.turns.clear()
         self.waiting = 0
         self._turns.clear()
-        self._blocked.clear()
-        self._blocked_tenants.clear()
+        self._pacing.clear()
+        self._full_origins.clear()
+        self._full_tenants.clear()
 
     def take_out(self, which: Callable[[Job], bool]) -> list[Job]:
         """Takes out the waiting jobs for which that holds."""
@@ -324,15 +371,35 @@ class OriginQueues:
     # -- now and then ------------------------------------------------------------------------------------
 
     def unblock(self) -> None:
-        """Gives blocked origins and tenants their turn again: limits move, and young requests grow old."""
-        tenants, self._blocked_tenants = self._blocked_tenants, []
-        for tenant in tenants:
-            tenant.blocked = False
-            if tenant.turns:
-                self._turns.append(tenant)
-        blocked, self._blocked = self._blocked, []
-        for origin in blocked:
+        """Gives origins and tenants their turn again that may have room by now, as many as can use what is
+        left: a thousand that wait for a place of one request cost one look when it ends."""
+        for origin in list(self._pacing.values()):
             self._unblock(origin)
+        left = MAX_IN_FLIGHT - self.in_flight
+        for _ in range(UNBLOCKED_AT_ONCE):
+            tenant = self._full_tenants.next(left)
+            if tenant is not None:
+                self._unblock_tenant(tenant)
+            full = self._full_origins.next(left // SHARES_OF_THE_REST)
+            if full is not None:
+                self._unblock(full)
+            elif tenant is None:
+                break
+            left -= 1
+
+    @property
+    def is_pacing(self) -> bool:
+        """Whether some wait for nothing but the time."""
+        return bool(self._pacing)
+
+    @property
+    def has_room_again(self) -> bool:
+        """Whether `unblock` would give another turn because of what is left."""
+        left = MAX_IN_FLIGHT - self.in_flight
+        return (
+            self._full_tenants.next(left) is not None
+            or self._full_origins.next(left // SHARES_OF_THE_REST) is not None
+        )
 
     def review(self, now: float, held: int) -> list[Postponed]:
         """Forgets idle origins, and returns what has to come later. `held`: the worker's events."""
@@ -340,6 +407,8 @@ class OriginQueues:
         idle: list[str] = []
         self._saturated = sum(self._is_saturated(origin, now) for origin in self._origins.values())
         for origin in self._origins.values():
+            if origin.blocked and origin.waiting and origin.full_since is None and self._is_at_limit(origin):
+                origin.full_since = now  # it had room when it was last looked at, and the limit has moved
             if origin.waiting and self._is_saturated(origin, now):
                 postponed += self._beyond(origin, now, held)
             if self._is_idle(origin, now):
@@ -428,7 +497,7 @@ class OriginQueues:
         limit = self._limit(origin)
         if origin.in_flight >= limit or (len(origin.young) >= MAX_YOUNG and self._is_pacing(origin, now)):
             return None
-        share = limit - limit // SHARES_OF_AN_ORIGIN
+        share = _share(limit)
         for _ in range(len(origin.jobs)):
             schedule, queue = origin.jobs.popitem(last=False)
             if origin.flying.get(schedule, 0) >= share:
@@ -451,11 +520,36 @@ class OriginQueues:
                 if not tenant.turns and not tenant.blocked:
                     self._turns.remove(tenant)
 
+    def _may_start(self, origin: Origin, schedule: str) -> bool:
+        """Whether a job of this schedule could start, but for the pace of a burst."""
+        limit = self._limit(origin)
+        return origin.in_flight < limit and origin.flying.get(schedule, 0) < _share(limit)
+
+    def _block(self, origin: Origin, now: float) -> None:
+        """Takes it out of turn until it may have room: `ended`, `add` and `unblock` look for that."""
+        origin.blocked = True
+        if self._is_pacing(origin, now):
+            self._pacing[origin.name] = origin
+        limit = self._limit(origin)
+        if origin.in_flight >= limit:
+            limit = origin.in_flight
+            if origin.full_since is None:
+                origin.full_since = now
+        if limit < origin.concurrency:
+            self._full_origins.put(origin.name, origin, limit + 1)
+
     def _unblock(self, origin: Origin) -> None:
-        if origin.blocked:
-            origin.blocked = False
-            if origin.waiting:
-                self._into_turn(origin)
+        origin.blocked = False
+        self._pacing.pop(origin.name, None)
+        self._full_origins.remove(origin.name)
+        if origin.waiting:
+            self._into_turn(origin)
+
+    def _unblock_tenant(self, tenant: TenantQueues) -> None:
+        tenant.blocked = False
+        self._full_tenants.remove(tenant.name)
+        if tenant.turns:
+            self._turns.append(tenant)
 
     def _is_saturated(self, origin: Origin, now: float) -> bool:
         return origin.full_since is not None and now - origin.full_since > SATURATED_SECONDS
@@ -497,14 +591,20 @@ class OriginQueues:
         return Postponed(job, seconds, job.origin, origin.in_flight, origin.waiting)
 
     def _is_idle(self, origin: Origin, now: float) -> bool:
-        coming = origin.returns.coming(now)
-        return not (origin.in_flight or origin.waiting or coming or origin.ended.per_second(now))
+        return not (
+            origin.in_flight or origin.waiting or origin.returns.coming(now) or origin.ended.per_second(now)
+        )
 
 
 def _key(job: Job) -> str:
     """The origin, as it is shown: the default tenant's by itself."""
     tenant = tenant_of(job.attempt.event.id)
     return job.origin if tenant == TENANT else f"{job.origin} ({tenant})"
+
+
+def _share(limit: int) -> int:
+    """How much of its origin's limit a schedule may have."""
+    return limit - limit // SHARES_OF_AN_ORIGIN
 
 
 def _level(lengths: Sequence[int], excess: int) -> int:

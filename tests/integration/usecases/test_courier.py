@@ -37,7 +37,7 @@ TIMEOUT_SECONDS = 30.0
 class Bench:
     """A courier and a recorder, which are given jobs as the handover gives them."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, origin_concurrency: int = 200) -> None:
         self.store = store
         self.backlog = RecordingBacklog()
         self.capacity = Capacity(100, is_behind=lambda: False)
@@ -46,7 +46,7 @@ class Bench:
             *(store, self.backlog, self.capacity), now=clock.now, worker="w1", recorded=lambda _: None
         )
         self.courier = Courier(
-            *(executors(), self.recorder, self.backlog, self.capacity),
+            *(executors(origin_concurrency=origin_concurrency), self.recorder, self.backlog, self.capacity),
             now=clock.now,
             withholding=self.withholding,
         )
@@ -275,6 +275,32 @@ def test_while_more_can_start_the_courier_looks_for_answers_without_waiting(
     assert bench.capacity.wait_until_empty(60)
     assert pauses
     assert max(pauses) == 0.0, "nothing keeps the next ones from starting"
+
+
+def test_what_waits_for_a_receiver_is_woken_by_its_answers_and_by_no_clock(
+    store: Store, journal: Journal, slow: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(store, origin_concurrency=4)
+    courier, pauses = bench.courier, list[float]()
+    wait = courier._executors.wait
+
+    def noted(seconds: float) -> Any:
+        if courier._queues.waiting and not courier._held_up:
+            pauses.append(seconds)
+        return wait(seconds)
+
+    monkeypatch.setattr(courier._executors, "wait", noted)
+    made = bench.schedule(journal.url("/slow"))
+    bench.start()
+    try:
+        courier.send([bench.job(made, bench.event()) for _ in range(6)])
+        wait_until(lambda: len(pauses) >= 3, "some turns of the courier")
+        assert set(pauses) == {REVIEW_SECONDS}
+        slow()
+        assert bench.capacity.wait_until_empty(60)
+        assert len(journal.calls["/slow"]) == 6
+    finally:
+        bench.stop()
 
 
 @pytest.fixture

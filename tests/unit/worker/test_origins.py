@@ -1,8 +1,11 @@
 """Who comes next, who has enough, and who comes again later: with the time given."""
 
 import itertools
+import random
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 
@@ -17,9 +20,12 @@ from scheduler_app.worker.origins import (
     MIN_POSTPONED_SECONDS,
     MIN_RETURNS_A_SECOND,
     SATURATED_SECONDS,
+    SHARES_OF_AN_ORIGIN,
     SHARES_OF_THE_REST,
+    UNBLOCKED_AT_ONCE,
     YOUNG_SECONDS,
     Load,
+    Origin,
     OriginQueues,
     Postponed,
     ReturnLine,
@@ -84,7 +90,6 @@ def test_a_schedule_leaves_a_share_of_its_origin_to_the_others() -> None:
         waiting.add(job(schedule_id="greedy"), 0.0, 0)
     assert len(start_all(waiting, 0.0)) == 6
     waiting.add(job(schedule_id="modest"), 0.0, 0)
-    waiting.unblock()
     assert [each.attempt.event.schedule_id for each in start_all(waiting, 0.0)] == ["modest"]
 
 
@@ -357,6 +362,123 @@ def test_the_limit_of_an_origin_is_a_share_of_what_is_left_in_all() -> None:
     for number in range(400):
         few.started(job(f"http://h{number}:80"), -1.0)
     assert {load.limit for load in few.loads(0.0, most=400)} == {10}
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each origin was asked for the job that is to start next."""
+    counts: Counter[str] = Counter()
+    look = OriginQueues._next_of
+
+    def counted(self: OriginQueues, origin: Origin, now: float) -> Job | None:
+        counts[origin.name] += 1
+        return look(self, origin, now)
+
+    monkeypatch.setattr(OriginQueues, "_next_of", counted)
+    return counts
+
+
+def test_a_request_that_ends_costs_a_look_at_those_that_may_start_and_at_none_of_a_thousand_others(
+    looks: Counter[str],
+) -> None:
+    waiting, now = queues(concurrency=MAX_IN_FLIGHT, max_events=100_000), 0.0
+    for number in range(3_000):
+        waiting.add(job(f"http://h{number % 1_000}:80", f"s{number}"), now, 0)
+    flying = []
+    while started := start_all(waiting, now):
+        flying += started
+        now += 1.0
+        waiting.unblock()
+    assert waiting.in_flight > MAX_IN_FLIGHT - 2 * SHARES_OF_THE_REST, "each origin has one place, or two"
+    assert not waiting.has_room_again
+    looks.clear()
+    for _ in range(50):
+        waiting.unblock()
+        assert start_all(waiting, now) == []
+    assert not looks, "nothing has happened"
+    for each in flying[:50]:
+        waiting.ended(each, now)
+        waiting.unblock()
+        assert len(start_all(waiting, now)) == 1
+    assert looks.total() <= 50 * 4
+    assert max(looks.values()) <= 4
+
+
+def test_one_turn_gives_no_more_their_turn_again_than_a_courier_starts_in_a_few(
+    looks: Counter[str],
+) -> None:
+    waiting = queues(concurrency=MAX_IN_FLIGHT, max_events=100_000)
+    hanging = [job("http://hangs:80", f"s{number}") for number in range(MAX_IN_FLIGHT - SHARES_OF_THE_REST)]
+    for each in hanging[:-100]:
+        waiting.started(each, -1.0)
+    for number in range(400):
+        waiting.add(job(f"http://h{number % 100}:80", f"s{number}"), 0.0, 0)
+    while start_all(waiting, 0.0):
+        waiting.unblock()
+    assert waiting.waiting > 100
+    for each in hanging[:-100]:
+        waiting.ended(each, 1.0)
+    looks.clear()
+    waiting.unblock()
+    assert waiting.has_room_again
+    assert len(start_all(waiting, 1.0)) >= UNBLOCKED_AT_ONCE
+    assert len(looks) == UNBLOCKED_AT_ONCE
+    while waiting.has_room_again:
+        waiting.unblock()
+        start_all(waiting, 1.0)
+    assert waiting.waiting == 0
+
+
+def has_room(waiting: OriginQueues, origin: Origin) -> bool:
+    """Whether a job that waits for this origin could start, by the rules alone and but for its pace."""
+    left = MAX_IN_FLIGHT - waiting.in_flight
+    limit = max(1, min(origin.concurrency, left // SHARES_OF_THE_REST))
+    if not left or origin.in_flight >= limit or (waiting._has_tenants and origin.tenant.in_flight >= left):
+        return False
+    return any(origin.flying.get(each, 0) < limit - limit // SHARES_OF_AN_ORIGIN for each in origin.jobs)
+
+
+def is_of(schedule_id: str, job: Job) -> bool:
+    return job.attempt.event.schedule_id.endswith(schedule_id)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("tenants", [("",), ("", "acme:", "globex:")], ids=["", "tenants"])
+def test_after_each_turn_nothing_waits_that_may_start(
+    seed: int, tenants: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where fewer places are shared, limits move with each request."""
+    monkeypatch.setattr("scheduler_app.worker.origins.MAX_IN_FLIGHT", most := 60)
+    monkeypatch.setitem(globals(), "MAX_IN_FLIGHT", most)
+    for name in ("scheduler_app.worker.origins.MAX_YOUNG", f"{__name__}.MAX_YOUNG"):
+        monkeypatch.setattr(name, 5)
+    drawn, now, flying = random.Random(seed), 100.0, list[Job]()
+    waiting = queues(concurrency=drawn.choice((2, 6, 40)), max_events=100_000)
+    for _ in range(400):
+        now += drawn.choice((0.0, 0.001, YOUNG_SECONDS))
+        for _ in range(drawn.choice((0, 0, 1, 10))):
+            name, schedule_id = f"http://h{drawn.randrange(12)}:80", f"s{drawn.randrange(3)}"
+            waiting.add(job(name, drawn.choice(tenants) + schedule_id), now, 0)
+        for _ in range(min(len(flying), drawn.choice((0, 1, 1, 8)))):
+            waiting.ended(flying.pop(drawn.randrange(len(flying))), now)
+        if not drawn.randrange(20):
+            gone = f"s{drawn.randrange(3)}"
+            waiting.take_out(partial(is_of, gone))
+        if not drawn.randrange(20):
+            waiting.review(now, 0)
+        goes_on = True
+        while goes_on:
+            waiting.unblock()
+            while (found := waiting.next(now)) is not None:
+                waiting.started(found, now)
+                flying.append(found)
+            goes_on = waiting.has_room_again
+        for origin in waiting._origins.values():
+            if has_room(waiting, origin):
+                young = [at for at in origin.young.values() if at >= now - YOUNG_SECONDS]
+                assert len(young) == MAX_YOUNG
+                assert waiting.is_pacing, "the courier would not look again soon"
+    assert waiting.in_flight == len(flying)
 
 
 def test_what_is_taken_out_is_taken_from_every_origin_and_the_rest_starts() -> None:
