@@ -29,8 +29,12 @@ log = get_logger(__name__)
 LEAST_LATE_SECONDS: Final = 1.0
 #: A schedule without an occurrence for so long is stalled.
 NO_FUTURE: Final = timedelta(days=400)
-#: How often it is looked for.
+#: How often it is looked for, and for keys that expire.
 STALLED_PERIOD: Final = timedelta(minutes=1)
+#: What is looked at in no other look. Of failing receivers others take care.
+_RARE_KINDS: Final = frozenset({CauseKind.STALLED, CauseKind.KEY_EXPIRING})
+_KINDS: Final = frozenset(CauseKind) - _RARE_KINDS - {CauseKind.FAILING}
+_MACHINERY_KINDS: Final = frozenset({CauseKind.UNSERVED, CauseKind.MACHINERY})
 LOOKED_AT: Final = 2_000
 SCHEDULES_A_LOOK: Final = 1_000
 MISSED_A_LOOK: Final = 1_000
@@ -71,10 +75,11 @@ class CauseInspection:
 
     def inspect(self, now: datetime) -> None:
         """Looks once. Raises a STORE_FAULT."""
-        living = self._living()
+        is_rare = now >= self._stalled_at + STALLED_PERIOD
+        living = self._living(_KINDS | _RARE_KINDS if is_rare else _KINDS)
         self._see(CauseKind.LATE, self._late(now), living, now)
         self._see_machinery(living, now)
-        if now >= self._stalled_at + STALLED_PERIOD:
+        if is_rare:
             self._see(CauseKind.STALLED, self._stalled(now), living, now)
             self._see_keys(living[CauseKind.KEY_EXPIRING], now)
             self._stalled_at = now
@@ -85,17 +90,18 @@ class CauseInspection:
     def inspect_machinery(self, now: datetime) -> None:
         """Looks once for processes that are missing alone: whoever is no beat cannot see all else. Raises a
         STORE_FAULT."""
-        self._see_machinery(self._living(), now)
+        self._see_machinery(self._living(_MACHINERY_KINDS), now)
 
     def _see_machinery(self, living: dict[CauseKind, list[Cause]], now: datetime) -> None:
         self._see(CauseKind.UNSERVED, self._without_worker(now), living, now)
         self._see(CauseKind.MACHINERY, self._lasting_faults(now), living, now)
 
-    def _living(self) -> dict[CauseKind, list[Cause]]:
-        kinds: dict[CauseKind, list[Cause]] = {kind: [] for kind in CauseKind}
-        for cause in self._store.causes.living(kinds=[*kinds.keys() - {CauseKind.FAILING}]):
-            kinds[cause.key.kind].append(cause)
-        return kinds
+    def _living(self, kinds: Collection[CauseKind]) -> dict[CauseKind, list[Cause]]:
+        """The living causes of these kinds alone: there may be a thousand of each, and all are read."""
+        living: dict[CauseKind, list[Cause]] = {kind: [] for kind in kinds}
+        for cause in self._store.causes.living(kinds=kinds):
+            living[cause.key.kind].append(cause)
+        return living
 
     def _see(
         self, kind: CauseKind, seen: Sequence[Tally], living: dict[CauseKind, list[Cause]], now: datetime
