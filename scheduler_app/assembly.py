@@ -6,7 +6,7 @@ No other module decides which parts know each other. Nothing connects to a serve
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -333,7 +333,7 @@ def assemble(
             heartbeats=HeartbeatService(store, effects.new_token),
             backfills=BackfillService(store),
             backlog=BacklogService(store),
-            ledger=LedgerQuestions(store),
+            ledger=LedgerQuestions(store, timedelta(days=settings.retention_days)),
             blackouts=BlackoutService(store),
             kill_switches=KillSwitchService(store),
             notifications=notifications,

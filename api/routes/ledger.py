@@ -38,10 +38,11 @@ def ledger(query: Loaded) -> View | Response:
     `unexplained` ones should not be there.
     """
     assembly = services()
-    since, until = hours_asked(query, assembly.now())
+    now = assembly.now()
+    since, until = hours_asked(query, now)
     try:
         found: Sequence[LedgerLine | HourOfTag] = (
-            assembly.ledger.hours_of_tag(tenant(), query["tag"], since, until)
+            assembly.ledger.hours_of_tag(tenant(), query["tag"], since, until, now)
             if "tag" in query
             else assembly.ledger.hours(tenant(), since, until)
         )

@@ -32,7 +32,8 @@ class LedgerQuery(InputSchema):
         data_key="to",
     )
     tag = fields.String(
-        "What was owed to the schedules with this tag, counted anew: such hours have no line and no hash",
+        "What was owed to the schedules with this tag, counted anew: such hours have no line and no hash."
+        " Left out are hours that have not been over for ten minutes, and those whose events may be removed",
         validate=validate.Length(1, 200),
     )
     format = fields.String(

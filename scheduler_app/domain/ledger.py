@@ -14,6 +14,8 @@ from scheduler_app.domain.hash_chain import BEGINNING, Link, Verification
 from scheduler_app.domain.instants import shown_instant
 
 HOUR: Final = timedelta(hours=1)
+#: How long after its end an hour is judged: what was due at its end has had time to be expanded and sent.
+JUDGED_AFTER: Final = timedelta(minutes=10)
 #: How many ids of missing and of unexplained events a line names.
 MOST_NAMED: Final = 100
 #: The `failure` of a cause that the ledger tells of.
@@ -142,3 +144,14 @@ def hour_of(instant: datetime) -> datetime:
 def counts_from(values: Mapping[str, int]) -> OutcomeCounts:
     """The counts of a stored line; a count that it has not is 0."""
     return OutcomeCounts(**{name: values.get(name, 0) for name in COUNTED})
+
+
+def newest_judged(now: datetime) -> datetime:
+    """The newest hour that is judged."""
+    return hour_of(now - JUDGED_AFTER) - HOUR
+
+
+def oldest_judged(now: datetime, kept: timedelta) -> datetime:
+    """The oldest hour of which no event is removed yet, where they are kept for so long after their end. That
+    may come before their time, where an edit withdraws them: an hour at most."""
+    return hour_of(now - kept) + 2 * HOUR

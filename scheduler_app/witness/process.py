@@ -15,7 +15,15 @@ from scheduler_app.domain.cause import CauseKey, CauseKind, found
 from scheduler_app.domain.hash_chain import BEGINNING
 from scheduler_app.domain.ids import whole_id
 from scheduler_app.domain.instants import shown_instant
-from scheduler_app.domain.ledger import HOUR, OF_LEDGER, Account, LedgerLine, hour_of
+from scheduler_app.domain.ledger import (
+    HOUR,
+    OF_LEDGER,
+    Account,
+    LedgerLine,
+    hour_of,
+    newest_judged,
+    oldest_judged,
+)
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.causes import Causes
 from scheduler_app.store.ledger import History, Ledger
@@ -25,8 +33,6 @@ from scheduler_app.witness.accounting import account_of
 
 log = get_logger(__name__)
 
-#: How long after its end an hour is judged: what was due at its end has had time to be expanded and sent.
-AFTER_SECONDS: Final = 600.0
 #: The share of its time that it works, at the most, while it reads pages.
 BUSY_SHARE: Final = 0.25
 #: Hours with events that had not ended are looked at again after so long, older ones after this share of
@@ -59,8 +65,8 @@ class Witness:
     def __init__(
         self, history: History, ledger: Ledger, causes: Causes, tenants: Tenants, *, look_back: timedelta
     ) -> None:
-        """`look_back` is how long an hour with events that have not ended is looked at again, and `tenants`
-        say where events are kept for less time."""
+        """`look_back` is how long events are kept after their end, so that their hours can be judged, and
+        `tenants` say where that is less."""
         self._history = history
         self._ledger = ledger
         self._causes = causes
@@ -85,19 +91,19 @@ class Witness:
         )
 
     def _hours_to_judge(self, now: datetime) -> list[datetime]:
-        newest = hour_of(now - timedelta(seconds=AFTER_SECONDS)) - HOUR
+        newest, oldest = newest_judged(now), oldest_judged(now, self._look_back)
         last = self._last or self._last_written()
         if last is None:
             return [newest]
         found = []
-        hour = max(last + HOUR, newest - (MOST_MADE_UP - 1) * HOUR)
+        hour = max(last + HOUR, newest - (MOST_MADE_UP - 1) * HOUR, oldest)
         while hour <= newest:
             found.append(hour)
             hour += HOUR
         return found
 
     def _hours_to_judge_again(self, now: datetime) -> list[datetime]:
-        since = hour_of(now - self._look_back)
+        since = oldest_judged(now, self._look_back)
         unsettled = {hour for _, hour in self._ledger.unsettled(since, limit=MOST_UNSETTLED)}
         self._looked_at = {hour: at for hour, at in self._looked_at.items() if hour in unsettled}
         due = [
@@ -116,7 +122,7 @@ class Witness:
         that do not keep its events any more."""
         written, kept = [], self._tenants.retentions()
         for tenant, account in accounts.items():
-            if tenant in kept and hour < now - kept[tenant] + HOUR:
+            if tenant in kept and hour < oldest_judged(now, kept[tenant]):
                 continue
             if (line := self._append(tenant, hour, account, now)) is not None:
                 written.append(line)

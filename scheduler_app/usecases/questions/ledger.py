@@ -7,7 +7,17 @@ from typing import Final
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.hash_chain import Verification
-from scheduler_app.domain.ledger import HOUR, Account, LedgerLine, by_hour, hour_of, verify
+from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.ledger import (
+    HOUR,
+    Account,
+    LedgerLine,
+    by_hour,
+    hour_of,
+    newest_judged,
+    oldest_judged,
+    verify,
+)
 from scheduler_app.store import Store
 from scheduler_app.witness.accounting import account_of_schedules
 
@@ -36,6 +46,8 @@ class HourOfTag:
 @dataclass(frozen=True)
 class LedgerQuestions:
     store: Store
+    kept: timedelta
+    """How long events are kept after their end, where a tenant does not say less."""
 
     def hours(self, tenant: str, since: datetime, until: datetime) -> list[LedgerLine]:
         """The last line of each hour from `since` up to `until`. Raises InvalidField and a STORE_FAULT."""
@@ -45,15 +57,25 @@ class LedgerQuestions:
             raise InvalidField("to", f"there are more than {MOST_LINES} lines; ask for a shorter time")
         return by_hour(lines)
 
-    def hours_of_tag(self, tenant: str, tag: str, since: datetime, until: datetime) -> list[HourOfTag]:
-        """What was owed to the schedules with a tag, hour by hour. Raises InvalidField and a STORE_FAULT."""
+    def hours_of_tag(
+        self, tenant: str, tag: str, since: datetime, until: datetime, now: datetime
+    ) -> list[HourOfTag]:
+        """What was owed to the schedules with a tag, hour by hour, of the hours that a witness would judge
+        now. Raises InvalidField and a STORE_FAULT."""
         _check_range(since, until, MOST_HOURS_OF_TAG)
+        oldest = oldest_judged(now, self._kept(tenant))
+        if until <= oldest:
+            raise InvalidField(
+                "to",
+                f"must come after {shown_instant(oldest)}: events of the hours before it may be removed;"
+                " ask for later hours",
+            )
         rows = self.store.history.tagged(tenant, tag, limit=MOST_TAGGED + 1)
         if len(rows) > MOST_TAGGED:
             raise InvalidField("tag", f"more than {MOST_TAGGED} schedules have it; ask for one of fewer")
         found, end = [], monotonic() + SECONDS_OF_TAG
-        hour = hour_of(since)
-        while hour < until:
+        hour, end_of_judged = max(hour_of(since), oldest), newest_judged(now) + HOUR
+        while hour < min(until, end_of_judged):
             account = Account()
             for first in range(0, len(rows), TAGGED_AT_ONCE):
                 some = rows[first : first + TAGGED_AT_ONCE]
@@ -65,6 +87,11 @@ class LedgerQuestions:
             found.append(HourOfTag(hour, account))
             hour += HOUR
         return found
+
+    def _kept(self, tenant: str) -> timedelta:
+        known = self.store.tenants.get(tenant)
+        days = known.retention_days if known else None
+        return min(self.kept, timedelta(days=days)) if days else self.kept
 
     def verify(self, tenant: str, after: int = 0) -> tuple[Verification, int | None]:
         """Whether each of the next lines after the number `after` has the hash that the line after it names.

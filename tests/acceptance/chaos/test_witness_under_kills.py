@@ -14,9 +14,9 @@ from rich.console import Console
 from scheduler_app.config import Settings
 from scheduler_app.domain.cause import CauseKind
 from scheduler_app.domain.ids import TENANT
-from scheduler_app.domain.ledger import HOUR, LedgerLine, hour_of, verify
+from scheduler_app.domain.ledger import HOUR, JUDGED_AFTER, LedgerLine, hour_of, verify
 from scheduler_app.store import Store
-from scheduler_app.witness.process import AFTER_SECONDS, Witness
+from scheduler_app.witness.process import Witness
 from tests.acceptance.chaos import suite
 from tests.acceptance.chaos.cluster import DATABASE, Cluster
 from tests.acceptance.chaos.faults import Fault
@@ -111,7 +111,7 @@ def written(store: Store, its: Witness, load: Load) -> list[LedgerLine]:
     """The lines of the load's hours, which the witness writes when these are over."""
     hour, lines = hour_of(load.begins), list[LedgerLine]()
     while hour <= load.ends + timedelta(minutes=2):
-        its.turn(hour + HOUR + timedelta(seconds=AFTER_SECONDS))
+        its.turn(hour + HOUR + JUDGED_AFTER)
         line = store.ledger.of_hour(TENANT, hour)
         assert line is not None
         lines.append(line)

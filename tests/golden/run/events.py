@@ -317,7 +317,7 @@ def _backfills(run: Recording, receiver: str) -> None:
     ask("DELETE", "/api/v1/schedules/past/backfill")
     ask("GET", "/api/v1/backlog")
     ask("GET", "/api/v1/ledger")
-    ask("GET", "/api/v1/ledger?from=2040-03-05T12:00:00Z&to=2040-03-05T14:00:00Z&tag=events")
+    ask("GET", "/api/v1/ledger?from=2040-03-05T11:00:00Z&to=2040-03-05T14:00:00Z&tag=events")
     ask("GET", "/api/v1/ledger?format=csv")
     ask("GET", "/api/v1/ledger/verification")
     ask("POST", "/api/v1/backlog/expire", {"destination": "shop", "dry_run": True})

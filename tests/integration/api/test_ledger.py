@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from scheduler_app.config import Settings
 from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.ledger import HOUR
+from scheduler_app.domain.tenant import Tenant
 from scheduler_app.store import Store
 from scheduler_app.usecases.questions import ledger as ledger_questions
 from scheduler_app.witness.process import Witness
 from tests.builders import event, message, schedule
+from tests.integration.api.conftest import ToldTime
 from tests.integration.conftest import NOON
 
 MINUTE = timedelta(minutes=1)
@@ -55,11 +58,38 @@ def test_the_hours_say_what_was_owed_and_name_what_is_missing(client: FlaskClien
 
 
 @pytest.mark.usefixtures("told")
-def test_a_tag_s_hours_are_counted_anew(client: FlaskClient) -> None:
+def test_a_tag_s_hours_are_counted_anew(client: FlaskClient, time: ToldTime) -> None:
+    time.at = NOON + 2 * HOUR + 10 * MINUTE
     first, second = hours(client, tag="customer:acme")
     assert (first["owed"], first["missing"]) == (1, 1)
     assert (second["owed"], second["open"]) == (1, 1)
     assert "hash" not in first
+
+
+@pytest.mark.usefixtures("told")
+def test_of_a_tag_no_hour_is_judged_before_beats_and_workers_had_time_for_it(
+    client: FlaskClient, time: ToldTime
+) -> None:
+    for minutes, judged in ((9, []), (10, ["2026-03-02T12:00:00Z"]), (69, ["2026-03-02T12:00:00Z"])):
+        time.at = NOON + HOUR + minutes * MINUTE
+        assert [each["hour"] for each in hours(client, tag="customer:acme")] == judged
+
+
+@pytest.mark.parametrize("kept", [None, 1, 90], ids=["kept as by the settings", "kept for less", "for more"])
+def test_of_a_tag_no_hour_is_judged_whose_events_may_be_removed(
+    client: FlaskClient, told: Store, settings: Settings, time: ToldTime, kept: int | None
+) -> None:
+    told.tenants.put(Tenant(TENANT, None, retention_days=kept))
+    time.at = NOON + timedelta(days=min(kept or 90, settings.retention_days), minutes=30)
+    # One that was withdrawn an hour before its time is removed an hour before the others.
+    assert [each["hour"] for each in hours(client, to="2026-03-02T15:00:00Z", tag="customer:acme")] == [
+        "2026-03-02T14:00:00Z"
+    ]
+    query = "from=2026-03-02T12:00:00Z&to=2026-03-02T14:00:00Z"
+    refused = client.get(f"/api/v1/ledger?{query}&tag=customer:acme")
+    assert refused.status_code == 422
+    assert "must come after 2026-03-02T14:00:00Z" in refused.get_json()["detail"]
+    assert len(client.get(f"/api/v1/ledger?{query}").get_json()["hours"]) == 2, "lines stay"
 
 
 @pytest.mark.usefixtures("told")

@@ -248,8 +248,9 @@ def test_the_witness_rests_three_times_as_long_as_it_works(
     assert slept == pytest.approx([3 * worked] * 3)
 
 
-def witness(store: Store) -> Witness:
-    return Witness(store.history, store.ledger, store.causes, store.tenants, look_back=timedelta(days=7))
+def witness(store: Store, *, days: int = 7) -> Witness:
+    kept = timedelta(days=days)
+    return Witness(store.history, store.ledger, store.causes, store.tenants, look_back=kept)
 
 
 def test_an_hour_has_its_line_some_minutes_later_and_a_later_one_when_events_end(store: Store) -> None:
@@ -305,6 +306,21 @@ def test_an_hour_whose_events_its_tenant_keeps_no_longer_is_not_judged_again(sto
     line = store.ledger.of_hour(TENANT, NOON)
     assert line is not None
     assert (line.turn, line.account.counts.missing) == (1, 0)
+
+
+def test_an_hour_whose_events_the_installation_keeps_no_longer_is_neither_judged_again_nor_made_up(
+    store: Store,
+) -> None:
+    made(store, rrule="FREQ=HOURLY;BYMINUTE=15;BYSECOND=0")
+    expand(store, NOON + HOUR)
+    witness(store, days=1).turn(NOON + HOUR + 10 * MINUTE)
+    events(store).delete_many({})
+    store.messages.insert(message(NOON), NOON)
+    witness(store, days=1).turn(NOON + 40 * HOUR + 30 * MINUTE)
+    first, *lines = store.ledger.chain(TENANT, 0, limit=100)
+    assert (first.hour, first.account.counts.missing) == (NOON, 0)
+    # What was withdrawn an hour before its time is removed an hour before the others.
+    assert [line.hour for line in lines] == [NOON + number * HOUR for number in range(18, 40)]
 
 
 def test_a_changed_line_of_the_ledger_is_found(store: Store) -> None:
