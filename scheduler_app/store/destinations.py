@@ -50,7 +50,7 @@ from scheduler_app.store.encryption import (
     why_unreadable,
     without_secrets,
 )
-from scheduler_app.store.indexes import HAS_BREAKER, NOTIFIES, OF_DESTINATION
+from scheduler_app.store.indexes import BY_ACTION, HAS_BREAKER, NOTIFIES, OF_DESTINATION
 from scheduler_app.store.mongo import BY_ID, DecodedCache, Document, Mongo
 from scheduler_app.store.paging import Page, PagedQuery, PageRequest, last_of, later_than
 from scheduler_app.store.resource_fields import RowCodec, read_signing, signing_document
@@ -145,7 +145,6 @@ def _breaker(value: Any, name: str) -> Breaker:
 
 #: A destination in use is counted no further than this.
 MAX_COUNTED = 100_000
-NAMES_DESTINATION = "destination_v1"
 NAMES_QUEUE = "queue_v1"
 
 
@@ -214,14 +213,14 @@ class Destinations:
             "action.destination": {"$ne": destination_id},
         }
         return self._schedules.count_documents(
-            called, hint=NAMES_DESTINATION, limit=MAX_COUNTED
+            called, hint=BY_ACTION, limit=MAX_COUNTED
         ) + self._schedules.count_documents(told, hint=NOTIFIES, limit=MAX_COUNTED)
 
     def users(self, destination_id: str, *, limit: int) -> list[str]:
         """The ids of schedules that call the destination, `limit` at most; deleted ones are none of them."""
         living = {"tenant": tenant_of(destination_id), "state": {"$ne": "deleted"}}
         rows = self._schedules.find(
-            living | {"action.destination": destination_id}, {"_id": 1}, hint=NAMES_DESTINATION
+            living | {"action.destination": destination_id}, {"_id": 1}, hint=BY_ACTION
         )
         return [row["_id"] for row in rows.limit(limit).batch_size(limit)]
 

@@ -23,7 +23,7 @@ from scheduler_app.domain.stored_fields import fields, instant, items, optional,
 from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.documents import stored_origin
-from scheduler_app.store.indexes import BY_DUE, BY_TAG, OF_DESTINATION, PENDING
+from scheduler_app.store.indexes import BY_ACTION, BY_DUE, BY_TAG, OF_DESTINATION, PENDING
 from scheduler_app.store.mongo import BY_ID, DecodedCache, Document, Mongo
 from scheduler_app.store.schedules.cursors import WITHOUT_REQUEST, without_request
 from scheduler_app.store.schedules.documents import READABLE, read_action
@@ -324,7 +324,7 @@ def _schedules_chosen(tenant: str, choice: ForecastChoice) -> tuple[Document, st
     which: Document = {"tenant": tenant}
     hint = "list_state_v1"
     if choice.destination is not None:
-        which["action.destination"], hint = choice.destination, OF_DESTINATION
+        which["action.destination"], hint = choice.destination, BY_ACTION
     if choice.tag is not None:
         which["tags"], hint = choice.tag, BY_TAG
     if choice.schedule_id is not None:

@@ -33,7 +33,8 @@ OWED_RANGES = "owed_v2"
 PENDING = "pending_v1"
 BY_TAG = "list_tag_v1"
 OF_DESTINATION = "destination_v1"
-"""Of schedules that name one, and of events that wait for one."""
+"""Of events that wait for one."""
+BY_ACTION = "action_v1"
 WAITING_OF_CAUSE = "cause_waiting_v1"
 DEAD_OF_CAUSE = "cause_dead_v1"
 HEARTBEATS_DUE = "due_v1"
@@ -232,11 +233,14 @@ SCHEDULES = [
         [("tenant", ASCENDING), ("tags", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)],
         name=BY_TAG,
     ),
-    # The schedules that name a destination, for its deletion; other schedules are not in this index.
+    # Those that name a destination, and those that do something else than an HTTP request, which name none:
+    # the names of other kinds all sort before "http".
     IndexModel(
-        [("tenant", ASCENDING), ("action.destination", ASCENDING)],
-        name=OF_DESTINATION,
-        partialFilterExpression={"action.destination": {"$exists": True}},
+        [("action.destination", ASCENDING), ("action.type", ASCENDING), ("_id", ASCENDING)],
+        name=BY_ACTION,
+        partialFilterExpression={
+            "$or": [{"action.destination": {"$exists": True}}, {"action.type": {"$lt": "http"}}]
+        },
     ),
     IndexModel(
         [("tenant", ASCENDING), ("notifies.destination", ASCENDING)],
@@ -272,12 +276,6 @@ SCHEDULES = [
         [("unlogged._id", ASCENDING)],
         name=OWED_LINES,
         partialFilterExpression={"unlogged": {"$exists": True}},
-    ),
-    # Those that do something else than an HTTP request: the names of the other kinds all sort before "http".
-    IndexModel(
-        [("action.type", ASCENDING), ("_id", ASCENDING)],
-        name="other_actions_v1",
-        partialFilterExpression={"action.type": {"$lt": "http"}},
     ),
 ]
 
@@ -461,6 +459,7 @@ REPLACED = {
     "schedules": (
         *("expand_v1", "expand_v2", "owed_v1"),
         *("finish_v1", "deleted_v1", "paused_until_v1", "set_aside_v1", "paused_by_failures_v1"),
+        *("destination_v1", "other_actions_v1"),
     ),
 }
 #: An older release counted attempts to sign in here, each address for a minute.

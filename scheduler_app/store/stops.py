@@ -24,7 +24,7 @@ from scheduler_app.domain.stored_fields import Corrupt, instant, number, one_of,
 from scheduler_app.domain.tenant import TenantState
 from scheduler_app.store.audit import AuditedDocuments, audited
 from scheduler_app.store.bulk_writes import insert_new
-from scheduler_app.store.indexes import BY_DUE, BY_TAG, OF_DESTINATION, PENDING
+from scheduler_app.store.indexes import BY_ACTION, BY_DUE, BY_TAG, OF_DESTINATION, PENDING
 from scheduler_app.store.mongo import BY_ID, CorruptReports, Document, Documents, Mongo
 from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
 
@@ -183,7 +183,7 @@ class KillSwitchDocuments:
             which["tags"], hint = target.name, BY_TAG
         else:
             which["action.destination"] = whole_id(target.tenant, target.name)
-            hint = "destination_v1"
+            hint = BY_ACTION
         return which, hint
 
 

@@ -309,10 +309,12 @@ class Schedules:
         http, by kind and id."""
         which: Document = {
             "action.type": {"$in": sorted(kinds), "$lt": "http"},
+            "action.destination": None,
             "state": {"$in": [ScheduleState.ACTIVE.value, ScheduleState.PAUSED.value]},
         }
+        order = [("action.destination", 1), ("action.type", 1), ("_id", 1)]
         # Without a hint: the first worker of a release asks before the index is there.
-        rows = self._schedules.find(which).sort([("action.type", 1), ("_id", 1)]).limit(limit)
+        rows = self._schedules.find(which, sort=order, limit=limit)
         return [read_whole_schedule(row, self._secret_box) for row in rows]
 
     def unreadable(self, *, limit: int) -> dict[str, str]:

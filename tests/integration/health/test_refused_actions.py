@@ -13,12 +13,14 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 from scheduler_app.domain.command_action import CommandAction
+from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.health import Status, configuration
 from scheduler_app.health.configuration import check_refused_actions, log_refused_actions
 from scheduler_app.health.configuration import refused_actions as refused
 from scheduler_app.store import Store
-from tests.builders import schedule
+from tests.builders import draft, schedule
+from tests.examined import examined
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 KINDS_JUDGED = ("command", "celery_task")
@@ -103,7 +105,15 @@ def test_the_index_of_these_schedules_has_every_kind_but_http() -> None:
     assert all(name < "http" for name, kind in KINDS.items() if kind.fields() is not None)
 
 
-def test_the_index_is_used(filled: Store) -> None:
-    which = {"action.type": {"$in": ["command"], "$lt": "http"}, "state": {"$in": ["active"]}}
-    rows = filled.mongo.collection("schedules").find(which).sort([("action.type", 1), ("_id", 1)])
-    assert "other_actions_v1" in str(rows.explain()["queryPlanner"]["winningPlan"])
+def test_schedules_that_name_destinations_cost_the_look_at_other_actions_nothing(filled: Store) -> None:
+    """They share an index, by which both are found."""
+    for number in range(20):
+        named = draft(url=NOT_GIVEN, destination=f"d{number % 2}")
+        filled.schedules.insert(named.schedule(f"named-{number}", NOON, max_retries=3))
+    found, seen = examined(filled, lambda: filled.schedules.with_actions(["command"], limit=100))
+    # One has finished.
+    assert len(found) == seen.documents - 1 == 3
+    assert seen.keys <= seen.documents + 2
+    users, seen = examined(filled, lambda: filled.destinations.users("d1", limit=100))
+    assert len(users) == seen.documents == 10
+    assert seen.keys <= seen.documents + 2

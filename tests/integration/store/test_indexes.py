@@ -2,7 +2,7 @@
 
 from scheduler_app.store import Store
 from scheduler_app.store.index_builds import ensure_indexes
-from scheduler_app.store.indexes import ENDS, STOPPED
+from scheduler_app.store.indexes import BY_ACTION, ENDS, STOPPED
 from scheduler_app.usecases.duties.housekeeping import drop_replaced_indexes
 from scheduler_app.version import INDEX_LEVEL
 
@@ -41,18 +41,22 @@ def test_an_index_that_was_replaced_is_dropped_once_its_successor_is_there_and_n
 
 def test_indexes_of_schedules_that_were_merged_stay_while_an_older_process_names_them(store: Store) -> None:
     schedules, nodes = store.mongo.collection("schedules"), store.mongo.collection("nodes")
-    merged = ("finish_v1", "deleted_v1", "paused_until_v1", "set_aside_v1", "paused_by_failures_v1")
+    merged = {
+        *("finish_v1", "deleted_v1", "paused_until_v1", "set_aside_v1", "paused_by_failures_v1"),
+        *("destination_v1", "other_actions_v1"),
+    }
     for number, name in enumerate(merged):
         schedules.create_index([(f"field{number}", 1)], name=name)
+    successors = {ENDS, STOPPED, BY_ACTION}
     older = {"_id": "older", "role": "api", "index_level": INDEX_LEVEL - 1}
     nodes.update_one({"_id": "older"}, [{"$set": older | {"seen_at": "$$NOW"}}], upsert=True)
     drop_replaced_indexes(store)
-    assert {ENDS, STOPPED, *merged} <= set(schedules.index_information())
+    assert successors | merged <= set(schedules.index_information())
     nodes.delete_one({"_id": "older"})
     drop_replaced_indexes(store)
     left = set(schedules.index_information())
-    assert {ENDS, STOPPED} <= left
-    assert not left & set(merged)
+    assert successors <= left
+    assert not left & merged
 
 
 def test_a_collection_that_nothing_uses_any_more_is_dropped(store: Store) -> None:
