@@ -95,6 +95,10 @@ class Called:
         return getattr(self._target, name)
 
 
+#: `transactions` asks mongod itself, and no collection.
+_NOT_OF_DOCUMENTS = ("mongo", "secret_box", "transactions")
+
+
 class Watched:
     """The store, with every door of it watched."""
 
@@ -102,7 +106,7 @@ class Watched:
         self.doors = {
             name: Called(door)
             for name, door in vars(store).items()
-            if not name.startswith("_") and name not in ("mongo", "secret_box")
+            if not name.startswith("_") and name not in _NOT_OF_DOCUMENTS
         }
 
     def __getattr__(self, name: str) -> Any:
