@@ -582,6 +582,7 @@ BY_DOCUMENT_OR_TOKEN = {
 ACROSS_TENANTS = {
     "messages.unsent",
     *("audit_chain.tenants", "audit_chain.move_owed", "audit_chain.carry_edits", "audit_chain.all_tenants"),
+    *("transactions.idle", "transactions.end"),
     *(f"tenants.{verb}" for verb in ("put", "get", "all", "count", "close", "beside_default")),
     "tenants.retentions",
     *(f"deletions.{verb}" for verb in ("start", "at_work", "get", "claim", "close", "advance")),
