@@ -68,9 +68,8 @@ def for_reason(reason: str) -> Iterator[None]:
 
 
 def used_quotas() -> Collection[QuotaUse]:
-    """What this request has used of the tenant's limits. One act may make several things: of each limit what
-    the last one left."""
-    return {each.quota.name: each for each in current_act().used}.values()
+    """What this request has used of the tenant's limits; nothing where it was refused before its act began."""
+    return current_act().used.values() if "act" in g else ()
 
 
 def note_wrong_key(event: str, client: str, why: str = "") -> None:

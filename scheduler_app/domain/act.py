@@ -54,8 +54,9 @@ class Act:
     request_id: str = ""
     limits: TenantLimits = NO_LIMITS
     """What the tenant may take in which it happens: they hold for people's acts alone."""
-    used: list[QuotaUse] = field(default_factory=list, compare=False, repr=False)
-    """What it has used of them, which the answer says."""
+    used: dict[str, QuotaUse] = field(default_factory=dict, compare=False, repr=False)
+    """What it has used of them, by the limits' names, which the answer says. One act may make several things:
+    of each limit what the last one left."""
 
 
 #: What changes something without anybody's request.

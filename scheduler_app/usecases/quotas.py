@@ -160,7 +160,7 @@ def _room_beside(store: Store, tenant: str, limit: int, wanted: int, kind: _Exis
         made = room.granted if room.made is None else room.made
     finally:
         made = room.made if made is None else made
-        current_act().used.append(replace(use, used=use.used + (made or 0)))
+        current_act().used[use.quota.name] = replace(use, used=use.used + (made or 0))
         _finish(store, quota_id, token, made)
 
 
@@ -214,7 +214,7 @@ def message_room(store: Store, tenant: str, limit: int, wanted: int, now: dateti
     finally:
         if room.made is not None and room.made < added:
             _, used = store.quotas.add(quota_id, room.made - added, limit, expires_at)
-        current_act().used.append(replace(use, used=used))
+        current_act().used[use.quota.name] = replace(use, used=used)
 
 
 def _room(use: QuotaUse, wanted: int) -> QuotaRoom:

@@ -8,6 +8,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from scheduler_app.domain.request_rate import BURST_SECONDS
+from scheduler_app.usecases.quotas import schedule_room
 from tests.integration.api.test_stored_keys import ROOT, by, make
 
 TENANTS, SCHEDULES = "/api/v1/tenants", "/api/v1/schedules"
@@ -50,6 +51,17 @@ def test_a_tenant_s_requests_are_counted_over_keys_and_processes(
     for key_of_others in (limited(second, "globex"), ROOT):
         answer = second.get(SCHEDULES, headers=by(key_of_others))
         assert (answer.status_code, "RateLimit" in answer.headers) == (200, False)
+
+
+def test_a_refused_request_says_nothing_of_what_others_have_used(processes: list[FlaskClient]) -> None:
+    client = processes[0]
+    key = limited(client, "acme", requests_per_second=SLOW)
+    assert client.get(SCHEDULES, headers=by(key)).status_code == 200
+    store = client.application.extensions["scheduler"].store
+    with schedule_room(store, "globex", 5, 5):  # by no request: a duty's, or a command's
+        pass
+    refused = client.get(SCHEDULES, headers=by(key))
+    assert (refused.status_code, refused.headers["RateLimit"]) == (429, '"tenant";r=0;t=100')
 
 
 def test_what_comes_at_once_is_bounded_and_what_is_left_is_said(processes: list[FlaskClient]) -> None:
