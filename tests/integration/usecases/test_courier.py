@@ -200,6 +200,23 @@ def test_what_waits_for_its_instant_obeys_edits_and_cancellations(bench: Bench, 
     assert journal.calls["/a"] == []
 
 
+def test_a_cancellation_that_comes_with_the_due_event_comes_before_its_request(
+    store: Store, journal: Journal
+) -> None:
+    bench = Bench(store)
+    job = bench.job(bench.schedule(journal.url("/a")), bench.event())
+    event_id = job.attempt.event.id
+    bench.courier.send([job])
+    bench.courier.compare(Present({}, {}, {event_id: "A person cancels it"}))
+    bench.start()
+    try:
+        assert bench.capacity.wait_until_empty(60)
+        assert bench.document(event_id)["state"] == "cancelled"
+        assert journal.calls["/a"] == []
+    finally:
+        bench.stop()
+
+
 def test_a_worker_that_ends_gives_back_what_waits_for_its_lease_or_its_time_or_its_turn(
     bench: Bench, journal: Journal
 ) -> None:

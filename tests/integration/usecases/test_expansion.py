@@ -234,6 +234,26 @@ def test_the_cursor_stands_still_until_the_events_are_written(
     assert times(store) == [now + (1 + i) * SECOND for i in range(5)]
 
 
+def test_a_cut_that_mongodb_does_not_answer_for_waits_and_takes_no_occurrences_of_others(
+    store: Store, expansion: Expansion, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.schedules.insert(replace(schedule(now, "sound"), next_run_at=now))
+    edited = replace(schedule(now, "edited"), revision=2, revised_at=now, cut_pending=True)
+    store.schedules.insert(edited)
+
+    def failing(*_: Any) -> None:
+        raise AutoReconnect("connection closed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.cancellations, "cancel_past_cut", failing)
+        with pytest.raises(AutoReconnect):
+            expansion.expand_page(now)
+    # An occurrence of the sound one, of the claim's own time, is not taken for one of the edited one.
+    assert listed(store, schedule_id="edited") == []
+    assert stored(store, "edited").cut_pending
+    assert stored(store, "edited").state is ScheduleState.ACTIVE
+
+
 def test_a_schedule_whose_events_mongodb_rejects_is_set_aside_and_the_others_go_on(
     store: Store, expansion: Expansion, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,3 +35,15 @@ def test_a_deleted_schedule_is_removed_after_the_retention_once_its_last_event_i
     store.mongo.collection("events").delete_many({})  # as MongoDB's TTL index does
     retention.prune_page(now + 8 * DAY)
     assert kept(store) == ["active"]
+
+
+def test_the_backfill_of_a_schedule_is_removed_with_it(store: Store, now: datetime) -> None:
+    store.schedules.insert(schedule(now, "gone"))
+    deleted = {"state": ScheduleState.DELETED.value, "deleted_at": now}
+    store.mongo.collection("schedules").update_one({"_id": "gone"}, {"$set": deleted})
+    backfills = store.mongo.collection("backfills")
+    for schedule_id in ("gone", "other"):
+        backfills.insert_one({"_id": schedule_id})
+    Retention(store, retention_days=7).prune_page(now + 8 * DAY)
+    assert kept(store) == []
+    assert [row["_id"] for row in backfills.find()] == ["other"]

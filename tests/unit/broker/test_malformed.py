@@ -25,8 +25,8 @@ from scheduler_app.broker.malformed import (
 from scheduler_app.broker.rabbitmq import transport as rabbitmq_envelope
 from scheduler_app.broker.redis import transport as redis_envelope
 from scheduler_app.broker.task import DELIVER
-from scheduler_app.clock import clock
 from scheduler_app.config import VISIBILITY_TIMEOUT_SECONDS
+from tests.held_clock import HeldClock
 
 
 @pytest.fixture(autouse=True)
@@ -61,15 +61,25 @@ def test_what_is_shown_of_it_is_short_and_cannot_drive_a_terminal(head: object) 
 
 
 @pytest.mark.parametrize(
-    ("seconds", "fits"), [(-3600, True), (60, True), (VISIBILITY_TIMEOUT_SECONDS, False)]
+    ("seconds", "fits"),
+    [
+        (-3600, True),
+        (60, True),
+        (VISIBILITY_TIMEOUT_SECONDS - 0.001, True),
+        (VISIBILITY_TIMEOUT_SECONDS, False),
+        (VISIBILITY_TIMEOUT_SECONDS + 60, False),
+    ],
 )
-def test_an_eta_that_the_visibility_timeout_would_overtake_is_refused(seconds: float, fits: bool) -> None:
-    # What is too far ahead by a minute is so, however long it takes until it is judged.
-    eta = (clock.now() + timedelta(seconds=seconds + 60)).isoformat()
+def test_an_eta_that_the_visibility_timeout_would_overtake_is_refused(
+    seconds: float, fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = HeldClock()
+    eta = (held.hold() + timedelta(seconds=seconds)).isoformat()
+    monkeypatch.setattr(malformed.clock, "now", held)
     if fits:
         check_eta(eta)
     else:
-        with pytest.raises(Malformed):
+        with pytest.raises(Malformed, match="too far ahead"):
             check_eta(eta)
 
 

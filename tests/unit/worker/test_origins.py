@@ -544,6 +544,20 @@ def test_however_many_origins_of_a_tenant_hang_there_is_room_for_the_next_tenant
     assert hang("third", 1) == 1
 
 
+def test_the_look_for_the_next_one_goes_on_behind_a_tenant_that_has_its_share() -> None:
+    waiting = queues(concurrency=4)
+    for number in range(MAX_IN_FLIGHT):
+        waiting.add(job(f"http://{number}:80", f"acme:s{number}"), 0.0, 0)
+    for _ in range(MAX_IN_FLIGHT // 2):
+        found = waiting.next(0.0)
+        assert found is not None
+        waiting.started(found, -1.0)
+    waiting.add(job(schedule_id="globex:s"), 0.0, 0)
+    found = waiting.next(0.0)
+    assert found is not None
+    assert tenant_and_origin(found) == ("globex", "http://a:80")
+
+
 def test_a_worker_that_knows_no_tenants_gives_the_default_one_all_it_has() -> None:
     waiting = queues(concurrency=4)
     for number in range(2 * MAX_IN_FLIGHT):
