@@ -68,7 +68,7 @@ def for_reason(reason: str) -> Iterator[None]:
 
 
 def used_quotas() -> Collection[QuotaUse]:
-    """What this request has used of the tenant's limits; nothing where it was refused before its act began."""
+    """What this request has used of the tenant's limits; nothing where it was refused before that."""
     return current_act().used.values() if "act" in g else ()
 
 

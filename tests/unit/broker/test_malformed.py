@@ -25,6 +25,7 @@ from scheduler_app.broker.malformed import (
 from scheduler_app.broker.rabbitmq import transport as rabbitmq_envelope
 from scheduler_app.broker.redis import transport as redis_envelope
 from scheduler_app.broker.task import DELIVER
+from scheduler_app.clock import clock
 from scheduler_app.config import VISIBILITY_TIMEOUT_SECONDS
 from tests.held_clock import HeldClock
 
@@ -75,7 +76,7 @@ def test_an_eta_that_the_visibility_timeout_would_overtake_is_refused(
 ) -> None:
     held = HeldClock()
     eta = (held.hold() + timedelta(seconds=seconds)).isoformat()
-    monkeypatch.setattr(malformed.clock, "now", held)
+    monkeypatch.setattr(clock, "now", held)
     if fits:
         check_eta(eta)
     else:
