@@ -8,6 +8,9 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from kombu.exceptions import LimitExceeded, OperationalError
+from kombu.messaging import Producer
+
 from scheduler_app.broker.app import Application
 from scheduler_app.broker.malformed import MESSAGE_VERSION
 from scheduler_app.broker.task import DELIVER, delivery_queue
@@ -113,6 +116,7 @@ def impatient_connection(app: Application, seconds: float) -> Any:
     return app.connection_for_read(connect_timeout=seconds, transport_options=options)
 
 
+#: The longest wait for one of the connections that all threads publish over.
 POOL_SECONDS = 5.0
 
 
@@ -162,12 +166,26 @@ class CeleryPublisher:
         return self._recovery.is_away()
 
     @contextmanager
+    def _connection(self) -> Iterator[Any]:
+        """Of the pool of connections: kombu's pool of producers hands out more of them than there are
+        connections, and then waits for one without end (pools.py, ProducerPool.prepare, kombu 5.7)."""
+        pool = self._app.pool
+        try:
+            connection = pool.acquire(block=True, timeout=POOL_SECONDS)
+        except LimitExceeded:
+            raise OperationalError(
+                f"all {pool.limit} connections to the broker have been in use for {POOL_SECONDS:g} s"
+            ) from None
+        with connection:
+            yield connection
+
+    @contextmanager
     def _producer(self, *, publishes: bool = False) -> Iterator[Any]:
-        """One of the pool's; whether the broker answered, and takes messages, is counted."""
+        """Over one of the pool's connections; whether the broker answered, and takes messages, is counted."""
         answers = metrics.dependency_up.labels("broker")
         try:
-            with self._app.producer_pool.acquire(block=True, timeout=POOL_SECONDS) as producer:
-                yield producer
+            with self._connection() as connection:
+                yield Producer(connection)
         except self.unavailable:
             answers.set(0)
             self._refuses |= publishes

@@ -1,6 +1,7 @@
 """What counts as a broker that does not answer."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from prometheus_client import REGISTRY
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 
+from scheduler_app.broker import publisher as publisher_module
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.config import Settings
@@ -64,3 +66,16 @@ def test_a_publish_takes_one_place_of_the_pool_for_all_its_batches(redis: Redis)
     publisher = CeleryPublisher(app)
     publisher.publish([Batch((f"b{number}",), None) for number in range(3)])
     assert publisher.queue_length() == 3
+
+
+def test_who_finds_the_pool_empty_waits_a_few_seconds_and_no_longer(
+    publisher: CeleryPublisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher_module, "POOL_SECONDS", 0.1)
+    pool = publisher._app.pool
+    with ExitStack() as taken:
+        for _ in range(pool.limit):
+            taken.enter_context(pool.acquire())
+        with pytest.raises(publisher.unavailable, match="all 10 connections to the broker have been in use"):
+            publisher.queue_length()
+    assert publisher.queue_length() == 0

@@ -506,13 +506,14 @@ def test_a_cut_cancels_what_older_revisions_hold_after_it_and_nothing_else(
 
 
 def test_after_a_cut_the_last_sent_occurrence_is_known(store: Store, now: datetime) -> None:
-    sent, unsent = event(now + SECOND), event(now + 2 * SECOND)
-    store.events.insert([sent, unsent], now, "made")
-    token, _ = claim(store, now + SECOND, sent.id)
-    store.outcomes.record([record(sent.id, token, State.COMPLETED, now)])
+    first, second, unsent = (event(now + seconds * SECOND) for seconds in (1, 2, 3))
+    store.events.insert([second, first, unsent], now, "made")
+    for sent in (second, first):
+        token, _ = claim(store, now + 2 * SECOND, sent.id)
+        store.outcomes.record([record(sent.id, token, State.COMPLETED, now)])
     store.cancellations.cancel_past_cut("s1", 2, now, now, "withdrawn")
     past = store.cancellations.look_past_cut("s1", 2, now)
-    assert (past.running, past.last_sent) == (False, now + SECOND)
+    assert (past.running, past.last_sent) == (False, now + 2 * SECOND)
 
 
 def test_what_a_lost_worker_may_have_sent_stays_owed_past_a_cut(store: Store, now: datetime) -> None:
