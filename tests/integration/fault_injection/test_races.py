@@ -10,7 +10,7 @@ import pytest
 
 from tests.integration.fault_injection.conftest import Bench
 from tests.integration.fault_injection.door import Call, Door
-from tests.integration.fault_injection.drawn import SEED, drawn
+from tests.drawn import SEED, drawn
 from tests.integration.fault_injection.scenarios import (
     KILL_SWITCH,
     LATER,

@@ -1,4 +1,4 @@
-"""Which part is tried by `make test`: one in ten, drawn by the commit, so that in time all is tried."""
+"""Which part is tried by `make test`: one in ten or few, drawn by the commit, so that in time all is tried."""
 
 import os
 import random
@@ -28,6 +28,6 @@ def _seed() -> str:
 SEED: Final = _seed()
 
 
-def drawn(items: Sequence[Item], of: str) -> list[Item]:
-    """A tenth of the items, at least one; `of` tells one draw from the others of a seed."""
-    return random.Random(f"{SEED} {of}").sample(items, max(1, len(items) // SHARE))
+def drawn(items: Sequence[Item], of: str, share: int = SHARE) -> list[Item]:
+    """One in `share` of the items, at least one; `of` tells one draw from the others of a seed."""
+    return random.Random(f"{SEED} {of}").sample(items, max(1, len(items) // share))
