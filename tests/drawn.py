@@ -1,4 +1,4 @@
-"""Which part is tried by `make test`: one in ten or few, drawn by the commit, so that in time all is tried."""
+"""Which part is tried by `make test`: one in ten, or in four, drawn by the commit, so that in time all is."""
 
 import os
 import random

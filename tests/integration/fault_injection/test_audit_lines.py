@@ -13,9 +13,9 @@ import pytest
 
 from scheduler_app.api.factory import routed
 from scheduler_app.config import Settings
+from tests.drawn import SEED, drawn
 from tests.integration.fault_injection.conftest import Bench
 from tests.integration.fault_injection.door import Call, Door, Way
-from tests.drawn import SEED, drawn
 from tests.integration.fault_injection.world import Run, World
 from tests.processes import wait_until
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import pytest
 from structlog.testing import capture_logs
 
+from tests.drawn import SEED, drawn
 from tests.integration.fault_injection.conftest import Bench
 from tests.integration.fault_injection.door import Call, Door, Way
-from tests.drawn import SEED, drawn
 from tests.integration.fault_injection.scenarios import DUTIES, VERBS, Scenario
 from tests.integration.fault_injection.world import Ran, Run, World, audit
 from tests.processes import wait_until

@@ -6,9 +6,9 @@ from pymongo.errors import NetworkTimeout
 from scheduler_app.domain.action import Lane
 from scheduler_app.usecases.duties.dispatch_selection import Batch
 from tests import broker_queue
+from tests.drawn import drawn
 from tests.integration.fault_injection.conftest import Bench
 from tests.integration.fault_injection.door import Call, Door, Way
-from tests.drawn import drawn
 from tests.integration.fault_injection.world import Process, Run, World, at
 from tests.processes import wait_until
 

@@ -8,9 +8,9 @@ from typing import Final
 
 import pytest
 
+from tests.drawn import SEED, drawn
 from tests.integration.fault_injection.conftest import Bench
 from tests.integration.fault_injection.door import Call, Door
-from tests.drawn import SEED, drawn
 from tests.integration.fault_injection.scenarios import (
     KILL_SWITCH,
     LATER,

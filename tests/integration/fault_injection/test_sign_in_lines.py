@@ -13,11 +13,11 @@ from typing import Any, Final
 import pytest
 
 from scheduler_app.domain.command_line import new_verifier
+from tests.drawn import SEED, drawn
 from tests.integration.api.page_forms import form_token
 from tests.integration.api.test_command_line_sign_in import END, let_in, redeem, token_for
 from tests.integration.fault_injection.conftest import Bench, BenchMaker
 from tests.integration.fault_injection.door import Call, Door, Way
-from tests.drawn import SEED, drawn
 from tests.integration.fault_injection.world import Run, World
 from tests.openid_provider import (
     KEY,

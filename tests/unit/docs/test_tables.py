@@ -345,6 +345,7 @@ def test_the_fields_of_a_message_are_those_of_its_table() -> None:
     assert written <= set(known)
 
 
+@cache
 def alarms() -> dict[str, Any]:
     rules = yaml.safe_load((ROOT / "deploy" / "prometheus" / "rules.yml").read_text())
     return {rule["alert"]: rule for group in rules["groups"] for rule in group["rules"]}
