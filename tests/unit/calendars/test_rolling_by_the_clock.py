@@ -7,6 +7,7 @@ import pytest
 
 from scheduler_app.domain.calendars import Calendar, NamedDate, days_of
 from scheduler_app.domain.recurrence import Observance, OnHoliday, Recurrence
+from tests.drawn import SEED, drawn
 from tests.unit.calendars.day_counter import Clock, Occurrence, by_the_clock, elapsed, rolled
 
 DAY = timedelta(days=1)
@@ -61,10 +62,20 @@ def own_occurrences(kind: str, clock: Clock, first: date, last: date) -> tuple[s
     return f"{text}\nRRULE:FREQ=HOURLY;INTERVAL=7", merged(hourly, daily)
 
 
+@pytest.mark.parametrize(
+    "share",
+    [
+        pytest.param(4, id=f"why for a part, drawn by {SEED}"),
+        pytest.param(1, id="why for all", marks=pytest.mark.long),
+    ],
+)
 @pytest.mark.parametrize("kind", ["hourly", "daily", "both"])
 @pytest.mark.parametrize(("zone", "change"), CHANGES, ids=[f"{zone} {day}" for zone, day in CHANGES])
 @pytest.mark.parametrize("on_holiday", ["next", "previous"])
-def test_all_small_cases_are_as_counted(kind: str, zone: str, change: date, on_holiday: OnHoliday) -> None:
+def test_all_small_cases_are_as_counted(
+    kind: str, zone: str, change: date, on_holiday: OnHoliday, share: int
+) -> None:
+    """`why` is asked for one in `share` of the occurrences on closed days."""
     begin, end = (datetime.combine(change + days * DAY, time(), UTC) for days in (-3, 4))
     for skip_gap, last in ((False, False), (True, True)):
         clock = Clock(ZoneInfo(zone), skip_gap, last)
@@ -73,7 +84,7 @@ def test_all_small_cases_are_as_counted(kind: str, zone: str, change: date, on_h
         for days in CLOSED:
             closed = [change + each * DAY for each in days]
             found = recurrence(text, clock, closed, on_holiday)
-            case = f"{kind} {clock} {closed}"
+            case = f"{kind} {clock} {closed}, with FAULTS_SEED={SEED}"
             expected = [
                 each for each in rolled(clock, own, closed.__contains__, on_holiday) if begin <= each < end
             ]
@@ -82,14 +93,17 @@ def test_all_small_cases_are_as_counted(kind: str, zone: str, change: date, on_h
                 middle = datetime.combine(begun, time(3, 30), UTC)
                 assert found.between(middle, end) == [each for each in expected if each >= middle], case
             sources: dict[datetime, list[datetime]] = {}
+            rolling = []
             for each in own:
                 day = each.instant.astimezone(clock.zone).date()
                 if day in closed:
-                    target = rolled(clock, [each], closed.__contains__, on_holiday)
-                    for instant in target:
+                    rolling.append(each.instant)
+                    for instant in rolled(clock, [each], closed.__contains__, on_holiday):
                         sources.setdefault(instant, []).append(datetime.combine(day, each.written))
-                    answer = found.why(each.instant)
-                    assert answer.fires == (each.instant in expected) or not begin <= each.instant < end, case
+            # This takes longer than all the rest.
+            for asked in drawn(rolling, case, share) if rolling else ():
+                fires = found.why(asked).fires
+                assert fires == (asked in expected) or not begin <= asked < end, case
             for seen in found.occurrences(begin, end):
                 if seen.instant in instants:
                     assert seen.rolled_from is None, case
