@@ -14,6 +14,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from socketserver import ThreadingMixIn
 from typing import Any, Literal
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
@@ -402,4 +403,6 @@ def serve_metrics(port: int, host: str, trouble: Callable[[], str | None], role:
 
     kind = _MetricsServer6 if ":" in host else _MetricsServer
     server = make_server(host, port, answer, kind, _Silent)
-    threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+    # By default it wakes twice a second to see whether it was shut down, which nobody does.
+    run = partial(server.serve_forever, poll_interval=3_600.0)
+    threading.Thread(target=run, name="metrics", daemon=True).start()

@@ -1,5 +1,6 @@
 """A process's own port: metrics, and whether something hangs."""
 
+import time
 from urllib.parse import urlsplit
 
 import pytest
@@ -53,6 +54,18 @@ def test_health_says_what_hangs() -> None:
     answer = requests.get(f"{serve('127.0.0.1', 'no tick has ended for 99 s')}/healthz")
     assert (answer.status_code, answer.text) == (503, "no tick has ended for 99 s\n")
     assert requests.get(f"{serve('127.0.0.1')}/healthz").status_code == 200
+
+
+def test_nothing_wakes_it_but_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns: list[object] = []
+
+    def turn(server: object) -> None:
+        turns.append(server)
+
+    monkeypatch.setattr("scheduler_app.telemetry.metrics._MetricsServer.service_actions", turn)
+    assert requests.get(f"{serve('127.0.0.1')}/healthz").status_code == 200
+    time.sleep(1.2)  # socketserver wakes every half a second by default
+    assert len(turns) <= 1
 
 
 def test_it_takes_no_commands() -> None:

@@ -9,8 +9,9 @@ from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.config import Settings
 from scheduler_app.domain.ids import PARTITIONS, partition_of
-from scheduler_app.domain.partitions import UNPARTITIONED
+from scheduler_app.domain.partitions import UNPARTITIONED, Ownership
 from scheduler_app.store import Store
+from scheduler_app.usecases.duties import partition_share
 from scheduler_app.usecases.duties.dispatch import Dispatch
 from scheduler_app.usecases.duties.expansion import Expansion
 from scheduler_app.usecases.duties.housekeeping import Inspection, Recovery
@@ -114,6 +115,62 @@ def test_of_two_beats_that_see_the_same_free_partitions_one_takes_each(store: St
     epochs = seen.epochs
     assert not store.partition_owners.change(seen, "a", ALL, epochs=epochs, lease_seconds=LONG)
     assert own
+
+
+class Turns:
+    """In place of the event that ends a thread: a minute of seconds that pass while it is waited for."""
+
+    def __init__(self) -> None:
+        self.passed = 0.0
+
+    def __call__(self) -> float:
+        return self.passed
+
+    def wait(self, seconds: float) -> bool:
+        self.passed += seconds
+        return self.passed > 60
+
+
+@pytest.mark.parametrize(
+    ("others", "seconds", "asked"),
+    [(0, 3.0, 30), (0, 10.0, 30), (1, 3.0, 60), (0, 1.0, 60)],
+    ids=["alone", "alone, long lease", "two", "alone, short lease"],
+)
+def test_a_beat_that_is_alone_renews_its_lease_every_other_second_and_well_before_its_end(
+    others: int, seconds: float, asked: int, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns, renewed, renew = Turns(), list[float](), store.partition_owners.renew
+    monkeypatch.setattr(partition_share, "monotonic", turns)
+    for number in range(others):
+        renew(f"other-{number}", lease_seconds=LONG)
+    share = PartitionShare(store, lease_seconds=seconds)
+    look([share])
+
+    def noted(beat: str, *, lease_seconds: float) -> Ownership:
+        renewed.append(turns.passed)
+        return renew(beat, lease_seconds=LONG)  # however long this machine takes, it is not over
+
+    monkeypatch.setattr(store.partition_owners, "renew", noted)
+    monkeypatch.setattr(share, "_ended", turns)
+    share._keep(lambda: False)
+    assert len(renewed) == asked
+    assert share.owned() is not None
+
+
+def test_a_beat_that_is_not_alone_any_more_or_could_not_renew_looks_again_in_the_next_second(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(partition_share, "monotonic", lambda: now[0])
+    (share,) = shares(store, 1)
+    now[0] = 1.0
+    assert share._may_skip_a_turn()
+    now[0] = 2.0
+    assert not share._may_skip_a_turn()
+    store.partition_owners.renew("other", lease_seconds=LONG)
+    share.refresh()
+    now[0] = 3.0
+    assert not share._may_skip_a_turn(), "it has given up a half, which the other one has not taken yet"
 
 
 def test_a_beat_that_renews_while_another_removes_it_stays(store: Store) -> None:
