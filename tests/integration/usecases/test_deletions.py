@@ -2,17 +2,13 @@
 of another."""
 
 import random
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from time import sleep
 from typing import Any
 
 import pytest
 
-from scheduler_app.clock import clock
 from scheduler_app.domain.deletion import GRACE_SECONDS, LEAST_DURATION, QUIET, Deletion
 from scheduler_app.domain.ids import TENANT, WholeId
 from scheduler_app.domain.tenant import Tenant, TenantState
@@ -249,58 +245,3 @@ def test_a_beat_killed_at_any_write_leaves_right_counts(
     assert ended.ended_at is not None
     assert dict(ended.counts) == {"events": 5, "schedules": 1}
     assert of(documents(store), "acme").keys() == {("deletions", "d1")}
-
-
-#: A beat that has this duty alone, and whose clock goes on by a second where there is nothing to do. It says
-#: after each page how late it is.
-_BEAT = """
-import sys
-from datetime import timedelta
-from scheduler_app.clock import clock
-from scheduler_app.config import Settings
-from scheduler_app.store import Store
-from scheduler_app.usecases.duties.deletions import DeletionDuty
-store = Store(Settings(mongo_uri=sys.argv[1], mongo_database=sys.argv[2]))
-duty, now, seconds = DeletionDuty(store), clock.now(), int(sys.argv[3])
-while True:
-    if not duty.work_page(now + timedelta(seconds=seconds)):
-        seconds += 1
-    print(seconds, flush=True)
-"""
-
-
-@pytest.mark.long
-@pytest.mark.timeout(600)
-def test_a_hundred_thousand_events_are_removed_by_beats_that_are_killed(store: Store, mongo_uri: str) -> None:
-    now, dice = clock.now(), random.Random(7)
-    store.events.insert([event(now, each) for each in ("acme:s1", "acme-2:s1", "s1")], now, "made")
-    events = store.mongo.db["events"]
-    for row in list(events.find({})):
-        number = 100_000 if row["tenant"] == "acme" else 1_000
-        for first in range(0, number, 10_000):
-            copies = range(first, min(number, first + 10_000))
-            events.insert_many([row | {"_id": f"{row['_id']}-{each}"} for each in copies])
-    assert all(store.schedules.insert(schedule(now, f"acme:s{each}")) for each in range(100))
-    others = {key: row for key, row in documents(store).items() if row.get("tenant") in OTHERS}
-    deletion = started(store, now - LEAST_DURATION)
-    seconds, kills, found = "0", 0, store.deletions.get(deletion.id)
-    while found is not None and found.ended_at is None:
-        given = [sys.executable, "-c", _BEAT, mongo_uri, store.mongo.db.name, seconds]
-        with subprocess.Popen(given, stdout=subprocess.PIPE, text=True) as beat:
-            assert beat.stdout is not None
-            # A page removes 5,000 events: there are more beats than are asked for, however quick they are.
-            for _ in range(dice.randint(1, 5)):
-                seconds = beat.stdout.readline().strip()
-            sleep(dice.uniform(0, 0.1))  # not in order to succeed: the next page may be half done
-            beat.kill()
-        found = store.deletions.get(deletion.id)
-        kills += 1
-        # Its lease runs out.
-        store.mongo.collection("deletions").update_one({}, {"$set": {"lease_until": EARLIER}})
-    assert found is not None
-    assert found.ended_at is not None
-    assert kills >= 5
-    assert dict(found.counts) == {"events": 100_001, "schedules": 100}
-    left = documents(store)
-    assert of(left, "acme:").keys() == set()
-    assert {key: left[key] for key in others} == others

@@ -1,18 +1,15 @@
 """Deletions by tag: schedules that have it and what hangs on them are removed, and nothing of others."""
 
 import random
-import subprocess
-import sys
 from collections import Counter
 from datetime import datetime
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
 
 from scheduler_app.clock import clock
 from scheduler_app.domain.api_key import Caller, KeyScope, StoredKey
-from scheduler_app.domain.deletion import LEAST_DURATION, Deletion
+from scheduler_app.domain.deletion import Deletion
 from scheduler_app.domain.errors import InvalidField, NotFound
 from scheduler_app.domain.ids import TENANT, WholeId, message_event_id, name_of, notification_id, whole_id
 from scheduler_app.domain.schedule import ScheduleState
@@ -21,7 +18,6 @@ from scheduler_app.store import deletions as deletions_module
 from scheduler_app.usecases.deeds.deletions import DeletionService
 from scheduler_app.usecases.duties.deletions import DeletionDuty
 from tests.builders import event, schedule
-from tests.integration.usecases.test_deletions import _BEAT as BEAT
 from tests.integration.usecases.test_deletions import EARLIER, SECOND, documents
 
 TAG = "customer:acme"
@@ -329,39 +325,3 @@ def test_a_beat_killed_at_any_write_leaves_right_counts(
     ended = found(store, deletion)
     assert (dict(ended.counts), ended.ended_at is not None) == ({"events": 9, "schedules": 3}, True)
     assert [row["_id"] for row in store.mongo.db["schedules"].find({})] == ["acme:other"]
-
-
-@pytest.mark.long
-@pytest.mark.timeout(600)
-def test_a_hundred_thousand_events_are_removed_by_beats_that_are_killed(store: Store, mongo_uri: str) -> None:
-    now, dice = clock.now(), random.Random(7)
-    for number in range(1_000):
-        insert(store, now, f"acme:s{number}", *((TAG,) if number % 5 else ("team",)))
-    rows = [event(now, f"acme:s{number}") for number in range(1_000)]
-    store.events.insert(rows, now, "made")
-    events = store.mongo.db["events"]
-    for row in list(events.find({})):
-        events.insert_many([row | {"_id": f"{row['_id']}-{each}"} for each in range(124)])
-    others = {key: row for key, row in documents(store).items() if TAG not in row.get("tags", (TAG,))}
-    kept = {"schedule_id": {"$in": [f"acme:s{number}" for number in range(0, 1_000, 5)]}}
-    deletion = delete(store, now - LEAST_DURATION)
-    passed, kills, until = 0.0, 0, monotonic() + 500
-    while found(store, deletion).ended_at is None and monotonic() < until:
-        given = [mongo_uri, store.mongo.db.name, str(passed)]
-        with subprocess.Popen([sys.executable, "-c", BEAT, *given], stdout=subprocess.PIPE) as beat:
-            assert beat.stdout is not None
-            beat.stdout.readline()
-            lasts = dice.uniform(0.1, 1.5)
-            sleep(lasts)
-            beat.kill()
-        passed += 20 * lasts
-        kills += 1
-        # Its lease runs out.
-        store.mongo.collection("deletions").update_one({}, {"$set": {"lease_until": EARLIER}})
-    ended = found(store, deletion)
-    assert ended.ended_at is not None
-    assert kills >= 5
-    assert dict(ended.counts) == {"events": 100_000, "schedules": 800}
-    assert events.count_documents({}) == events.count_documents(kept) == 25_000
-    left = documents(store)
-    assert {key: left[key] for key in others} == others
