@@ -44,7 +44,7 @@ PROBLEMS = {
     401: ("Unauthorized", "API_KEYS is set, and the request has none of them"),
     403: (
         "Forbidden",
-        "From a page of another origin; without API_KEYS from a Host beyond localhost; or a wrong token",
+        "From another origin; without API_KEYS from beyond localhost; a wrong token; or `limit` is reached",
     ),
     404: ("NotFound", "Nothing has this id, or it was deleted"),
     409: (
@@ -63,7 +63,10 @@ PROBLEMS = {
         "Many wrong keys came from this address, this key asks for more than its share, or a quota is full",
     ),
     500: ("InternalServerError", "The server failed; the reason is in its log"),
-    503: ("ServiceUnavailable", "The database does not answer; try again after Retry-After"),
+    503: (
+        "ServiceUnavailable",
+        "The database does not answer, or still builds an index; try again after Retry-After",
+    ),
     508: (
         "LoopDetected",
         f"{HOPS} exceeds {MAX_HOPS}: callbacks of the scheduler trigger each other in a loop",

@@ -161,9 +161,12 @@ def problem_of(error: Exception) -> HttpProblem:
         errors = [{"pointer": f"/{error.field}", "detail": error.message}]
         members = refused_readings(error) if isinstance(error, NotUnderstood) else None
         return HttpProblem(422, f"{error.field}: {error.message}", errors, members=members)
-    seconds = error.retry_after if isinstance(error, QuotaExceeded) else None
-    headers = {} if seconds is None else {"Retry-After": str(seconds)}
-    return HttpProblem(STATUSES[type(error)], str(error), headers=headers)
+    headers: dict[str, str] = {}
+    limit: View = {}
+    if isinstance(error, QuotaExceeded):
+        headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+        limit = {} if error.limit is None else {"limit": error.limit}
+    return HttpProblem(STATUSES[type(error)], str(error), headers=headers, members=limit)
 
 
 def _of_http(error: HTTPException) -> Response:

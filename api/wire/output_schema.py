@@ -98,3 +98,4 @@ class Problem(OutputSchema):
     errors_omitted = fields.Integer("How many more fields are wrong; absent if none")
     not_understood = fields.List(fields.String(), "The words of a trigger that were not understood")
     readings = fields.List(Reading, "What an ambiguous trigger may mean, to choose from")
+    limit = fields.String("Which of the tenant's `limits` is reached, if it is one", example="schedules")

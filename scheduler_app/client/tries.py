@@ -75,6 +75,7 @@ def refusal(reply: Reply) -> SchedulerError:
         status=reply.status,
         errors=tuple(problem.get("errors", ())),
         readings=tuple(problem.get("readings", ())),
+        limit=problem.get("limit"),
     )
 
 

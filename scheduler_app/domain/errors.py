@@ -49,10 +49,12 @@ class NotAuthorized(SchedulerError):
 class QuotaExceeded(SchedulerError):
     """There are as many of something as an operator allows; the message says which setting says so."""
 
-    def __init__(self, message: str, retry_after: int | None = None) -> None:
-        """`retry_after`: in how many seconds there may be more, where that is known."""
+    def __init__(self, message: str, retry_after: int | None = None, limit: str | None = None) -> None:
+        """`retry_after`: in how many seconds there may be more, where that is known; `limit`: which of the
+        tenant's, if it is one."""
         super().__init__(message)
         self.retry_after = retry_after
+        self.limit = limit
 
 
 class LimitReached(QuotaExceeded):

@@ -58,8 +58,8 @@ class QuotaUse:
             f" limits.{self.quota.name}"
         )
         if self.seconds_left is None:
-            return LimitReached(whole)
-        return QuotaExceeded(whole, retry_after=self.seconds_left)
+            return LimitReached(whole, limit=self.quota.name)
+        return QuotaExceeded(whole, retry_after=self.seconds_left, limit=self.quota.name)
 
 
 def day_of(now: datetime) -> datetime:

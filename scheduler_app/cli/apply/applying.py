@@ -12,26 +12,36 @@ from typing import Final
 import click
 
 from scheduler_app.cli.apply.files import ApplyItem
-from scheduler_app.cli.apply.planning import PlannedChange, ResourceKind
+from scheduler_app.cli.apply.planning import SCHEDULES_LIMIT, PlannedChange, ResourceKind
 from scheduler_app.cli.client_options import is_refusal
 from scheduler_app.cli.output import counts_text, say
 from scheduler_app.client import Json, Schedule, Scheduler, SchedulerError
 
 
-def apply_items(scheduler: Scheduler, items: Sequence[ApplyItem]) -> Iterator[PlannedChange]:
-    """Creates and changes; an item that is refused harms only itself. Raises SchedulerError where the API
-    does not answer."""
+def apply_items(
+    scheduler: Scheduler, items: Sequence[ApplyItem], leaving: Sequence[Schedule] = ()
+) -> Iterator[PlannedChange]:
+    """Creates and changes, and then deletes the schedules that are `leaving`. What the tenant's limit leaves
+    no room for is created after them. An item that is refused harms only itself. Raises SchedulerError where
+    the API does not answer."""
+    waiting: list[ApplyItem] = []
     for item in items:
         try:
             done = ResourceKind(scheduler, item.kind).put(item.name, item.fields)
         except SchedulerError as error:
-            yield _refused(item, error)
+            if leaving and error.limit == SCHEDULES_LIMIT:
+                waiting.append(item)
+            else:
+                yield _refused(item, error)
         else:
             yield PlannedChange(item, str(done["result"]))
+    yield from _delete_schedules(scheduler, leaving)
+    if waiting:
+        yield from apply_items(scheduler, waiting)
 
 
-def delete_schedules(scheduler: Scheduler, schedules: Sequence[Schedule]) -> Iterator[PlannedChange]:
-    """Deletes schedules that are in no file any more."""
+def _delete_schedules(scheduler: Scheduler, schedules: Sequence[Schedule]) -> Iterator[PlannedChange]:
+    """Deletes schedules that are in no file any more; one that is gone already counts as deleted."""
     for schedule in schedules:
         item = ApplyItem("schedules", str(schedule["id"]), {}, "")
         try:

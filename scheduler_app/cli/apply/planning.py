@@ -157,6 +157,10 @@ _REFERENCE_KINDS: Final = {
 }
 
 
+#: What a refusal calls the limit of how many schedules a tenant may have.
+SCHEDULES_LIMIT: Final = "schedules"
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
     """What becomes of one item: `created`, `changed`, `unchanged`, `deleted` or `refused`."""
@@ -174,18 +178,25 @@ class PlannedChange:
         return self.result in ("created", "changed", "deleted")
 
 
-def plan(scheduler: Scheduler, items: Sequence[ApplyItem], now: datetime) -> Iterator[PlannedChange]:
-    """What applying each item would do; it changes nothing. An item that is refused harms only itself.
-    Raises SchedulerError where the API does not answer."""
+def plan(
+    scheduler: Scheduler,
+    items: Sequence[ApplyItem],
+    now: datetime,
+    leaving: Sequence[Mapping[str, Any]] = (),
+) -> Iterator[PlannedChange]:
+    """What applying each item, and deleting the schedules that are `leaving`, would do; it changes nothing.
+    An item that is refused harms only itself. Raises SchedulerError where the API does not answer."""
     coming: set[tuple[str, Any]] = set()
+    room = iter(leaving)
     for item in items:
-        step = _plan_item(scheduler, item, now, coming)
+        step = _plan_item(scheduler, item, now, coming, room)
         if step.result == "created":
             coming.add((item.kind, item.name))
         yield step
+    yield from _deletions(scheduler, leaving, now)
 
 
-def deletions(
+def _deletions(
     scheduler: Scheduler, schedules: Iterable[Mapping[str, Any]], now: datetime
 ) -> Iterator[PlannedChange]:
     """What deleting these schedules would do."""
@@ -196,7 +207,11 @@ def deletions(
 
 
 def _plan_item(
-    scheduler: Scheduler, item: ApplyItem, now: datetime, coming: set[tuple[str, Any]]
+    scheduler: Scheduler,
+    item: ApplyItem,
+    now: datetime,
+    coming: set[tuple[str, Any]],
+    room: Iterator[Mapping[str, Any]],
 ) -> PlannedChange:
     of_kind = ResourceKind(scheduler, item.kind)
     before = of_kind.find(item.name)
@@ -207,6 +222,8 @@ def _plan_item(
             raise
         if before is None and _waits_for_earlier_item(item, error, coming):
             return PlannedChange(item, "created", reason="checked once what it names has been created")
+        if error.limit == SCHEDULES_LIMIT and next(room, None) is not None:
+            return PlannedChange(item, "created", reason="once a deletion has made room for it")
         return PlannedChange(item, "refused", reason=error.detail)
     result = str(after["result"])
     if result == "unchanged":

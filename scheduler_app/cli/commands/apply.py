@@ -69,13 +69,12 @@ def apply(
     from scheduler_app.cli.apply import applying
     from scheduler_app.cli.apply.applying import (
         apply_items,
-        delete_schedules,
         orphans,
         owner_tag,
         with_owner_tag,
     )
     from scheduler_app.cli.apply.files import FileError, read_items
-    from scheduler_app.cli.apply.planning import deletions, plan
+    from scheduler_app.cli.apply.planning import plan
 
     if path is None:
         raise click.UsageError("give -f FILE or FOLDER")
@@ -91,13 +90,10 @@ def apply(
     now = clock.now()
     found = []
     with ProgressBar("planned" if only_plan else "applied", len(items) + len(leaving)) as progress:
-        for steps in (
-            plan(scheduler, items, now) if only_plan else apply_items(scheduler, items),
-            deletions(scheduler, leaving, now) if only_plan else delete_schedules(scheduler, leaving),
-        ):
-            for step in steps:
-                found.append(step)
-                progress(len(found))
+        steps = plan(scheduler, items, now, leaving) if only_plan else apply_items(scheduler, items, leaving)
+        for step in steps:
+            found.append(step)
+            progress(len(found))
     if as_json:
         show_json({"plan": only_plan, "items": [applying.change_as_json(step) for step in found]})
     else:

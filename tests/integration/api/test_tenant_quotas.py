@@ -75,6 +75,7 @@ def test_schedules_beyond_the_limit_are_refused_by_every_process(processes: list
     for client in processes:
         refused = post(client, key)
         assert (refused.status_code, refused.mimetype) == (403, "application/problem+json")
+        assert refused.get_json()["limit"] == "schedules"
         assert refused.get_json()["detail"] == (
             "the tenant acme may have 2 schedules: 2 of them are used, and this request asks for 1; delete"
             " some, or ask an operator for a larger limits.schedules"
@@ -238,6 +239,7 @@ def test_messages_and_triggers_of_a_day_are_counted_and_the_next_day_begins_anew
     for client, path in ((first, MESSAGES), (second, f"{SCHEDULES}/{schedule}/trigger")):
         refused = client.post(path, json=NOTE if path == MESSAGES else None, headers=by(key))
         assert (refused.status_code, refused.headers["Retry-After"]) == (429, "3600")
+        assert refused.get_json()["limit"] == "messages_per_day"
         assert refused.get_json()["detail"] == (
             "the tenant acme may make 3 messages and triggers a day: 3 of them are used, and this request"
             " asks for 1; go on after 00:00 UTC, or ask an operator for a larger limits.messages_per_day"

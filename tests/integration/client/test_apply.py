@@ -13,6 +13,7 @@ from scheduler_app.cli.apply.files import ApplyItem, read_yaml
 from scheduler_app.cli.apply.planning import plan
 from scheduler_app.client import Scheduler
 from scheduler_app.embedded import Mongod
+from tests.integration.client.conftest import KEY
 from tests.integration.client.test_operating import Shell
 
 URL = "https://example.com/report"
@@ -160,6 +161,61 @@ def test_prune_deletes_what_the_owner_no_longer_names(files: Files, scheduler: S
     assert counts(files.apply("--prune", "--yes")) == {"unchanged": 1, "deleted": 1}
     assert scheduler.find(f"{tag}-b") is None
     assert scheduler.find(f"{tag}-other") is not None
+
+
+@pytest.fixture
+def acting(url: str, shell: Shell, scheduler: Scheduler, tag: str) -> Iterator[Scheduler]:
+    """A key of the installation that acts in a tenant which may have three schedules; so does the shell."""
+    scheduler.put_tenant(tag, {"limits": {"schedules": 3}})
+    shell.environment["SCHEDULER_TENANT"] = tag
+    with Scheduler(url, KEY, tenant=tag) as made:
+        yield made
+
+
+def ids(scheduler: Scheduler) -> set[str]:
+    return {each["id"] for each in scheduler.list()}
+
+
+def test_schedules_are_replaced_at_the_limit_by_one_run(
+    shell: Shell, acting: Scheduler, files: Files
+) -> None:
+    files.write({"schedules": [daily("a"), daily("b"), daily("c")]})
+    assert counts(files.apply()) == {"created": 3}
+    files.write({"schedules": [daily("a"), daily("d"), daily("e")]})
+    planned = files.plan("--prune")
+    assert counts(planned) == {"created": 2, "unchanged": 1, "deleted": 2}
+    assert "+ schedule d (once a deletion has made room for it)" in planned
+    assert counts(files.apply("--prune", "--yes")) == {"created": 2, "unchanged": 1, "deleted": 2}
+    assert ids(acting) == {"a", "d", "e"}
+
+
+def test_what_there_is_room_for_is_made_before_others_are_deleted(
+    shell: Shell, acting: Scheduler, files: Files
+) -> None:
+    files.write({"schedules": [daily("a"), daily("b")]})
+    files.apply()
+    files.write({"schedules": [daily("c"), daily("d")]})
+    said = files.apply("--prune", "--yes").splitlines()
+    assert [line.split()[-1] for line in said if line.startswith("+")] == ["c", "d"]
+    # The first one had room, and the second one had not.
+    assert [line[0] for line in said[:4]] == ["+", "-", "-", "+"]
+    assert ids(acting) == {"c", "d"}
+
+
+def test_beyond_the_limit_and_without_deletions_nothing_more_is_made(
+    shell: Shell, acting: Scheduler, files: Files
+) -> None:
+    files.write({"schedules": [daily("a"), daily("b"), daily("c")]})
+    files.apply()
+    files.write({"schedules": [daily("b"), *(daily(name) for name in "vwxyz")]})
+    kept = files.apply(status=1)
+    assert "unchanged 1, deleted 0, refused 5" in kept
+    assert "may have 3 schedules: 3 of them are used" in kept
+    done = "created 2, changed 0, unchanged 1, deleted 2, refused 3"
+    assert f"plan: {done}" in files.plan("--prune", status=1)
+    assert ids(acting) == {"a", "b", "c"}
+    assert done in files.apply("--prune", "--yes", status=1)
+    assert ids(acting) == {"b", "v", "w"}
 
 
 def test_what_is_refused_harms_only_itself(files: Files, scheduler: Scheduler, tag: str) -> None:
