@@ -23,6 +23,8 @@ from scheduler_app.store.paging import PageRequest
 ROWS: Final = 50
 #: The kinds of resources that have pages of their own, and how these name them.
 _PAGES: Final = {"schedule": ("schedule", "schedule_id"), "destination": ("edit_destination", "name")}
+#: Where people know a resource by something else than its id: the field in which a line may have that.
+_NAMED_BY: Final = {"schedule": "name", "deletion": "tag", "key": "name"}
 #: What can be taken back: edits of schedules, with what they were before.
 _FINAL: Final = ("created", "deleted", "finished", "set aside")
 
@@ -72,25 +74,28 @@ def _row(line: AuditLine, known: Mapping[str, Schedule]) -> dict[str, Any]:
         return shown
     kind, resource = line.change.kind, line.change.resource
     is_of_schedule = kind == "schedule"
+    changed = sorted(line.before.keys() | line.after.keys())
     is_undoable = is_of_schedule and line.what not in _FINAL and not line.change.difference.is_cut
     return {
         **shown,
         "kind": kind,
         "own_id": line.resource_name,
-        "name": _name(line, known.get(resource)) if is_of_schedule else "",
+        "name": _name(line, known.get(resource) if is_of_schedule else None),
         "whole": resource,
         "link": _link(kind, resource, known),
         "undo": is_undoable and bool(line.before or line.after) and line.act.by.kind != ActorKind.SCHEDULER,
-        "names": sorted(line.before.keys() | line.after.keys()),
+        "names": [] if changed == ["name"] and line.what in _FINAL else changed,
     }
 
 
 def _name(line: AuditLine, schedule: Schedule | None) -> str:
-    """What the schedule is called now, or was where it is gone; empty where nothing says so."""
+    """What a schedule is called now, or was where it is gone; of others what tells people more than the id.
+    Empty where nothing says so."""
     # Another one may have the id of a deleted one.
     if schedule is not None and line.what != "deleted":
         return schedule.name
-    named = line.after.get("name", line.before.get("name"))
+    field = _NAMED_BY.get(line.change.kind, "")
+    named = line.after.get(field, line.before.get(field))
     return named if isinstance(named, str) else schedule.name if schedule is not None else ""
 
 

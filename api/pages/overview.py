@@ -3,27 +3,34 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from flask import current_app, render_template
 
 from scheduler_app.api.json_types import Loaded
-from scheduler_app.api.pages.formatting import Bar, names_of, stacked_bars
+from scheduler_app.api.pages.changes import changes_shown
+from scheduler_app.api.pages.figure_charts import CHART, day_shown, hour_charts
+from scheduler_app.api.pages.formatting import names_of, stacked_bars
 from scheduler_app.api.pages.forms import NoFields, takes_query
 from scheduler_app.api.pages.frame import blueprint, kill_switches_on
 from scheduler_app.api.pages.issues import Issue, issue_of, issue_of_switch
-from scheduler_app.api.pages.times import clock_time, instant
-from scheduler_app.api.services import require_installation, services, tenant
+from scheduler_app.api.pages.times import instant
+from scheduler_app.api.scopes import may
+from scheduler_app.api.services import caller, require_installation, services, tenant
 from scheduler_app.clock import monotonic
+from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.forecast import EVERY_CALLBACK
 from scheduler_app.domain.run_calendar import RunCalendar, RunOutcome
 from scheduler_app.health.overview import MOST_COUNTED, Overview, look_over
 from scheduler_app.health.processes import check_fleet, check_receivers, check_releases, check_settings
-from scheduler_app.usecases.questions.figures import SHOWN_STATES, Figures
+from scheduler_app.store.audit import AuditFilter
+from scheduler_app.store.paging import PageRequest
+from scheduler_app.usecases.questions.figures import SHOWN_STATES
 from scheduler_app.usecases.questions.run_calendar import CalendarPeriod
+from scheduler_app.usecases.questions.timed_figures import DAY
 from scheduler_app.version import POLICY_LEVEL, __version__
 
 ROWS = 5
-CHART = (240.0, 56.0)
 
 
 @blueprint.get("/")
@@ -43,7 +50,9 @@ def overview(_: Loaded) -> str:
         issues=issues,
         in_short=_in_short(issues, whole),
         figures=figures,
-        charts_of=_charts(figures),
+        charts_of=hour_charts(figures),
+        day=day_shown(now),
+        changes=_changes(now),
         outcomes=[(state.value, figures.outcomes[state.value]) for state in SHOWN_STATES],
         most=MOST_COUNTED,
         size=CHART,
@@ -65,32 +74,18 @@ def _in_short(issues: Sequence[Issue], whole: Overview) -> str:
     return f"{said}. " * bool(said) + f"{many} schedule{'s are' if active != 1 else ' is'} active."
 
 
-@dataclass(frozen=True, slots=True)
-class _Charts:
-    """Of the last hour, by minute."""
-
-    late: str
-    """The greatest lateness, as the path of a line."""
-    many: list[Bar]
-    done: float | None
-    """The share of ended runs that succeeded."""
+CHANGES = 5
+#: Changes are looked for so long among what the scheduler did by itself.
+CHANGES_SECONDS = 0.1
 
 
-def _charts(figures: Figures) -> _Charts:
-    width, height = CHART
-    columns = [(clock_time(each.begin)[:5], each.counts) for each in figures.minutes]
-    highest = max((each.lag_ms or 0 for each in figures.minutes), default=0) or 1
-    step = width / max(1, len(figures.minutes) - 1)
-    points = [
-        f"{round(number * step, 1)} {round(height - 1 - (each.lag_ms or 0) / highest * (height - 2), 1)}"
-        for number, each in enumerate(figures.minutes)
-    ]
-    ended = figures.outcomes["completed"] + figures.outcomes["error"]
-    return _Charts(
-        late=f"M{' L'.join(points)}" if points else "",
-        many=stacked_bars(columns, [state.value for state in SHOWN_STATES], width, height),
-        done=figures.outcomes["completed"] / ended if ended else None,
-    )
+def _changes(now: datetime) -> list[dict[str, Any]]:
+    """The newest changes since yesterday, for those who may see the audit."""
+    if not may(KeyScope.ADMIN):
+        return []
+    window = PageRequest(limit=CHANGES, since=now - DAY, seconds=CHANGES_SECONDS)
+    which = AuditFilter(of_installation=caller().tenant is None, are_changes=True)
+    return changes_shown(services().audit_questions.page(tenant(), window, which).rows)
 
 
 #: The strip of what ran and comes: its times, its parts, and the rare runs that are named below it.

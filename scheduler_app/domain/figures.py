@@ -49,6 +49,10 @@ class Measured:
     def count(self) -> int:
         return self.steps.total()
 
+    def above(self, bound: float) -> int:
+        """How many values were greater than `bound`, which is the upper bound of a step."""
+        return sum(count for step, count in self.steps.items() if step > STEPS.index(bound))
+
     def quantile(self, share: float) -> float | None:
         """What that share of the values does not exceed: the upper bound of the step, or the greatest value
         where that is less; None without values."""

@@ -50,6 +50,9 @@ class AuditFilter:
     """The whole id of a resource of that kind."""
     of_installation: bool = False
     """Whether lines are among them that are no single tenant's matter."""
+    are_changes: bool = False
+    """Only what people and programs have changed: no sign-ins, and nothing that the scheduler did by
+    itself."""
 
 
 class Audit:
@@ -163,6 +166,11 @@ class Audit:
         if which.resource is not None:
             chosen, hint = {"resource": f"{which.kind}/{which.resource}"}, BY_RESOURCE
             conditions.append({"$eq": ["$tenant", {"$literal": tenant}]})
+        if which.are_changes:
+            conditions += [
+                {"$ne": ["$kind", "access"]},
+                {"$ne": ["$by.kind", ActorKind.SCHEDULER.value]},
+            ]
         asked = {"what": which.what, "kind": which.kind, "by.name": which.who}
         for name, value in asked.items():
             if value is not None:

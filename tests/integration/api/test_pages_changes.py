@@ -57,6 +57,7 @@ def test_a_line_of_a_deleted_schedule_keeps_its_id_and_the_name_that_it_had(
     shown = f'nightly <span class="dim">{made}</span>'
     page = client.get("/changes").text
     assert (page.count(shown), f'href="/schedules/{made}"' in page) == (3, False)
+    assert page.count('data-test="difference"') == 1, "of the edit: the others differ in the name alone"
     deleted = client.get("/api/v1/audit?what=deleted").get_json()["lines"]
     assert [each["before"] for each in deleted] == [{"name": "nightly"}]
     store.schedules.remove(made)
@@ -70,6 +71,10 @@ def test_a_line_of_a_deletion_keeps_the_name_where_another_schedule_has_the_id(c
     client.put("/api/schedules/nightly", json=body | {"name": "first"})
     client.delete("/api/schedules/nightly")
     client.put("/api/schedules/nightly", json=body | {"name": "second"})
+    client.put("/api/destinations/nightly", json={"url": "http://127.0.0.1:9/"})
+    assert (
+        'Created: destination <a href="/destinations/nightly/edit">nightly</a>' in client.get("/changes").text
+    )
     rows = re.findall(r"<span>(Deleted|Created): schedule <a[^>]+>([^<]+)", client.get("/changes").text)
     assert ("Deleted", "first") in rows
     assert {name for what, name in rows if what == "Created"} == {"second"}

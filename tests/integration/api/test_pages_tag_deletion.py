@@ -69,6 +69,8 @@ def test_the_tag_deletes_all_of_it_and_the_page_shows_how_far_it_is(
     assert ('data-test="deleting"' in page, 'hx-trigger="every 5s"' in page) == (True, True)
     own = client.get(PAGE.replace("/delete", "")).text
     assert ('data-test="being-deleted"' in own, 'data-test="delete-all"' in own) == (True, False)
+    line = r'Asked for: deletion customer:&lt;b&gt;acme <span class="dim">[a-z0-9]+</span>'
+    assert re.search(line, client.get("/changes").text)
     duty = DeletionDuty(store)
     store.audit_chain.move_owed(limit=9)
     for seconds in range(0, 120, 5):

@@ -77,6 +77,7 @@ def test_the_page_of_people_is_for_administrators(
     browser.sign_in("ann")
     page = browser.get("/people").text
     assert page.count('data-test="person"') == 2
+    assert page.count('<div class="dim sm">from 127.0.0.1</div>') == 2
     person = next(each for each in people_of(signing_in) if each["mail"] == "rob@example.com")
     assert browser.post("/people/end", "/people", person=person["id"]).status_code == 303
     assert not rob.is_signed_in()

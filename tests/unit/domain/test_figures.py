@@ -34,6 +34,11 @@ def test_a_quantile_is_the_upper_bound_of_its_step_and_never_more_than_the_great
     assert measured(*values).quantile(share) == quantile
 
 
+def test_values_above_a_bound_are_those_of_later_steps() -> None:
+    found = measured(0.5, 999.0, 1_000.0, 1_000.1, 7e7)
+    assert (found.above(1_000), found.above(500), found.above(1)) == (2, 4, 4)
+
+
 def test_what_two_processes_measured_adds_up() -> None:
     one, other = measured(1.0, 30.0), measured(700.0)
     one.merge(other)
