@@ -28,6 +28,9 @@ from scheduler_app.webserver.request_parser import Refusal, RequestParser
 log = get_logger(__name__)
 
 _SWEEP_SECONDS = 0.5
+#: Without a connection nothing has a deadline: then it only looks whether gunicorn is still there, and tells
+#: it that this process is.
+_IDLE_SECONDS = 2.0
 _LOG_SECONDS = 10.0
 #: Files that a process needs beside connections: MongoDB, Redis, logs, metrics.
 _OTHER_FILES = 128
@@ -331,7 +334,7 @@ class WaitressWorker(Worker):  # type: ignore[misc]
     def run(self) -> None:
         self.begin()
         while self.alive and self.ppid == os.getppid():
-            self.turn(_SWEEP_SECONDS)
+            self.turn(self._pause())
         # It answers the requests that have begun, for graceful_timeout seconds at most.
         self._accept(False)
         began = now = time.monotonic()
@@ -348,6 +351,14 @@ class WaitressWorker(Worker):  # type: ignore[misc]
         self.threads = _Threads(self.cfg.threads)
         self.servers = [_Server(self, listener.sock) for listener in self.sockets]
         self.awake.update(self.map)
+        for woken in self.PIPE[:1]:  # gunicorn writes into it at each signal
+            self.poller.register(woken, select.POLLIN)
+
+    def _pause(self) -> float:
+        if self.channels or not all(each.accepting for each in self.servers):
+            return _SWEEP_SECONDS
+        # gunicorn gives a worker half of its own `timeout`; 0 is none.
+        return min(_IDLE_SECONDS, self.timeout / 2 or _IDLE_SECONDS)
 
     def turn(self, seconds: float) -> None:
         """Reads and writes what can be read and written, after having waited for it so long at most."""
@@ -372,6 +383,8 @@ class WaitressWorker(Worker):  # type: ignore[misc]
             if number in self.map:
                 self.awake.add(number)
                 wasyncore.readwrite(self.map[number], events)
+            elif number in self.PIPE:
+                os.read(number, 4096)
 
     def sweep(self, now: float) -> None:
         """Ends what is too slow; called every half a second."""

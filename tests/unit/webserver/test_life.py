@@ -14,7 +14,8 @@ import pytest
 from gunicorn.config import Config
 
 from scheduler_app.webserver import limits
-from scheduler_app.webserver.worker import WaitressWorker
+from scheduler_app.webserver.worker import _IDLE_SECONDS, _SWEEP_SECONDS, WaitressWorker
+from tests.processes import wait_until
 from tests.unit.webserver.serving import Served, served
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -116,6 +117,56 @@ def test_a_worker_that_has_ended_has_no_thread_left_also_none_for_probes() -> No
         api.wait_until(lambda: len(set(threading.enumerate()) - before) == 5)
     while set(threading.enumerate()) - before:
         time.sleep(0.01)
+
+
+def test_a_worker_without_a_connection_looks_around_rarely_and_is_woken_by_signals_and_clients(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pipe = os.pipe2(os.O_NONBLOCK)
+    monkeypatch.setattr(WaitressWorker, "PIPE", pipe)  # as gunicorn makes one
+    pauses: list[float] = []
+    with served() as api:
+        poll = api.worker.poll
+
+        def noted(seconds: float) -> None:
+            pauses.append(seconds)
+            poll(3_600.0 if seconds == _IDLE_SECONDS else seconds)  # by itself it would not come back
+
+        monkeypatch.setattr(api.worker, "poll", noted)
+        api.worker.ppid = os.getppid()
+        with run(api):
+            wait_until(lambda: pauses == [_IDLE_SECONDS], "the first look around")
+            with socket.create_connection(("127.0.0.1", api.port), timeout=20) as client:
+                client.sendall(GET)
+                assert client.recv(100).startswith(b"HTTP/1.1 200 ")
+                wait_until(lambda: pauses[-1] == _SWEEP_SECONDS, "a look at deadlines")
+            wait_until(lambda: pauses[-1] == _IDLE_SECONDS, "the connection to be gone")
+            os.write(pipe[1], b"s")
+            wait_until(lambda: pauses[-2:] == [_IDLE_SECONDS] * 2, "the signal to wake it, and once")
+            api.worker.alive = False
+            os.write(pipe[1], b"s")
+        assert not api.worker.channels
+    assert len(pauses) < 100, "a signal wakes it once"
+    for each in pipe:
+        os.close(each)
+
+
+@pytest.mark.parametrize(("told", "longest"), [(15.0, _IDLE_SECONDS), (1.0, 0.5), (0.0, _IDLE_SECONDS)])
+def test_a_worker_tells_gunicorn_in_time_that_it_lives(
+    told: float, longest: float, api: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+
+    def noted(seconds: float) -> None:
+        pauses.append(seconds)
+        api.worker.alive = False
+
+    api.worker.ppid = os.getppid()
+    monkeypatch.setattr(api.worker, "timeout", told)
+    monkeypatch.setattr(api.worker, "turn", noted)
+    with run(api):
+        pass
+    assert pauses[0] == longest
 
 
 def test_it_speaks_no_tls() -> None:
