@@ -79,7 +79,7 @@ def test_the_tag_deletes_all_of_it_and_the_page_shows_how_far_it_is(
     page = client.get(under_way).text
     assert ('data-test="deleted"' in page, 'hx-trigger="every 5s"' in page) == (True, False)
     removed = re.findall(r"<li>([^<]+)</li>", page.partition('data-test="removed"')[2])
-    assert removed[0] == "1 schedule"
+    assert "1 schedule" in removed
     assert client.get(f"/api/schedules/{made}").status_code == 404
     assert client.get(f"/api/schedules/{kept}").status_code == 200
     assert 'data-test="being-deleted"' not in client.get(PAGE.replace("/delete", "")).text
