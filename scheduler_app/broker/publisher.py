@@ -168,7 +168,7 @@ class CeleryPublisher:
     @contextmanager
     def _connection(self) -> Iterator[Any]:
         """Of the pool of connections: kombu's pool of producers hands out more of them than there are
-        connections, and then waits for one without end (`ProducerPool.prepare` of kombu 5.7)."""
+        connections, and then waits for one without end (its ProducerPool.prepare, of kombu 5.7)."""
         pool = self._app.pool
         try:
             connection = pool.acquire(block=True, timeout=POOL_SECONDS)
