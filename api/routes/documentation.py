@@ -116,7 +116,7 @@ SWAGGER_UI_START = """SwaggerUIBundle({
 """
 
 
-class _Plain(yaml.SafeDumper):
+class _Plain(yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper):  # type: ignore[misc]
     """Writes no anchors: not every YAML reader of a client generator understands them."""
 
     def ignore_aliases(self, data: Any) -> bool:
@@ -129,8 +129,8 @@ def register_swagger_ui(app: Flask, api: Api) -> None:
 
     def once(name: str, make: Callable[[Node], str]) -> str:
         """What `make` makes of the specification at the first request: by then every route is registered, and
-        it does not change. It takes half a second of Python's lock, and if all threads made it together, no
-        other request would be answered meanwhile."""
+        it does not change. It takes a third of a second of Python's lock, and if all threads made it
+        together, no other request would be answered meanwhile."""
         with being_made:
             if name not in made:
                 made[name] = make(complete_specification(api.spec.to_dict()))
