@@ -19,8 +19,8 @@ from scheduler_app.store import Store
 
 #: How many databases wait before one of them is lent again.
 RESTING = 12
-#: With more events than these it takes longer to empty a database than to make one.
-MOST_EVENTS = 1_000
+#: With many more events than these it takes longer to empty a database than to make one.
+MOST_EVENTS = 4_000
 _Schema = dict[str, Any]
 #: Fields that hold lists in sound documents: their indexes are the same whether they have met one or not.
 _LISTS = frozenset({"tags", "owed.next_run_at", "notifies.destination", "unlogged._id"})
