@@ -35,6 +35,7 @@ NAME: Final = re.compile(r"`((?!\d)\w+(?:\.(?!\d|py\b)\w+)*)(?:\(\))?`")
 OF_OTHERS: Final = {
     *("api.py", "manage.py", "redis.py"),
     *("ipaddress.is_global", "celery.schedules.crontab_parser", "bson.Int64", "redis.Redis", "preexec_fn"),
+    "ProducerPool.prepare",
     *("Curl_retry_request", "curl_multi_perform", "curl_multi_socket_action", "curl_multi_socket_all"),
     *("EX_USAGE", "Jn", "Mm.w.d", "atomic", "decode_result", "inprog", "lazy", "prefork"),
     "dryrun",  # a misspelt parameter
