@@ -29,6 +29,7 @@ from scheduler_app.domain.missed import MAX_SINGLES
 from scheduler_app.receiver.keys import DEFAULT_TTL_SECONDS
 from scheduler_app.usecases.duties.cause_inspection import EXPIRES_SOON
 from scheduler_app.usecases.duties.dispatch_selection import LANE_MESSAGES
+from scheduler_app.usecases.questions.timed_figures import DAY
 from scheduler_app.webserver.limits import max_body_bytes
 from scheduler_app.worker.lease import MARGIN_SECONDS, TIMEOUT_CLASSES
 from tests.unit.docs.manual import ROOT, pages, prose, tables
@@ -106,6 +107,7 @@ DERIVED: dict[str, Any] = {
     # A question, and the time that it waits for its answer.
     "SECONDS_UNTIL_IT_SAYS_SO": 2 * ASK_SECONDS,
     "HOURS_OF_A_SILENCE": SILENCE / timedelta(hours=1),
+    "HOURS_OF_A_DAY": DAY / timedelta(hours=1),
     "HOURS_OF_THE_FORECAST": min(map(int, HOURS)),
     "HOURS_OF_THE_STRIP": COMING / timedelta(hours=1),
     "SECONDS_OF_A_STORED_TASK": _TASK_DEFAULTS["timeout_seconds"],
