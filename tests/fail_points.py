@@ -1,5 +1,7 @@
 """A mongod that can be told to take its time."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pymongo import MongoClient
@@ -27,6 +29,16 @@ class MongodWithFailPoints(Mongod):
         """The next one of a process of ours fails with this error."""
         data = {"failCommands": [command], "errorCode": code, "appName": "rrule-scheduler"}
         self._set("failCommand", {"times": 1}, data=data)
+
+    @contextmanager
+    def refusing(self, command: str, namespace: str) -> Iterator[None]:
+        """Meanwhile each one to that collection fails, as in a mongod that is just being stopped."""
+        data = {"failCommands": [command], "namespace": namespace, "errorCode": 11600}
+        self._set("failCommand", "alwaysOn", data=data)
+        try:
+            yield
+        finally:
+            self._set("failCommand", "off")
 
     def hold_index_builds(self) -> None:
         """Each build of an index stops after its beginning until `release_index_builds`."""
