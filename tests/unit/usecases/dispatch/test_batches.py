@@ -142,3 +142,7 @@ def test_an_origin_is_busy_from_so_many_events_in_a_span_on() -> None:
     shared, own = grouped(sorted([*busy, *of("b", 3)]), NOON, BURST_AHEAD)
     assert [each[0] for each in shared.ids] == ["b"] * 3
     assert len(own.ids) == EVENTS_OF_A_BUSY_ORIGIN
+    # Also where nothing else is due within its span.
+    later = DueEvent(NOON + ms(150), "c", "c")
+    shared, own = grouped([*busy, later], NOON, BURST_AHEAD)
+    assert (shared.ids, len(own.ids)) == (("c",), EVENTS_OF_A_BUSY_ORIGIN)

@@ -88,6 +88,14 @@ def test_looking_again_makes_nothing_more_urgent(watch: Watch) -> None:
     assert estimate.room().urgent == 0
 
 
+def test_looking_again_leaves_what_is_urgent_the_rest_of_its_second(watch: Watch) -> None:
+    estimate = RoomEstimate(Queue(), watch)
+    estimate.room()
+    estimate.published([Lane.URGENT] + [Lane.FRESH] * LANE_MESSAGES[Lane.FRESH])
+    watch.now += ASK_FULL_AGAIN_SECONDS * 2
+    assert estimate.room().urgent == URGENT_A_SECOND - 1
+
+
 def test_a_program_is_urgent_so_often_a_second_and_no_more(watch: Watch) -> None:
     estimate = RoomEstimate(Queue(), watch)
     urgent = 0
@@ -113,6 +121,8 @@ def test_a_broker_that_does_not_answer_is_asked_again_a_second_later_and_no_soon
     with pytest.raises(OSError):
         estimate.room()
     assert estimate.room().fresh == LANE_MESSAGES[Lane.FRESH], "publishing tells whether it is back"
+    estimate.published([Lane.URGENT])  # it is
+    assert estimate.room().urgent == LANE_MESSAGES[Lane.URGENT] - 1
     watch.now += ASK_AGAIN_SECONDS
     with pytest.raises(OSError):
         estimate.room()

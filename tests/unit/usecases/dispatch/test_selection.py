@@ -12,7 +12,6 @@ from scheduler_app.domain.states import SUSPECT_AFTER
 from scheduler_app.store.events.outbox import DueEvent
 from scheduler_app.usecases.duties import dispatch_selection, fair_reads
 from scheduler_app.usecases.duties.dispatch_selection import (
-    EVENTS_A_BATCH,
     FIRST_SLICE,
     SLICE,
     DispatchSelection,
@@ -95,13 +94,22 @@ def test_a_backlog_that_there_is_no_room_for_is_not_read() -> None:
     assert waiting.reads == [(1, NOW - FRESH_FOR, frozenset())]
 
 
-def test_what_there_is_no_room_for_waits_and_is_told_of() -> None:
-    waiting = Waiting(many(CANDIDATES // 2, LONG_AGO))
-    found = select(waiting, NOW, UNTIL, Room(0, 0, 1))
-    assert (len(found.late), found.more) == (
-        min(EVENTS_A_BATCH, CANDIDATES // 2),
-        CANDIDATES // 2 > EVENTS_A_BATCH,
-    )
+def test_a_backlog_that_there_is_no_room_for_is_not_read_behind_a_tenant_s_fresh_events_either() -> None:
+    last = due(NOW + MOMENT, origin="z", schedule="globex:s")
+    waiting = Waiting([*of_tenant("initech", 5, LONG_AGO), *of_tenant("acme", CANDIDATES), last])
+    found = select(waiting, NOW, UNTIL, Room(10, 10, 0), lambda: True)
+    assert (last in found.fresh, found.late) == (True, [])
+    assert {after for _, after, _ in waiting.reads} == {NOW - FRESH_FOR}
+    assert (1, NOW - FRESH_FOR, frozenset({"acme"})) in waiting.reads
+
+
+@pytest.mark.parametrize(("waits", "more"), [(15, False), (16, True)])
+def test_what_there_is_no_room_for_waits_and_is_told_of(
+    monkeypatch: pytest.MonkeyPatch, waits: int, *, more: bool
+) -> None:
+    monkeypatch.setattr(dispatch_selection, "EVENTS_A_BATCH", 15)
+    found = select(Waiting(many(waits, LONG_AGO)), NOW, UNTIL, Room(0, 0, 1))
+    assert (len(found.late), found.more) == (15, more)
     fresh = select(Waiting(many(5, NOW)), NOW, UNTIL, Room(0, 0, 1))
     assert fresh == DispatchSelection([], [], more=False), (
         "nothing can go out: a beat does not look again at once"
@@ -123,6 +131,8 @@ def test_beyond_a_page_origins_and_schedules_take_turns() -> None:
     assert origins(select(late, NOW, UNTIL, ROOM).late)[:6] == ["a", "b"] * 3
     few = Waiting([*many(2, NOW), *many(2, NOW + 10 * MOMENT, origin="b", schedule="t")])
     assert origins(select(few, NOW, UNTIL, ROOM).fresh) == ["a", "a", "b", "b"], "these go out together"
+    of_one = Waiting([*many(6, NOW), *many(3, NOW + 10 * MOMENT, schedule="t")])
+    assert [each.id[0] for each in select(of_one, NOW, UNTIL, ROOM).fresh][:6] == ["s", "t"] * 3
 
 
 def test_a_turn_goes_as_far_as_a_slice_of_time() -> None:
@@ -171,6 +181,19 @@ def test_a_full_read_without_a_hog_is_enough() -> None:
     assert (len(found.fresh), found.more) == (CANDIDATES, True)
 
 
+def test_an_origin_hides_others_from_a_certain_share_of_a_full_read_on() -> None:
+    last = due(NOW + 1_000 * MOMENT, origin="z", schedule="z")
+    sharing = [event for origin in "abcd" for event in many(HOG, NOW, origin=origin, schedule=origin)]
+    assert last in select(Waiting([*sharing, last]), NOW, UNTIL, ROOM).fresh
+
+
+def test_what_has_just_become_late_is_selected_with_what_is_late() -> None:
+    just = due(NOW - FRESH_FOR, 1, origin="b", schedule="t")
+    waiting = Waiting([*many(CANDIDATES - 1, LONG_AGO), just, due(NOW, 1)])
+    found = select(waiting, NOW, UNTIL, ROOM)
+    assert (just in found.late, len(found.fresh)) == (True, 1)
+
+
 def test_late_events_hide_no_fresh_ones_nor_those_of_other_origins() -> None:
     events = [*many(CANDIDATES, LONG_AGO), due(LONG_AGO + 1_000 * MOMENT, 1, origin="b", schedule="t")]
     events += [*many(CANDIDATES, NOW, origin="c", schedule="u"), due(NOW + 1_000 * MOMENT, 1, origin="d")]
@@ -195,6 +218,7 @@ def test_pages_take_what_is_fresh_first_and_a_share_of_what_is_late() -> None:
     assert all(page == sorted(page) for page in pages)
     assert sorted(each for page in pages for each in page) == sorted([*fresh, *late])
     assert [len(page) for page in pages] == [16, 16, 16, 12]
+    assert [len(page) for page in DispatchSelection(fresh, late[:5], more=False).pages(16)] == [16, 16, 3]
     assert [len(page) for page in DispatchSelection(fresh, [], more=False).pages(16)] == [16, 14]
     assert [len(page) for page in DispatchSelection([], late, more=False).pages(16)] == [16, 14]
     assert list(DispatchSelection([], [], more=False).pages(16)) == []
