@@ -8,6 +8,7 @@ import pytest
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.config import Settings
+from scheduler_app.domain.action import QueueLengths
 from scheduler_app.domain.ids import PARTITIONS, partition_of
 from scheduler_app.domain.partitions import UNPARTITIONED, Ownership
 from scheduler_app.store import Store
@@ -260,10 +261,14 @@ def test_lost_messages_are_looked_for_by_the_owner_alone(store: Store, now: date
     store.events.insert(made, now, "made")
     gone = {"state": "worker_queue", "dispatched_at": now - timedelta(minutes=4), "dispatches": 1}
     store.mongo.collection("events").update_many({}, {"$set": gone})
-    mine = {made[0].partition}
-    found = store.recoveries.recover_messages(now, grace_seconds=10, limit=100, partitions=mine)
-    assert found == [each.id for each in made if each.partition in mine]
-    assert len(store.recoveries.recover_messages(now, grace_seconds=10, limit=100)) == len(made) - len(found)
+    mine = frozenset({made[0].partition})
+    own = [each.id for each in made if each.partition in mine]
+    owner = Recovery(store, partitions=lambda: mine)
+    assert owner.recover_messages(now, queue=QueueLengths()).messages == len(own)
+    found = store.mongo.collection("events").distinct("_id", {"state": "ready_queue"})
+    assert sorted(found) == sorted(own)
+    all_others = Recovery(store).recover_messages(now, queue=QueueLengths())
+    assert all_others.messages == len(made) - len(own)
     assert Recovery(store).named_queues() == []
 
 
