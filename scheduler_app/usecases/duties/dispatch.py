@@ -189,7 +189,7 @@ def _put_off_until_resumed(events: Sequence[DueEvent], now: datetime) -> Iterato
         yield Deferral(
             event.id,
             due_at,
-            event.postponed_from or event.due_at,
+            event.due_at,
             f"Postponed to {shown_instant(due_at)}: its destination is paused",
         )
 

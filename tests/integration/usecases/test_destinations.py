@@ -14,12 +14,14 @@ from cryptography.fernet import Fernet
 from scheduler_app.broker.redis.flow_control import RedisLimiter
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
+from scheduler_app.domain.action import CALLBACKS, QueueLengths
 from scheduler_app.domain.destination import Auth, AuthType, Breaker, Destination
-from scheduler_app.domain.flow_control import Limiter
+from scheduler_app.domain.flow_control import FlowGrant, FlowRequest, FlowState, Limited, Limiter, WaitReason
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.store import Store
-from scheduler_app.usecases.duties.dispatch import DestinationLimits
+from scheduler_app.usecases.duties.dispatch import AHEAD_SECONDS, PAUSED_SECONDS, DestinationLimits, Dispatch
+from scheduler_app.usecases.duties.dispatch_selection import Batch
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
@@ -213,6 +215,111 @@ def test_places_that_two_dispatchers_took_for_the_same_events_are_given_back(
     assert line < 60  # and not a hundred
 
 
+class Counted:
+    """A limiter that notes how many places it is asked for, and answers as the one that it asks, or as it is
+    told."""
+
+    def __init__(self, limiter: Limiter, answer: FlowGrant | None = None) -> None:
+        self._limiter = limiter
+        self._answer = answer
+        self.unavailable = limiter.unavailable
+        self.reserved: list[int] = []
+
+    def decide(self, asks: Sequence[FlowRequest]) -> list[FlowGrant]:
+        self.reserved += [each.reserve for each in asks]
+        return [self._answer for _ in asks] if self._answer else self._limiter.decide(asks)
+
+    def look(self, destination: Limited) -> FlowState:
+        return self._limiter.look(destination)
+
+    def close(self) -> None:
+        self._limiter.close()
+
+
+def test_the_limiter_is_asked_for_the_places_that_are_needed_and_gets_back_what_others_took(
+    store: Store, limiter: Limiter
+) -> None:
+    put(store, "http://127.0.0.1:9/", rate_per_second=1)
+    due(store, 10)
+    now, counted = clock.now(), Counted(limiter)
+    lines, found = DestinationLimits(store, counted), store.outbox.due(now, limit=20)
+    kept = len(lines.in_time(found, now, now))
+    assert counted.reserved == [10]
+    lines.in_time(found, now, now)
+    assert counted.reserved == [10, 10, kept - 10]
+    # What was put off has had its place.
+    later = now + 60 * SECOND
+    again = [each for each in store.outbox.due(later, limit=20) if each.postponed_from]
+    assert list(lines.in_time(again, later, later)) == again
+    assert (len(again), len(counted.reserved)) == (10, 3)
+
+
+def test_only_a_place_that_is_some_way_off_and_later_than_the_event_is_due_puts_it_off(
+    store: Store, limiter: Limiter
+) -> None:
+    put(store, "http://127.0.0.1:9/", breaker=Breaker(1, 60))
+    now = clock.now().replace(microsecond=0)
+    made = [event(now + number * SECOND, origin=KEY) for number in range(4)]
+    store.events.insert(made, now, "made")
+    half = timedelta(seconds=0.5)
+    ids, until = [each.id for each in made], now + 5 * SECOND
+    grant = FlowGrant(
+        0, 0.0, WaitReason.BREAKER, first=AHEAD_SECONDS, step=half.total_seconds(), is_open=True
+    )
+    found = store.outbox.due(until, limit=20)
+    kept = DestinationLimits(store, Counted(limiter, grant)).in_time(found, until, now)
+    assert [each.id for each in kept] == [ids[0]]
+    assert places(store, ids, now) == [0, 2.5, 3, 3.5]
+    assert last_words(store, ids[1]).endswith("the destination d, which waits for its breaker to close")
+    # One whose place comes when it is due anyway is dispatched.
+    exact = event(now + 2 * half + 2 * SECOND, "exact", origin=KEY)
+    store.events.insert([exact], now, "made")
+    due_then = [each for each in store.outbox.due(until, limit=20) if each.id == exact.id]
+    then = FlowGrant(0, 0.0, WaitReason.RATE, first=3.0, step=1.0, is_open=False)
+    assert DestinationLimits(store, Counted(limiter, then)).in_time(due_then, until, now) == due_then
+    soon = then._replace(first=4.0)
+    assert DestinationLimits(store, Counted(limiter, soon)).in_time(due_then, until, now) == []
+    assert last_words(store, exact.id).endswith("the line of the destination d")
+
+
+class Nobody:
+    """A broker that must not be sent anything."""
+
+    unavailable: tuple[type[Exception], ...] = ()
+
+    def publish(self, batches: Sequence[Batch]) -> None:
+        raise AssertionError(batches)
+
+    def queue_lengths(self, queue: str = CALLBACKS) -> QueueLengths:
+        return QueueLengths()
+
+
+def test_a_beat_puts_off_what_its_destination_takes_later(store: Store, limiter: Limiter) -> None:
+    put(store, "http://127.0.0.1:9/", paused=True)
+    due(store, 3)
+    dispatch = Dispatch(store, Nobody(), horizon_seconds=5, limiter=limiter)
+    assert dispatch.dispatch_page(clock.now()).dispatched == 0
+    assert store.mongo.collection("events").count_documents({"postponed_from": {"$exists": True}}) == 3
+
+
+def test_destinations_without_limits_cost_no_question(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(store, "http://127.0.0.1:9/")
+    other = event(clock.now() - SECOND, "other", origin="destination bent")
+    bent = Destination(id=WholeId("bent"), url="http://x/", created_at=clock.now(), updated_at=clock.now())
+    store.destinations.insert(bent)
+    store.mongo.collection("destinations").update_one({"_id": "bent"}, {"$set": {"paused": "no"}})
+    due(store, 2)
+    store.events.insert([other], clock.now(), "made")
+    now = clock.now()
+    found = store.outbox.due(now, limit=20)
+    with closing(RedisLimiter.of_url("redis://127.0.0.1:1", "x:")) as away:
+        assert list(DestinationLimits(store, away).in_time(found, now, now)) == found
+    assert len(found) == 3
+    assert "flow.unknown" not in "".join(capsys.readouterr())
+
+
 def test_an_event_that_was_put_off_is_dispatched_when_its_place_comes(store: Store, limiter: Limiter) -> None:
     put(store, "http://127.0.0.1:9/", rate_per_second=1)
     ids, now = due(store, 10), clock.now()
@@ -225,9 +332,14 @@ def test_an_event_that_was_put_off_is_dispatched_when_its_place_comes(store: Sto
 
 def test_a_paused_destination_s_events_get_no_message(store: Store, limiter: Limiter) -> None:
     put(store, "http://127.0.0.1:9/", paused=True)
-    ids, now = due(store, 5), clock.now()
-    assert DestinationLimits(store, limiter).in_time(store.outbox.due(now, limit=20), now, now) == []
+    ids, now, counted = due(store, 5), clock.now().replace(microsecond=0) + SECOND, Counted(limiter)
+    found = store.outbox.due(now, limit=20)
+    for _ in range(2):
+        assert DestinationLimits(store, counted).in_time(found, now, now) == []
     assert "is paused" in last_words(store, ids[0])
+    assert places(store, ids, now) == [PAUSED_SECONDS + number / 1000 for number in range(5)]
+    assert all(row(store, each)["postponed_from"] == row(store, each)["run_time"] for each in ids)
+    assert counted.reserved == [], "they had no places"
 
 
 def test_what_moves_to_another_queue_is_left_to_its_turn_and_what_stays_obeys_the_limits(

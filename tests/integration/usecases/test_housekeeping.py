@@ -80,9 +80,7 @@ def test_an_event_that_waits_for_no_time_is_looked_for_once_when_it_is_old_enoug
     behind = forgotten(store, now, now - 5 * MINUTE)
     assert inspection.inspect(now + SECOND) == 1
     states = {each: event_document(store, each)["state"] for each in (too_old, *found, young, behind)}
-    assert states == dict.fromkeys((*found, young), "error") | dict.fromkeys(
-        (too_old, behind), "ready_queue"
-    )
+    assert states == dict.fromkeys((*found, young), "error") | dict.fromkeys((too_old, behind), "ready_queue")
 
 
 def test_an_inspection_says_how_many_documents_it_found(
