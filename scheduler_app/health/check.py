@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from scheduler_app.store.faults import IndexMissing
-
 
 class Status(StrEnum):
     OK = "ok"
@@ -51,16 +49,6 @@ def wrong(name: str, found: str, remedy: str, **facts: object) -> Check:
 
 def unknown(name: str, why: str) -> Check:
     return Check(name, Status.UNKNOWN, f"cannot be told: {why}")
-
-
-def without_mongodb(error: Exception, remedy: str, *names: str) -> list[Check]:
-    """`mongodb` after a STORE_FAULT, and the checks of what could not be read for it."""
-    if isinstance(error, IndexMissing):
-        why = "an index of this release is still being built"
-        found = wrong("mongodb", why, "wait until it is there: `scheduler doctor` names what is being built")
-        return [found, *(unknown(name, why) for name in names)]
-    found = wrong("mongodb", f"does not answer: {type(error).__name__}", remedy)
-    return [found, *unknown_without_mongodb(*names)]
 
 
 def unknown_without_mongodb(*names: str) -> list[Check]:

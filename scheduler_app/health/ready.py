@@ -5,10 +5,11 @@ from typing import Protocol
 
 from scheduler_app.broker_faults import TakesNoMessages
 from scheduler_app.clock import monotonic
-from scheduler_app.health.check import Check, fine, without_mongodb, wrong
+from scheduler_app.health.check import Check, fine, unknown, unknown_without_mongodb, wrong
 from scheduler_app.health.processes import check_fleet
 from scheduler_app.health.work import check_queues, named_queues
 from scheduler_app.store import STORE_FAULTS, Store, within
+from scheduler_app.store.faults import IndexMissing
 
 #: Probes give up after a few seconds; an answer after that would come too late to say what is missing.
 ANSWER_SECONDS = 1.5
@@ -42,6 +43,16 @@ def check_ready(store: Store, broker: Broker) -> list[Check]:
         mongodb, *processes = without_mongodb(error, remedy, "beat", "worker", "clocks", "queues")
     left = started + ANSWER_SECONDS - monotonic()
     return [mongodb, _broker(broker, wait, left), *processes]
+
+
+def without_mongodb(error: Exception, remedy: str, *names: str) -> list[Check]:
+    """`mongodb` after a STORE_FAULT, and the checks of what could not be read for it."""
+    if isinstance(error, IndexMissing):
+        why = "an index of this release is still being built"
+        found = wrong("mongodb", why, "wait until it is there: `scheduler doctor` names what is being built")
+        return [found, *(unknown(name, why) for name in names)]
+    found = wrong("mongodb", f"does not answer: {type(error).__name__}", remedy)
+    return [found, *unknown_without_mongodb(*names)]
 
 
 def _broker(broker: Broker, wait: Callable[[float], int], seconds: float) -> Check:

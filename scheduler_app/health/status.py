@@ -16,9 +16,9 @@ from scheduler_app.domain.ids import tenant_of
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.ledger import OF_LEDGER
 from scheduler_app.domain.silence import Silence
-from scheduler_app.health.check import Check, without_mongodb
+from scheduler_app.health.check import Check
 from scheduler_app.health.processes import check_receivers, check_settings
-from scheduler_app.health.ready import ANSWER_SECONDS, Broker, check_ready
+from scheduler_app.health.ready import ANSWER_SECONDS, Broker, check_ready, without_mongodb
 from scheduler_app.health.stops import check_blackouts, check_kill_switches
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.store.events.cause_marks import MarkCounts
