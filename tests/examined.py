@@ -1,4 +1,4 @@
-"""What MongoDB examines for the queries of a call."""
+"""What MongoDB examines for the queries of a call, and for how long at most."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
@@ -18,6 +18,18 @@ class Examined(NamedTuple):
 
 def examined(store: Store, run: Callable[[], Answer]) -> tuple[Answer, Examined]:
     """What `run` returns, and what MongoDB examined for its finds and aggregations."""
+    answer, rows = _profiled(store, run)
+    return answer, Examined(
+        sum(row["keysExamined"] for row in rows), sum(row["docsExamined"] for row in rows)
+    )
+
+
+def time_limits(store: Store, run: Callable[[], object]) -> list[int | None]:
+    """The milliseconds after which MongoDB gives each of the queries of `run` up."""
+    return [row["command"].get("maxTimeMS") for row in _profiled(store, run)[1]]
+
+
+def _profiled(store: Store, run: Callable[[], Answer]) -> tuple[Answer, list[Document]]:
     db = store.mongo.db
     db.command("profile", 2)
     try:
@@ -29,6 +41,4 @@ def examined(store: Store, run: Callable[[], Answer]) -> tuple[Answer, Examined]
     rows: list[Document] = list(db.system.profile.find(finds))
     db.drop_collection("system.profile")
     assert rows
-    return answer, Examined(
-        sum(row["keysExamined"] for row in rows), sum(row["docsExamined"] for row in rows)
-    )
+    return answer, rows

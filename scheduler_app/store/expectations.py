@@ -13,7 +13,7 @@ from scheduler_app.domain.states import State
 from scheduler_app.domain.stored_fields import Corrupt, instant, one_of, text
 from scheduler_app.store.indexes import EXPECTING
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
-from scheduler_app.store.paging import MAX_SECONDS, last_of, later_than
+from scheduler_app.store.paging import MAX_MS, last_of, later_than
 from scheduler_app.store.schedules.documents import read_expectation
 
 #: Unfinished events of one schedule that are looked at.
@@ -80,7 +80,7 @@ class Expectations:
                 {"$project": {"archived_at": 1}},
             ],
             hint="schedule_v1",
-            maxTimeMS=int(MAX_SECONDS * 1000),
+            maxTimeMS=MAX_MS,
         )
         at = next((row.get("archived_at") for row in rows), None)
         return at if isinstance(at, datetime) else None

@@ -15,7 +15,7 @@ from pymongo import UpdateOne
 from scheduler_app.domain.figures import KEPT, STEPS, FigurePart, FigureSubject, Measured
 from scheduler_app.domain.ids import compact, whole_id
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
-from scheduler_app.store.paging import MAX_SECONDS
+from scheduler_app.store.paging import MAX_MS
 
 DOCUMENT_VERSION = 1
 
@@ -37,7 +37,7 @@ class FigureCounters:
         """The minutes or hours of a subject from `since` to `until` (exclusive), in their order; those
         without anything are left out."""
         which = _between(subject, width, since, until)
-        rows = self._figures.find(which, sort=[("_id", 1)], hint=BY_ID, max_time_ms=int(MAX_SECONDS * 1000))
+        rows = self._figures.find(which, sort=[("_id", 1)], hint=BY_ID, max_time_ms=MAX_MS)
         return [part for row in rows if (part := _part(row)) is not None]
 
     def first(self, subject: FigureSubject, width: timedelta, since: datetime) -> datetime | None:

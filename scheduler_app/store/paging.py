@@ -24,6 +24,8 @@ Row = TypeVar("Row")
 MAX_EXAMINED = 100_000
 #: A call looks for so long, unless its window says another time.
 MAX_SECONDS = 3.0
+#: The same, as a limit that MongoDB keeps.
+MAX_MS = int(MAX_SECONDS * 1000)
 BATCH = 1_000
 
 

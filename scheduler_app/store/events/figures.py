@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from scheduler_app.domain.states import State
 from scheduler_app.store.mongo import Document, Mongo
-from scheduler_app.store.paging import MAX_SECONDS
+from scheduler_app.store.paging import MAX_MS
 
 _FIELDS: Document = {
     "run_time": 1,
@@ -76,7 +76,7 @@ class EventFigures:
         scans = [self._scan(each, until, most) for each in ids]
         pipeline = [*scans[0], *({"$unionWith": {"coll": "events", "pipeline": each}} for each in scans[1:])]
         found: dict[str, list[EventSummary]] = {each: [] for each in ids}
-        options: dict[str, Any] = {"maxTimeMS": int(MAX_SECONDS * 1000)}
+        options: dict[str, Any] = {"maxTimeMS": MAX_MS}
         for row in self._events.aggregate(pipeline, **options):
             if (outcome := _event_summary(row)) is None or outcome.was_withdrawn:
                 continue
@@ -100,7 +100,7 @@ class EventFigures:
             sort=[("run_time", -1), ("_id", -1)],
             limit=most,
             hint=hint,
-            max_time_ms=int(MAX_SECONDS * 1000),
+            max_time_ms=MAX_MS,
         )
         return [outcome for row in rows.to_list() if (outcome := _event_summary(row)) is not None]
 
@@ -174,5 +174,5 @@ class NewestEvents:
             {"$lookup": joined},
             {"$project": {"events.state": 1}},
         ]
-        rows: Any = self._schedules.aggregate(pipeline, hint="_id_", maxTimeMS=int(MAX_SECONDS * 1000))
+        rows: Any = self._schedules.aggregate(pipeline, hint="_id_", maxTimeMS=MAX_MS)
         return {row["_id"]: [State(each["state"]) for each in row["events"]] for row in rows}

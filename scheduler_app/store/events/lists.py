@@ -13,7 +13,7 @@ from scheduler_app.domain.states import LIVING, Kind, State
 from scheduler_app.store.events.events import EventRecord, to_record
 from scheduler_app.store.indexes import DEAD_OF_CAUSE
 from scheduler_app.store.mongo import Document, Mongo
-from scheduler_app.store.paging import MAX_SECONDS, Page, PagedQuery, PageRequest, RowFilter, ascii_lower
+from scheduler_app.store.paging import MAX_MS, Page, PagedQuery, PageRequest, RowFilter, ascii_lower
 
 #: Up to this many schedules, events are merged from an index; of more, each event's schedule is asked for.
 #: mongod merges at most 200 ranges in the order of their index, and sorts more of them.
@@ -223,7 +223,7 @@ class EventLists:
                 }
             },
         ]
-        rows = list(self._events.aggregate(newest, hint="dead_v2", maxTimeMS=int(MAX_SECONDS * 1000)))
+        rows = list(self._events.aggregate(newest, hint="dead_v2", maxTimeMS=MAX_MS))
         causes = [
             DeadLetterCause(
                 row["_id"].get("origin") or UNKNOWN_ORIGIN,

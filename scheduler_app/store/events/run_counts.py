@@ -10,7 +10,7 @@ from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.run_calendar import MOST_RARE, NamedRun, RunOutcome
 from scheduler_app.domain.states import LIVING, Kind, State
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
-from scheduler_app.store.paging import MAX_SECONDS
+from scheduler_app.store.paging import MAX_MS
 
 #: Schedules that are named at most, of those with few runs.
 MOST_NAMED = 2_000
@@ -124,7 +124,7 @@ class RunCounting:
                 }
             },
         ]
-        options: dict[str, Any] = {"hint": hint, "maxTimeMS": int(MAX_SECONDS * 1000)}
+        options: dict[str, Any] = {"hint": hint, "maxTimeMS": MAX_MS}
         (row,) = self._events.aggregate(pipeline, **options)
         found.is_whole &= sum(each["read"] for each in row["parts"]) < most
         for each in row["parts"]:
@@ -161,7 +161,7 @@ class RunCounting:
             {"$project": {"_id": 1}},
             {"$lookup": joined},
         ]
-        options: dict[str, Any] = {"hint": BY_ID, "maxTimeMS": int(MAX_SECONDS * 1000)}
+        options: dict[str, Any] = {"hint": BY_ID, "maxTimeMS": MAX_MS}
         found = RunCounts()
         for row in self._schedules.aggregate(pipeline, **options):
             if sum(each["number"] for each in row["runs"]) > MOST_RARE:

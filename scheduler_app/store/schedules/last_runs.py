@@ -16,7 +16,7 @@ from scheduler_app.domain.schedule import LastRun, Schedule, ScheduleState
 from scheduler_app.domain.states import State
 from scheduler_app.store.bulk_writes import value_by_id, write_isolated
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
-from scheduler_app.store.paging import MAX_SECONDS
+from scheduler_app.store.paging import MAX_MS
 from scheduler_app.store.schedules.documents import CorruptSchedule, read_last_run
 from scheduler_app.telemetry import get_logger
 
@@ -161,7 +161,7 @@ class LastRuns:
             {"$match": {"$expr": {"$gte": ["$run.time", "$since"]}}},
             {"$replaceWith": {"$mergeObjects": ["$run", {"schedule_id": "$_id"}]}},
         ]
-        rows = self._schedules.aggregate(pipeline, hint=BY_ID, maxTimeMS=int(MAX_SECONDS * 1000))
+        rows = self._schedules.aggregate(pipeline, hint=BY_ID, maxTimeMS=MAX_MS)
         return [
             RunResult(
                 row["schedule_id"], run.time, State(run.outcome), run.event_id, run.ended_at or run.time

@@ -21,7 +21,7 @@ from scheduler_app.store.ended_revisions import EndedRevisions
 from scheduler_app.store.indexes import BY_NEXT_RUN, ENDS
 from scheduler_app.store.mongo import BY_ID, DecodedCache, Document, Mongo
 from scheduler_app.store.paging import (
-    MAX_SECONDS,
+    MAX_MS,
     JudgedValues,
     Page,
     PagedByName,
@@ -393,7 +393,7 @@ class Schedules:
             {"$limit": most + 1},
             {"$group": {"_id": None, "seen": {"$sum": 1}, "fit": {"$sum": fit}}},
         ]
-        rows = self._schedules.aggregate(counted, hint=asked.hint, maxTimeMS=int(MAX_SECONDS * 1000))
+        rows = self._schedules.aggregate(counted, hint=asked.hint, maxTimeMS=MAX_MS)
         row = next(iter(rows), {"seen": 0, "fit": 0})
         return min(row["fit"], most), row["seen"] > most
 
