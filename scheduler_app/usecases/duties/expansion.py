@@ -363,8 +363,8 @@ class Expansion:
             self._store.cursors.release(left_for_later, token)
         half = now + self._timeframe / 2
         full = (
-            bool(settled)
-            or len(events) + missed >= limit
+            settled
+            or unfit > 0
             or any(advance.next_run_at and advance.next_run_at < half for advance in advances)
         )
         return ExpandResult(claimed=len(claimed), unfit=unfit, events=tuple(events), full=full)

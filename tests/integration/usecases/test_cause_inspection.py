@@ -14,6 +14,7 @@ from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.cause import Cause, CauseKind
 from scheduler_app.domain.ids import whole_id
 from scheduler_app.domain.lateness import CatchUp, Lateness
+from scheduler_app.domain.missed import MAX_SINGLES
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.causes import from_document
@@ -173,6 +174,22 @@ def test_what_expired_before_an_attempt_is_missed_until_a_run_succeeds(
         [OutcomeRecord(made.id, token, State.COMPLETED, "said", None, {"number": 1, "started_at": at}, at)]
     )
     assert look.at(later + 2 * SECOND, CauseKind.MISSED) == []
+
+
+def test_missed_occurrences_that_a_record_tells_of_are_counted_with_the_others(
+    store: Store, look: Look, now: datetime
+) -> None:
+    none = Lateness(catch_up=CatchUp.NONE, late_after_seconds=60)
+    store.schedules.insert(replace(schedule(now), lateness=none))
+    later = now + timedelta(seconds=MAX_SINGLES + 600)
+    expansion = Expansion(store, timeframe_seconds=60)
+    while expansion.expand_page(later).full:
+        pass
+    [cause] = look.at(later, CauseKind.MISSED)
+    told = store.mongo.collection("events").find({"state": "expired"})
+    counts = [row["missed"]["count"] if "missed" in row else 1 for row in told]
+    assert cause.failed == sum(counts) == MAX_SINGLES + 600 - 61
+    assert max(counts) > 1
 
 
 def test_a_part_that_is_missing_at_two_looks_is_machinery(store: Store, look: Look, now: datetime) -> None:

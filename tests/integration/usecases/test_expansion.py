@@ -81,7 +81,8 @@ def test_a_schedule_is_filled_to_the_timeframe_and_then_left_alone(
     store: Store, expansion: Expansion, now: datetime
 ) -> None:
     store.schedules.insert(schedule(now, rrule="FREQ=SECONDLY;INTERVAL=10"))
-    assert len(expansion.expand_page(now).events) == 6
+    page = expansion.expand_page(now)
+    assert (len(page.events), page.full) == (6, False)
     assert times(store) == [now + (1 + 10 * i) * SECOND for i in range(6)]
     assert stored(store).next_run_at == now + 61 * SECOND
     assert expansion.expand_page(now + 20 * SECOND).claimed == 0
@@ -104,7 +105,11 @@ def test_a_rule_with_a_count_goes_on_page_after_page(
     made = schedule(now, rrule=f"DTSTART:{now:%Y%m%dT%H%M%SZ}\nRRULE:{rule}")
     store.schedules.insert(made)
     for half_minutes in range(8):
-        expansion.expand_page(now + half_minutes * 30 * SECOND)
+        page = expansion.expand_page(now + half_minutes * 30 * SECOND)
+        if page.events and stored(store).next_run_at is not None:
+            last = page.events[-1].run_time
+            assert stored(store).checkpoint == made.recurrence().checkpoint(last)
+    assert (stored(store).next_run_at is None) is (stored(store).checkpoint is None)
     owed = made.recurrence().between(now, now + 4 * MINUTE)
     assert times(store) == [instant for instant in owed if instant > made.created_at]
     assert len(owed) > 7
@@ -331,6 +336,10 @@ def test_what_the_old_rule_owes_beyond_what_an_edit_makes_is_left_to_beats_as_a_
     assert left is not None
     assert (left.revision, left.next_run_at, left.until) == (1, now + SECOND, until + SECOND)
     assert times(store) == []
+    # More than may be counted at one time.
+    assert expansion.expand_up_to(made, now + timedelta(days=13)).left_to_beats is not None
+    (single,) = expansion.expand_up_to(made, now + SECOND).events
+    assert single.run_time == now + SECOND
     paused = replace(made, state=ScheduleState.PAUSED)
     assert expansion.expand_up_to(paused, until) == BeforeCut()
     assert expansion.expand_up_to(replace(made, next_run_at=until + SECOND), until) == BeforeCut()
@@ -414,7 +423,7 @@ def test_the_claim_of_a_beat_that_died_runs_out(store: Store, expansion: Expansi
 
 
 def test_a_schedule_that_somebody_bent_is_set_aside_with_its_reason_and_the_others_go_on(
-    store: Store, expansion: Expansion, now: datetime
+    store: Store, expansion: Expansion, now: datetime, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for schedule_id in ("bent", "torn", "s1"):
         store.schedules.insert(schedule(now, schedule_id))
@@ -430,6 +439,7 @@ def test_a_schedule_that_somebody_bent_is_set_aside_with_its_reason_and_the_othe
     torn = documents.find_one({"_id": "torn"})
     assert torn is not None
     assert (torn["state"], "action" in torn["reason"]) == ("error", True)
+    assert "".join(capsys.readouterr()).count("schedule.set_aside") == 2
     assert expansion.expand_page(now).claimed == 0
 
 

@@ -10,6 +10,7 @@ from scheduler_app.domain.schedule import OwedRange
 from scheduler_app.domain.tenant import Tenant
 from scheduler_app.store import Store
 from scheduler_app.store.schedules.trigger_documents import to_owed_document
+from scheduler_app.usecases.duties import owed_expansion as owing_expansion
 from scheduler_app.usecases.duties.owed_expansion import (
     OWING_SCHEDULES_A_PAGE,
     OWING_SCHEDULES_READ,
@@ -69,6 +70,16 @@ def test_a_page_is_shared_by_turns_where_there_are_more_tenants_than_it_has_plac
     assert first == set(tenants[:OWING_SCHEDULES_A_PAGE]), "those furthest behind come first"
     owed_expansion.expand_page(now)
     assert {tenant_of(each) for each in made_for(store)} == set(tenants)
+
+
+def test_a_beat_remembers_so_many_turns_and_no_more(
+    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owing_expansion, "TURNS_REMEMBERED", 3)
+    made = OwedExpansion(store)
+    owing(store, now, "acme", OWING_SCHEDULES_A_PAGE, since=MINUTE)
+    made.expand_page(now)
+    assert list(made._served) == ["acme"] * 3
 
 
 def test_others_are_found_without_reading_the_documents_in_front_of_them(

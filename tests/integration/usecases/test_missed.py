@@ -315,7 +315,7 @@ def test_a_beat_that_lost_its_claim_writes_nothing(world: World, now: datetime) 
             return super().settle(step, move, now)
 
     store.missed = AfterAnEdit(store.mongo)
-    expansion.expand_page(now + HOUR)
+    assert not expansion.expand_page(now + HOUR).full
     assert rows(store, name) == []
 
 

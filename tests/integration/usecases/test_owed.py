@@ -108,6 +108,35 @@ def test_what_is_little_is_made_by_the_edit_itself(
     assert bool(stored(store).owed) is not made_at_once
 
 
+def test_a_page_is_shared_by_the_schedules_that_it_is_made_for(
+    store: Store, manager: ScheduleService, now: datetime
+) -> None:
+    owed_expansion = OwedExpansion(store, occurrences_a_page=500)
+    assert not owed_expansion.expand_page(now)
+    cut = now + AWAY
+    for names, each in ((("s1",), 500), (("s2", "s3"), 250)):
+        for name in names:
+            store.schedules.insert(schedule(now, name))
+            manager.pause(name, cut)
+        assert owed_expansion.expand_page(cut)
+        assert [len(run_times(store, schedule_id=name)) for name in names] == [each] * len(names)
+        store.mongo.collection("schedules").delete_many({})
+
+
+def test_the_last_occurrence_before_a_cut_has_a_page_of_its_own(
+    store: Store, manager: ScheduleService, owed_expansion: OwedExpansion, now: datetime
+) -> None:
+    store.schedules.insert(schedule(now, queue="eu"))
+    cut = now + 501 * SECOND
+    manager.pause("s1", cut)
+    owed_expansion.expand_page(cut)
+    (left,) = stored(store).owed
+    assert left.next_run_at == cut
+    make_up(owed_expansion, cut)
+    assert run_times(store) == each_second(now, cut)
+    assert store.mongo.collection("events").distinct("queue") == ["eu"], "they stay in its queue"
+
+
 def test_the_new_revision_does_not_wait_for_what_the_old_one_owes(
     store: Store, manager: ScheduleService, expansion: Expansion, owed_expansion: OwedExpansion, now: datetime
 ) -> None:
@@ -245,6 +274,9 @@ def test_a_rule_with_a_count_is_counted_on_from_page_to_page(
     made = schedule(now, rrule=rule)
     store.schedules.insert(made)
     manager.edit("s1", draft(run_at=now + 48 * HOUR), now + 24 * HOUR)
+    owed_expansion.expand_page(now + 24 * HOUR)
+    (left,) = stored(store).owed
+    assert left.checkpoint == made.recurrence().checkpoint(run_times(store)[-1])
     make_up(owed_expansion, now + 24 * HOUR)
     assert run_times(store) == made.recurrence().between(now, now + 24 * HOUR)
     assert len(run_times(store)) == 900

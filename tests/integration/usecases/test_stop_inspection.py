@@ -212,6 +212,10 @@ def test_a_schedule_that_finishes_is_told_where_a_notification_asks_for_it(
     assert cause.error == "has no occurrence any more"
     assert store.causes.unsettled(TENANT, limit=10) == []
     assert look.at(later + stop_inspection.FINISHED_KEPT, CauseKind.FINISHED) == []
+    finishing(store, now, "s4", tags=("nightly",))
+    assert expansion.finish_ended(later + stop_inspection.FINISHED_KEPT) == 1
+    [cause] = look.at(later + stop_inspection.FINISHED_KEPT, CauseKind.FINISHED)
+    assert cause.key.subject == "s4"
 
 
 def test_what_finishes_elsewhere_keeps_none_from_being_told(
