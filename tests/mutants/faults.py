@@ -257,7 +257,7 @@ class _Finder:
         """Whether a statement only logs or counts, or says something to a reader."""
         if isinstance(node, ast.Expr):
             return isinstance(node.value, ast.Constant) or self._is_quiet_call(node.value)
-        if isinstance(node, ast.For):
+        if isinstance(node, ast.For | ast.If):
             return all(map(self._is_quiet, [*node.body, *node.orelse]))
         return isinstance(node, ast.Pass)
 

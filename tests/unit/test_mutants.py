@@ -30,7 +30,7 @@ def f(self, rows):
     if rows:
         for each in rows:
             metrics.rows.inc()
-    else:
+    elif rows is None:
         log.warning("none")
     self._unexpected.note("rows", rows)
     yield metrics.rows.family(rows)
