@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final, NamedTuple, TypedDict
 
 from scheduler_app.clock import monotonic
@@ -213,7 +213,7 @@ class Events:
             began = monotonic()
             if began >= self._living.until:
                 # Not `$exists`, for which mongod would fetch each document.
-                ever = {"$gt": datetime.fromtimestamp(0, UTC)}
+                ever = {"$gt": EARLIEST}
                 counts = {
                     state.value: self._events.count_documents({"state": state, "due_at": ever}, hint=BY_DUE)
                     for state in sorted(LIVING)
@@ -241,7 +241,7 @@ def tenants_with_events(events: Documents) -> Iterator[str]:
     after: str | None = ""
     while after is not None:
         # The index's own keys, in its order: a document whose tenant is an array does not stop this.
-        above = events.find({"tenant": {"$gt": after}}, hint="list_v1", return_key=True, limit=1)
-        after = next((key["tenant"] for key in above), None)
+        above = events.find_one({"tenant": {"$gt": after}}, hint="list_v1", return_key=True)
+        after = above["tenant"] if above else None
         if after is not None:
             yield after

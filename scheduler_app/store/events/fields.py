@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, cast
 
 from scheduler_app.domain.action import CALLBACKS, is_queue
@@ -74,14 +75,6 @@ _KINDS = tuple(kind.value for kind in Kind)
 _STATES = tuple(state.value for state in State)
 
 
-def _revision(value: Any, name: str) -> int:
-    return whole(value, name, least=1)
-
-
-def _partition(value: Any, name: str) -> int:
-    return whole(value, name, most=PARTITIONS - 1)
-
-
 def read_schedule_id(value: Any, name: str, event_id: str) -> str:
     """The schedule of an event, empty for a message. Raises Corrupt."""
     if is_message(event_id):
@@ -149,7 +142,7 @@ OWNED: dict[str, Callable[[Any, str, str], str]] = {
 REQUIRED: dict[str, Callable[[Any, str], Any]] = {
     "_id": text,
     "v": lambda value, name: version(value, MESSAGE_VERSION),
-    "revision": _revision,
+    "revision": partial(whole, least=1),
     "run_time": instant,
     "state": lambda value, name: one_of(value, name, _STATES),
     "attempt": whole,
@@ -165,7 +158,7 @@ OPTIONAL: dict[str, Callable[[Any, str], Any]] = {
     "archived_at": instant,
     "hops": whole,
     "origin": text,
-    "partition": _partition,
+    "partition": partial(whole, most=PARTITIONS - 1),
     "routed": flag,
     "queue_by_destination": flag,
     "postponed_from": instant,
@@ -203,10 +196,8 @@ def field_faults(row: Mapping[str, Any]) -> dict[str, str]:
                 found[name] = str(error)
     if row.get("routed") is True and not is_queue(row.get("queue")):
         found["queue"] = "queue is no name that a queue may have"
-    if row.get("dispatches", 0) is None:
-        found["dispatches"] = str(
-            wrong("dispatches", None, "a whole number")
-        )  # $inc takes a missing one, not null
+    if "dispatches" in row and row["dispatches"] is None:  # $inc takes a missing one, not null
+        found["dispatches"] = str(wrong("dispatches", None, "a whole number"))
     due_at = row.get("due_at")
     if ("due_at" in row or row.get("state") in _LIVING) and not _is_instant(due_at):
         found["due_at"] = str(wrong("due_at", due_at, "a date"))

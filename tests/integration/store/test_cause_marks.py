@@ -3,13 +3,19 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+import bson
+import pytest
+from pymongo.errors import BulkWriteError
+
 from scheduler_app.domain.cause import failing_key
 from scheduler_app.store import Store
+from scheduler_app.store.events import cause_marks
 from scheduler_app.store.events.cause_marks import FailedEvent, MarkCounts
 from tests.builders import event
 
 SECOND = timedelta(seconds=1)
 KEY = failing_key("s1-1-x", "http://x:80", 503, None)
+OTHER = failing_key("s1-1-x", "http://x:80", 500, None)
 
 
 def dead(store: Store, at: datetime, event_id: str, **fields: Any) -> str:
@@ -57,8 +63,47 @@ def test_what_waits_and_what_is_dead_is_counted_with_the_next_try(store: Store, 
     assert marks.count(KEY.id, most=1)[:2] == marks.counts(["none", KEY.id], most=1)[KEY.id][:2] == (1, 1)
     assert marks.counts(["none"], most=10) == {"none": MarkCounts()}
     assert marks.counts([], most=10) == {}
+    assert marks.count("none", most=10) == MarkCounts()
     assert marks.keys() == (frozenset([KEY.id]), frozenset([KEY.id]))
-    assert {each.event_id for each in marks.marked(KEY.id, limit=10)} == {"s1-1-0", "s1-1-1", "s1-1-2"} | {
-        each.id for each in made[1:3]
-    }
+    marked = {(each.event_id, each.is_dead, each.mark) for each in marks.marked(KEY.id, limit=10)}
+    dead_ones = {(f"s1-1-{number}", True, KEY.id) for number in range(3)}
+    assert marked == dead_ones | {(each.id, False, KEY.id) for each in made[1:3]}
     assert len(marks.marked(KEY.id, limit=1)) == 2
+    assert marks.unmarked(limit=10) == []
+
+
+def test_a_next_try_that_is_no_instant_is_not_told(store: Store, now: datetime) -> None:
+    dead(store, now, "s1-1-a", cause=KEY.id, state="retrying", due_at=[now])
+    counted = MarkCounts(waiting=1)
+    assert store.cause_marks.count(KEY.id, most=10) == counted
+    assert store.cause_marks.counts([KEY.id], most=10) == {KEY.id: counted}
+
+
+def test_the_events_of_some_schedules_are_counted_among_so_many(
+    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        dead(store, now + number * SECOND, f"s1-1-{number}", run_time=now, cause=KEY.id)
+        dead(store, now + number * SECOND, f"s2-1-{number}", run_time=now, schedule_id="s2", cause=KEY.id)
+    counts = store.cause_marks.counts
+    among: dict[str, list[str]] = {KEY.id: ["s2", "s3"]}
+    assert counts([KEY.id], most=10, among=among) == {KEY.id: MarkCounts(dead=3)}
+    assert counts([KEY.id], most=2, among=among) == {KEY.id: MarkCounts(dead=2)}
+    # The last ids come first.
+    monkeypatch.setattr(cause_marks, "MOST_READ", 2)
+    assert counts([KEY.id], most=10, among=among) == {KEY.id: MarkCounts(dead=2)}
+
+
+def test_an_event_that_mongodb_rejects_keeps_no_other_one_from_its_mark(store: Store, now: datetime) -> None:
+    """It was found before it grew, so that nothing fits into it."""
+    for name in ("s1-1-a", "s1-1-b"):
+        dead(store, now, name, schedule_id=name[:6])
+    first, second = store.cause_marks.unmarked(limit=10)
+    events = store.mongo.collection("events")
+    size = len(bson.encode(events.find_one({"_id": first.event_id}) or {}))
+    large = "x" * (16 * 2**20 - size - 20)
+    events.update_one({"_id": first.event_id}, {"$set": {"large": large}})
+    with pytest.raises(BulkWriteError):
+        store.cause_marks.mark([first, second._replace(mark=None, key=OTHER)])
+    marks = {row["_id"]: row.get("cause") for row in events.find({}, {"cause": 1})}
+    assert marks == {first.event_id: None, second.event_id: OTHER.id}

@@ -14,7 +14,9 @@ def test_few_events_are_counted_each_time_and_many_for_a_hundredth_of_the_time(
     store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def waiting() -> int:
-        return store.events.living_by_state()[State.READY_QUEUE]
+        counts = store.events.living_by_state()
+        assert sum(counts.values()) == counts[State.READY_QUEUE]
+        return counts[State.READY_QUEUE]
 
     at = 100.0
     monkeypatch.setattr(events, "monotonic", lambda: at)
@@ -24,8 +26,10 @@ def test_few_events_are_counted_each_time_and_many_for_a_hundredth_of_the_time(
     assert waiting() == 2
 
     monkeypatch.setattr(events, "QUICKLY_COUNTED", 2)
-    ticks = iter([100.0, 100.5])  # the count begins and ends
+    ticks = iter([100.0, 100.5])  # a count begins, and ends where it is timed
     monkeypatch.setattr(events, "monotonic", lambda: next(ticks, at))
+    assert waiting() == 2
+    ticks = iter([100.0, 100.5])
     store.events.insert([event(now, "s3")], now, "made")
     assert waiting() == 3
     store.events.insert([event(now, "s4")], now, "made")

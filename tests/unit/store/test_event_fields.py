@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.domain.ids import backfill_event_id, message_event_id
+from scheduler_app.domain.event import MAX_COMPLETION_TIMEOUT
+from scheduler_app.domain.ids import PARTITIONS, backfill_event_id, message_event_id, partition_of
 from scheduler_app.domain.notification import Notifying, OwedNotification
+from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS
 from scheduler_app.domain.stored_fields import EARLIEST, Corrupt
 from scheduler_app.store.events.fields import (
     field_faults,
@@ -45,6 +47,8 @@ def row(**changes: Any) -> dict[str, Any]:
     return {name: value for name, value in (made | changes).items() if value is not ...}
 
 
+#: After the longest wait that grows, and its jitter.
+LONGEST_RETRY_MS = int(2 * MAX_BACKOFF_SECONDS * 1000)
 COMPLETION = {"tokens": ["a"], "attempt": 1, "seconds": 60}
 WRONG: list[tuple[str, Any, str]] = [
     ("v", 0, "v is 0"),
@@ -74,6 +78,9 @@ WRONG: list[tuple[str, Any, str]] = [
     ("attempts_before", -1, "not between 0"),
     ("lost_leases", 0.5, "not a whole number"),
     ("dispatches", "1", "not a whole number"),
+    ("dispatches", None, "not a whole number"),
+    ("partition", -1, "partition is -1"),
+    ("partition", PARTITIONS, f"partition is {PARTITIONS}"),
     ("archived_at", "x", "not a date"),
     ("hops", "x", "not a whole number"),
     ("origin", 5, "not text"),
@@ -89,7 +96,10 @@ WRONG: list[tuple[str, Any, str]] = [
     ("completion", COMPLETION | {"tokens": None}, "completion.tokens"),
     ("completion", COMPLETION | {"attempt": 0}, "completion.attempt is 0"),
     ("completion", COMPLETION | {"seconds": 0}, "completion.seconds is 0"),
+    ("completion", COMPLETION | {"attempt": 0, "seconds": 0}, "completion.attempt is 0"),
+    ("completion", COMPLETION | {"seconds": MAX_COMPLETION_TIMEOUT + 1}, "completion.seconds is"),
     ("completion", COMPLETION | {"retry_in_ms": -1}, "completion.retry_in_ms is -1"),
+    ("completion", COMPLETION | {"retry_in_ms": LONGEST_RETRY_MS + 1}, "completion.retry_in_ms is"),
     ("completion", COMPLETION | {"awaiting": "x"}, "completion.awaiting"),
     ("completion", COMPLETION | {"told": {"how": "x"}}, "completion.told.how"),
     ("completion", COMPLETION | {"told": {"how": "failed", "attempt": -1, "at": NOON}}, "told.attempt is -1"),
@@ -128,7 +138,9 @@ def test_a_finished_event_needs_no_due_time_and_one_that_it_has_is_checked() -> 
         {"routed": False, "queue": "no queue's name!"},
         {"missed": {"first": NOON, "last": NOON, "count": 3}},
         {"completion": COMPLETION | {"told": {"how": "timed_out", "attempt": 1, "at": NOON}}},
-        {"completion": COMPLETION | {"retry_in_ms": 5, "awaiting": True}},
+        {"completion": COMPLETION | {"retry_in_ms": LONGEST_RETRY_MS, "awaiting": True}},
+        {"completion": COMPLETION | {"seconds": MAX_COMPLETION_TIMEOUT}},
+        {"partition": PARTITIONS - 1},
         {"notify": {"when": "on_failure", "since": NOON, "destination": "d", "hops": 1}},
         {"_id": MESSAGE, "v": 2, "kind": "message", "schedule_id": ...},
     ],
@@ -152,7 +164,7 @@ def test_an_event_has_a_schedule_and_a_message_has_none() -> None:
 
 
 def test_what_is_wrong_is_replaced_by_what_the_id_tells() -> None:
-    names = ("v", "tenant", "schedule_id", "revision", "kind", "run_time")
+    names = ("v", "tenant", "schedule_id", "revision", "kind", "run_time", "partition")
     faults = dict.fromkeys(names, "wrong")
     broken = row(created_at=NOON - HOUR)
     assert [replaced_fields(broken, faults)[name] for name in names] == [
@@ -162,9 +174,11 @@ def test_what_is_wrong_is_replaced_by_what_the_id_tells() -> None:
         2,
         "scheduled",
         NOON,
+        partition_of("team:s1"),
     ]
     of_message = replaced_fields(broken | {"_id": MESSAGE}, faults)
-    assert [of_message[name] for name in names] == [2, "team", None, 1, "message", NOON - HOUR]
+    told = [2, "team", None, 1, "message", NOON - HOUR, partition_of(MESSAGE)]
+    assert [of_message[name] for name in names] == told
     by_hand = replaced_fields(broken | {"_id": "team:s1-manual-abc"}, faults)
     assert (by_hand["kind"], by_hand["revision"], by_hand["run_time"]) == ("manual", 1, NOON - HOUR)
     backfilled = replaced_fields(broken | {"_id": backfill_event_id("team:s1", "b1", NOON)}, faults)

@@ -42,3 +42,19 @@ def test_a_failure_is_told_by_its_error_its_status_or_the_last_line_of_its_histo
     attempt: dict[str, Any], said: str
 ) -> None:
     assert said in read(attempt)
+
+
+def test_what_is_corrupt_has_no_attempt() -> None:
+    for attempts in ([], "x", [5], None):
+        assert read({}, attempts=attempts).error == "Set aside: its schedule cannot be read"
+    for broken in ({"_id": 5}, {"status": [{"message": "no time"}]}):
+        assert _read([row({}, **broken), row({})]) == _read([row({})])
+
+
+def test_it_says_whose_it_is_and_which_mark_it_carries() -> None:
+    assert read({}) == FailedEvent(
+        *("s1-1", "s1", read({}).key, NOON, "Set aside: its schedule cannot be read"), is_dead=True, mark=None
+    )
+    of_message = read({}, schedule_id=None, state="retrying", cause="c1", origin=None)
+    assert (of_message.schedule_id, of_message.is_dead, of_message.mark) == ("", False, "c1")
+    assert of_message.key.subject != read({}).key.subject
