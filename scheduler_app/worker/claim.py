@@ -159,8 +159,6 @@ class Handover:
     def _due_soon(self, batch: ClaimedBatch) -> ClaimedBatch:
         """The events that may be read now; the others wait on."""
         events, until = batch.events, self._now() + OBEYED_AHEAD
-        if events[-1].due_at <= until:
-            return batch
         count = max(1, sum(event.due_at <= until for event in events))
         if count < len(events):
             self._waiting.put(batch._replace(events=events[count:]))

@@ -75,9 +75,6 @@ class Courier(EssentialThread):
         self._flying: dict[str, tuple[Job, datetime]] = {}
         self._judged: defaultdict[State, int] = defaultdict(int)
         """Verdicts since the last ones were counted for Prometheus: a count for each would cost more."""
-        self._more_can_start = False
-        self._held_up = False
-        """Nothing may start just now, whatever has room."""
         self._isolated: str | None = None
         self._reviewed_at = 0.0
         self._loads: tuple[Load, ...] = ()
@@ -210,7 +207,7 @@ class Courier(EssentialThread):
                 delayed.append(self._delayed(busy, now))
         if delayed:
             self._recorder.put(delayed)
-        self._held_up = self._is_behind()
+        self._held_up = self._is_behind()  # nothing may start just now, whatever has room
         if self._held_up:
             return
         self._queues.unblock()

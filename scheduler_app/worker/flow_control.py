@@ -108,8 +108,6 @@ class FlowControl(EssentialThread):
 
     def dropped(self, event_ids: Sequence[str]) -> None:
         """Notes that these have no request in flight any more, if they had one."""
-        if not self._held_by:
-            return
         for event_id in event_ids:
             if event_id in self._held_by:
                 self._note(FinishedRequest(event_id, ReceiverAnswer.NOTHING))
@@ -162,7 +160,7 @@ class FlowControl(EssentialThread):
         if not self._queues:
             return None
         now = monotonic()
-        at = min((queue.next_at for queue in self._queues.values()), default=now + LONGEST_PAUSE)
+        at = min(queue.next_at for queue in self._queues.values())
         return min(LONGEST_PAUSE, max(LEAST_PAUSE, at - now))
 
     def _obey_present(self) -> None:
@@ -262,8 +260,6 @@ class FlowControl(EssentialThread):
         self, queue: DestinationQueue, count: int, first: float, step: float, why: WaitReason
     ) -> None:
         """Postpones the last `count`: the first of them by `first` seconds, the others `step` apart."""
-        if not count:
-            return
         jobs = [queue.jobs.pop() for _ in range(count)][::-1]
         now = self._now()
         self._recorder.put(

@@ -30,8 +30,7 @@ class Rate:
 
     def count(self, now: float) -> None:
         """Counts one more at the monotonic time `now`."""
-        if now >= self._second + 1:  # mostly it is the second of the last one
-            self._advance(now)
+        self._advance(now)
         if self._first is None:
             self._first = now
         self._counts[self._second % WINDOW_SECONDS] += 1
@@ -40,15 +39,13 @@ class Rate:
     def per_second(self, now: float) -> float:
         """The mean over the window, or over the time since the first one when that is less."""
         self._advance(now)
-        if not self._total or self._first is None:
+        if self._first is None:
             return 0.0
         return self._total / min(WINDOW_SECONDS, max(1.0, now - self._first))
 
     def _advance(self, now: float) -> None:
         second = int(now)
-        if second <= self._second:
-            return
-        for each in range(max(self._second + 1, second - WINDOW_SECONDS + 1), second + 1):
+        for each in range(self._second + 1, second + 1)[-WINDOW_SECONDS:]:
             self._total -= self._counts[each % WINDOW_SECONDS]
             self._counts[each % WINDOW_SECONDS] = 0
         self._second = second
@@ -89,9 +86,8 @@ class ReturnLine:
     __slots__ = ("_by_minute", "_slot", "_taken")
 
     def __init__(self) -> None:
-        #: The second that is being filled, and how many come in it.
+        #: The second that is being filled; `_taken` is how many come in it.
         self._slot = 0
-        self._taken = 0
         self._by_minute: dict[int, int] = {}
 
     def place(self, now: float, each_second: int) -> float:
@@ -146,10 +142,6 @@ class OutOfTurn(Generic[T]):
             return None
         need = min(self._by_need)  # there are few: origins that need more have more requests in flight
         return next(iter(self._by_need[need].values())) if need <= there_is else None
-
-    def clear(self) -> None:
-        self._by_need.clear()
-        self._needs.clear()
 
 
 @dataclass(slots=True)
@@ -347,8 +339,8 @@ class OriginQueues:
         self.waiting = 0
         self._turns.clear()
         self._pacing.clear()
-        self._full_origins.clear()
-        self._full_tenants.clear()
+        self._full_origins = OutOfTurn()
+        self._full_tenants = OutOfTurn()
 
     def take_out(self, which: Callable[[Job], bool]) -> list[Job]:
         """Takes out the waiting jobs for which that holds."""
@@ -568,8 +560,6 @@ class OriginQueues:
     def _beyond(self, origin: Origin, now: float, held: int) -> list[Postponed]:
         """Takes out what the origin cannot take soon: the latest of the schedules that have the most."""
         excess = origin.waiting - self._allowed(origin, now, held)
-        if excess <= 0:
-            return []
         # Level the longest queues first: a schedule with one event keeps it.
         lengths = sorted((len(queue) for queue in origin.jobs.values()), reverse=True)
         level = _level(lengths, excess)

@@ -211,12 +211,12 @@ class Overlap:
         held: HeldBack = {}
         for event in events:
             place = places.get(event.id, len(unfinished))
-            if not unfinished or place == 0 or _order(event) < _order(unfinished[0]):
+            if not unfinished or _order(event) <= _order(unfinished[0]):
                 continue
             if not queues:
                 held[event.id] = self._skipped(event, lease, unfinished[0], "skip")
             elif event.id in places or event.postponed_from is not None:
-                held[event.id] = self._queued(event, lease, unfinished[max(place, 1) - 1], place)
+                held[event.id] = self._queued(event, lease, unfinished[place - 1], place)
             else:
                 policy = f"queue with room for {schedule.queue_limit}"
                 held[event.id] = self._skipped(event, lease, unfinished[0], policy)
@@ -405,6 +405,4 @@ class ExpiryStep:
             and asked.lateness.judges
             and not (isinstance(asked, Schedule) and is_withdrawn(event, asked))
         ]
-        if not judged:
-            return {}
         return self._retrying.until_answered(lambda: self._late_events.expired(judged, now))

@@ -23,12 +23,14 @@ from scheduler_app.worker.origins import (
     SHARES_OF_AN_ORIGIN,
     SHARES_OF_THE_REST,
     UNBLOCKED_AT_ONCE,
+    WINDOW_SECONDS,
     YOUNG_SECONDS,
     Load,
     Origin,
     OriginQueues,
     Postponed,
     ReturnLine,
+    _key,
     _level,
 )
 from tests.builders import event, schedule
@@ -80,6 +82,7 @@ def test_an_origin_at_its_limit_holds_up_nobody_and_goes_on_when_a_request_ends(
         waiting.add(each, 0.0, 0)
     started = start_all(waiting, 0.0)
     assert Counter(each.origin for each in started) == {"http://a:80": 2, "http://b:80": 2}
+    assert not waiting.has_room_again, "only an answer of its receiver makes room"
     waiting.ended(started[0], 1.0)
     assert [each.origin for each in start_all(waiting, 1.0)] == ["http://a:80"]
 
@@ -131,13 +134,18 @@ def saturated(waiting: OriginQueues, many: int) -> list[Job]:
 def test_what_a_saturated_origin_cannot_take_soon_is_postponed() -> None:
     waiting = queues(concurrency=2)
     flying = saturated(waiting, 500)
-    assert waiting.review(SATURATED_SECONDS / 2, 0) == []
-    assert waiting.review(SATURATED_SECONDS / 2, 1_000) == [], "a full worker is no reason by itself"
+    assert list(waiting.waiting_long(SATURATED_SECONDS)) == []
+    assert waiting.review(SATURATED_SECONDS, 0) == []
+    assert waiting.review(SATURATED_SECONDS, 1_000) == [], "a full worker is no reason by itself"
+    waiting.add(elsewhere := job("http://b:80"), 0.0, 0)
+    long = {each.attempt.event.id for each in waiting.waiting_long(SATURATED_SECONDS + 0.5)}
+    assert (len(long), elsewhere.attempt.event.id in long) == (500 - 2, False)
+    waiting.take_out(lambda each: each is elsewhere)
     postponed = waiting.review(SATURATED_SECONDS + 0.5, 0)
     assert (len(postponed), waiting.waiting) == (500 - 2 - MIN_KEPT, MIN_KEPT)
     again = waiting.add(job(), SATURATED_SECONDS + 0.6, 0)
     assert isinstance(again, Postponed)
-    (load,) = waiting.loads(SATURATED_SECONDS + 0.6, most=5)
+    (load,) = waiting.loads(SATURATED_SECONDS + 0.6, most=1)
     assert (load.in_flight, load.waiting, load.postponed) == (2, MIN_KEPT, 500 - 2 - MIN_KEPT + 1)
     sent = set[str]()
     while flying:
@@ -147,6 +155,39 @@ def test_what_a_saturated_origin_cannot_take_soon_is_postponed() -> None:
         flying += started
     assert len(sent) == MIN_KEPT
     assert sent.isdisjoint(each.job.attempt.event.id for each in postponed)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "left"),
+    [
+        ((8, 1, 1, 1), (7, 1, 1, 1)),
+        ((1, 9, 1, 4), (1, 4, 1, 4)),
+        ((7, 6), (5, 5)),
+        ((6, 6), (5, 5)),
+        ((4, 4, 4), (3, 3, 4)),
+        ((5, 5), (5, 5)),
+        ((4, 5), (4, 5)),
+    ],
+)
+def test_the_schedules_that_have_the_most_waiting_lose_their_latest_events_and_no_more_than_needed(
+    lengths: tuple[int, ...], left: tuple[int, ...]
+) -> None:
+    waiting = queues(concurrency=1)
+    waiting.add(hangs := job(schedule_id="hangs"), 0.0, 0)
+    waiting.started(hangs, 0.0)
+    waiting.take_out(lambda each: each is hangs)
+    for place in range(max(lengths)):
+        for number, length in enumerate(lengths):
+            if place < length:
+                waiting.add(job(schedule_id=f"s{number}"), 0.0, 0)
+    assert start_all(waiting, 0.0) == []
+    before = [list(each) for each in waiting._origins["http://a:80"].jobs.values()]
+    postponed = [each.job for each in waiting.review(2.0, 0)]
+    assert len(postponed) == sum(lengths) - sum(left)
+    after = [list(each) for each in waiting._origins["http://a:80"].jobs.values()]
+    assert after == [jobs[:count] for jobs, count in zip(before, left, strict=True)]
+    due = [each.attempt.event.due_at for each in postponed]
+    assert due == sorted(due)
 
 
 def test_postponed_events_come_again_as_fast_as_their_origin_answers_and_in_order() -> None:
@@ -214,6 +255,31 @@ def test_an_idle_origin_is_forgotten() -> None:
     assert waiting.loads(30.0, most=2_000) == []
 
 
+def test_an_origin_is_not_forgotten_while_one_waits_or_is_in_flight_or_comes_again() -> None:
+    waiting = queues(concurrency=1)
+
+    def is_known() -> bool:
+        waiting.review(now, 0)
+        return bool(waiting.loads(now, most=1))
+
+    now = 100.0
+    waiting.add(job(), now, 0)
+    assert is_known(), "one waits"
+    (only,) = start_all(waiting, now)
+    assert is_known(), "one is in flight"
+    for number in range(MIN_KEPT + 1):
+        waiting.add(job(schedule_id=f"s{number}"), now, 0)
+    assert start_all(waiting, now) == []
+    now += 2.0
+    (later,) = waiting.review(now, 0)
+    waiting.ended(only, now)
+    waiting.take_out(lambda _: True)
+    now += WINDOW_SECONDS + 1
+    assert is_known(), "one comes again"
+    now += later.seconds + 60
+    assert not is_known()
+
+
 def test_a_worker_that_ends_gets_back_all_that_waits() -> None:
     waiting = queues(concurrency=1)
     for number in range(10):
@@ -267,6 +333,69 @@ def test_what_is_drained_waits_no_longer_and_what_comes_later_starts() -> None:
     assert [each.origin for each in start_all(waiting, 9.0)] == ["http://a:80"]
 
 
+def test_after_a_drain_nothing_is_out_of_turn_any_more() -> None:
+    """A worker that ends would look again and again for those."""
+    waiting = queues(concurrency=MAX_IN_FLIGHT)
+    for number in range(3 * MAX_YOUNG):
+        waiting.add(job("http://burst:80", f"s{number}"), 0.0, 0)
+    while (found := waiting.next(0.0)) is not None:
+        waiting.started(found, 0.0)
+    assert waiting.is_pacing
+    for number in range(MAX_IN_FLIGHT // 4):
+        waiting.started(others := job(f"http://{number}:80", "globex:s"), -1.0)
+    for number in range(MAX_IN_FLIGHT):
+        waiting.add(job(f"http://{number}:80", f"acme:s{number}"), 0.0, 0)
+        waiting.add(job("http://a:80", f"globex:s{number}"), 0.0, 0)
+    flying = start_all(waiting, 0.0)
+    acme, a = waiting._tenants["acme"], waiting._origins["http://a:80 (globex)"]
+    assert acme.blocked
+    assert a.blocked
+    assert len(list(waiting.drain())) == waiting.waiting + 2 * MAX_YOUNG + 2 * MAX_IN_FLIGHT - len(flying)
+    assert not waiting.is_pacing
+    waiting.ended(others, 1.0)
+    assert not waiting.has_room_again
+    assert {(each.waiting, each.blocked, len(each.turns)) for each in waiting._tenants.values()} == {
+        (0, False, 0)
+    }
+    assert {(each.waiting, each.blocked, len(each.jobs)) for each in waiting._origins.values()} == {
+        (0, False, 0)
+    }
+
+
+def test_where_all_places_are_taken_nothing_starts_not_even_at_an_origin_with_nothing_in_flight() -> None:
+    waiting, jobs = queues(), [job(f"http://{number}:80") for number in range(MAX_IN_FLIGHT)]
+    for each in jobs:
+        waiting.started(each, -1.0)
+    waiting.add(job("http://next:80"), 0.0, 0)
+    assert waiting.next(0.0) is None
+    assert not waiting.can_start(job("http://other:80"), 0.0)
+    waiting.ended(jobs[0], 1.0)
+    assert waiting.can_start(job("http://other:80"), 1.0)
+    assert [each.origin for each in start_all(waiting, 1.0)] == ["http://next:80"]
+
+
+def test_an_origin_is_at_its_limit_from_the_first_look_after_the_limit_has_moved() -> None:
+    """Its schedule has its share, so that its own requests do not bring it to its limit."""
+    waiting = queues(concurrency=8)
+    for _ in range(7):
+        waiting.add(job(), 0.0, 0)
+    assert len(start_all(waiting, 0.0)) == 6
+    waiting.review(10.0, 0)
+    assert waiting.loads(20.0, most=1)[0].full_seconds == 0.0
+    for number in range(MAX_IN_FLIGHT - 6 - 6 * SHARES_OF_THE_REST):
+        waiting.started(job(f"http://{number}:80"), -1.0)
+    waiting.review(30.0, 0)
+    waiting.review(40.0, 0)
+    assert (waiting.loads(50.0, most=1)[0].limit, waiting.loads(50.0, most=1)[0].full_seconds) == (6, 20.0)
+
+
+def test_the_largest_limit_of_a_kind_says_from_when_on_places_are_shared() -> None:
+    waiting = OriginQueues(concurrency={"command": 4, "http": 200}, max_events=1_000)
+    for number in range(MAX_IN_FLIGHT // 2):
+        waiting.started(job(f"http://{number}:80"), -1.0)
+    assert {each.limit for each in waiting.loads(0.0, most=9)} == {MAX_IN_FLIGHT // 2 // SHARES_OF_THE_REST}
+
+
 def test_a_job_that_does_not_wait_can_start_where_its_origin_has_room() -> None:
     waiting = queues(concurrency=2)
     assert waiting.can_start(job(), 0.0), "an origin of which nothing is known"
@@ -299,8 +428,25 @@ def test_a_burst_starts_so_many_at_once_and_goes_on_when_these_grow_old() -> Non
     assert start(100.0 + YOUNG_SECONDS / 2) == 0
     assert load_of(waiting, 100.0).full_seconds == 0.0, "its receiver keeps it from nothing"
     assert start(100.0 + 2 * YOUNG_SECONDS) == MAX_YOUNG
+    assert waiting.is_pacing
     assert start(100.0 + 4 * YOUNG_SECONDS) == MAX_YOUNG
     assert waiting.waiting == 0
+    waiting.unblock()
+    assert not waiting.is_pacing
+
+
+def test_of_a_burst_as_many_go_on_as_have_grown_old() -> None:
+    waiting = queues(concurrency=10 * MAX_YOUNG)
+    for number in range(MAX_YOUNG):
+        waiting.started(job(), 0.0 if number < 10 else YOUNG_SECONDS / 2)
+        waiting.add(job(schedule_id=f"s{number}"), 0.0, 0)
+    assert waiting.next(YOUNG_SECONDS) is None, "they are as old as they may be, and not older"
+    waiting.unblock()
+    count = 0
+    while (found := waiting.next(1.2 * YOUNG_SECONDS)) is not None:
+        waiting.started(found, 1.2 * YOUNG_SECONDS)
+        count += 1
+    assert count == 10
 
 
 def test_the_origins_that_hold_up_the_most_are_shown_first() -> None:
@@ -324,7 +470,7 @@ def test_places_in_the_line_of_those_that_come_again_are_seconds_with_so_many_in
     assert line.coming(600.0) == 5
     assert line.place(600.0 + 30, 2) == first, "the line has been empty since"
     assert line.coming(659.0) == 6
-    assert line.coming(720.0) == 0
+    assert line.coming(660.0) == 0
 
 
 def test_a_line_that_is_too_long_begins_anew_in_its_middle() -> None:
@@ -333,6 +479,10 @@ def test_a_line_that_is_too_long_begins_anew_in_its_middle() -> None:
     assert max(places) == MAX_POSTPONED_SECONDS
     behind = places[places.index(MAX_POSTPONED_SECONDS) + 1]
     assert behind == MAX_POSTPONED_SECONDS // 2
+    by_two = ReturnLine()
+    places = [by_two.place(600.0, 2) for _ in range(2 * MAX_POSTPONED_SECONDS + 10)]
+    middle = MAX_POSTPONED_SECONDS // 2
+    assert places[places.index(MAX_POSTPONED_SECONDS) + 2 :][:3] == [middle, middle, middle + 1]
 
 
 @pytest.mark.parametrize(
@@ -404,6 +554,24 @@ def test_a_request_that_ends_costs_a_look_at_those_that_may_start_and_at_none_of
     assert max(looks.values()) <= 4
 
 
+def test_what_cannot_start_costs_no_look_when_it_comes(looks: Counter[str]) -> None:
+    waiting = queues(concurrency=8)
+    for _ in range(7):
+        waiting.add(job(schedule_id="greedy"), 0.0, 0)
+    assert len(start_all(waiting, 0.0)) == 6
+    looks.clear()
+    waiting.add(job(schedule_id="greedy"), 0.0, 0)
+    assert start_all(waiting, 0.0) == []
+    assert not looks, "its schedule has its share"
+    for number in range(3):
+        waiting.add(job(schedule_id=f"s{number}"), 0.0, 0)
+    assert len(start_all(waiting, 0.0)) == 2
+    looks.clear()
+    waiting.add(job(schedule_id="next"), 0.0, 0)
+    assert start_all(waiting, 0.0) == []
+    assert not looks, "its origin is at its limit"
+
+
 def test_one_turn_gives_no_more_their_turn_again_than_a_courier_starts_in_a_few(
     looks: Counter[str],
 ) -> None:
@@ -438,6 +606,19 @@ def has_room(waiting: OriginQueues, origin: Origin) -> bool:
     return any(origin.flying.get(each, 0) < limit - limit // SHARES_OF_AN_ORIGIN for each in origin.jobs)
 
 
+def assert_may_start(job: Job, waiting: OriginQueues) -> None:
+    """A job that comes next keeps its origin, its schedule and its tenant within their shares."""
+    left = MAX_IN_FLIGHT - waiting.in_flight
+    assert left
+    (origin,) = (each for each in waiting._origins.values() if each.name == _key(job))
+    limit = max(1, min(origin.concurrency, left // SHARES_OF_THE_REST))
+    assert origin.in_flight < limit
+    share = limit - limit // SHARES_OF_AN_ORIGIN
+    assert origin.flying.get(job.attempt.event.schedule_id, 0) < share
+    assert len(origin.young) < MAX_YOUNG
+    assert not waiting._has_tenants or origin.tenant.in_flight < left
+
+
 def is_of(schedule_id: str, job: Job) -> bool:
     return job.attempt.event.schedule_id.endswith(schedule_id)
 
@@ -470,6 +651,7 @@ def test_after_each_turn_nothing_waits_that_may_start(
         while goes_on:
             waiting.unblock()
             while (found := waiting.next(now)) is not None:
+                assert_may_start(found, waiting)
                 waiting.started(found, now)
                 flying.append(found)
             goes_on = waiting.has_room_again
@@ -479,6 +661,25 @@ def test_after_each_turn_nothing_waits_that_may_start(
                 assert len(young) == MAX_YOUNG
                 assert waiting.is_pacing, "the courier would not look again soon"
     assert waiting.in_flight == len(flying)
+    origins, of_tenants = (
+        waiting._origins.values(),
+        Counter(tenant_of(each.attempt.event.id) for each in flying),
+    )
+    schedules = Counter((each.origin, each.attempt.event.schedule_id) for each in flying)
+    found_schedules = {
+        (origin.name.partition(" ")[0], schedule_id): count
+        for origin in origins
+        for schedule_id, count in origin.flying.items()
+    }
+    assert found_schedules == schedules
+    assert sum(origin.in_flight for origin in origins) == len(flying)
+    assert all(origin.in_flight == sum(origin.flying.values()) for origin in origins)
+    assert {name: each.in_flight for name, each in waiting._tenants.items() if each.in_flight} == of_tenants
+    assert (
+        waiting.waiting
+        == sum(origin.waiting for origin in origins)
+        == sum(len(queue) for origin in origins for queue in origin.jobs.values())
+    )
 
 
 def test_what_is_taken_out_is_taken_from_every_origin_and_the_rest_starts() -> None:
@@ -494,6 +695,24 @@ def test_what_is_taken_out_is_taken_from_every_origin_and_the_rest_starts() -> N
     assert waiting.take_out(lambda each: each in (second, fourth)) == []
     assert start_all(waiting, 0.0) == [jobs[0], last[0]]
     assert waiting.waiting == 0
+
+
+def test_an_origin_of_which_all_is_taken_out_gives_up_its_turn_and_is_not_at_its_limit_any_more() -> None:
+    waiting = queues(concurrency=100)
+    for origin in ("http://a:80", "http://b:80"):
+        waiting.add(job(origin), 0.0, 0)
+    assert len(waiting.take_out(lambda each: each.origin == "http://a:80")) == 1
+    for origin in ("http://a:80", "http://a:80", "http://a:80", "http://b:80", "http://b:80"):
+        waiting.add(job(origin), 0.0, 0)
+    order = [each.origin[7] for each in start_all(waiting, 0.0)]
+    assert order == ["b", "a", "b", "a", "b", "a"]
+    full = queues(concurrency=1)
+    for _ in range(2):
+        full.add(job(), 0.0, 0)
+    assert len(start_all(full, 0.0)) == 1
+    assert load_of(full, 3.0).full_seconds == 3.0
+    full.take_out(lambda _: True)
+    assert load_of(full, 4.0).full_seconds == 0.0
 
 
 def tenant_and_origin(job: Job) -> tuple[str, str]:
