@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler_app.actions.kind import Outcome, Verdict
+from scheduler_app.domain.cause import failing_key
 from scheduler_app.domain.lateness import Lateness
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.notification import Notifying
@@ -208,3 +209,28 @@ def test_what_was_put_off_before_has_waited_since_it_was_due_at_first() -> None:
     first = postponed_for_another(event(NOON, "s1")._replace(id=made.id), lease, "", NOON + 400 * SECOND)
     assert asked.due_at == first.postponement.due_at
     assert asked.postponed_from == NOON
+
+
+def test_an_attempt_may_be_late_after_the_instant_until_which_it_was_judged() -> None:
+    judged = replace(attempt(), judged_again_at=NOON)
+    assert not judged.may_be_late(NOON)
+    assert judged.may_be_late(NOON + SECOND)
+    assert not attempt().may_be_late(NOON + SECOND)
+
+
+def test_a_failure_tells_its_cause_and_every_end_the_tags_of_its_schedule() -> None:
+    tagged = attempt(replace(schedule(NOON), retry=POLICY, tags=("billing",)))
+    done = tagged.record(verdict(), NOON, "origin")
+    assert (done.cause, done.tags) == (None, ("billing",))
+    failed = tagged.record(FAILED, NOON, "origin")
+    assert (failed.cause, failed.tags) == (
+        failing_key(tagged.event.id, "origin", 503, "status 503"),
+        ("billing",),
+    )
+    for error, reason, said in ((None, "refused", "refused"), ("timed out", "no answer", "timed out")):
+        silent = verdict(Outcome.RETRY, status_code=None, error=error, reason=reason)
+        assert tagged.record(silent, NOON, "origin").cause == failing_key(
+            tagged.event.id, "origin", None, said
+        )
+    aside = set_aside_record(tagged.event, "token", "w1", "a defect", NOON)
+    assert aside.cause == failing_key(tagged.event.id, tagged.event.origin, None, "a defect")

@@ -6,20 +6,29 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from pymongo.errors import AutoReconnect
 
 from scheduler_app.domain.action import CALLBACKS
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.event import Event
+from scheduler_app.domain.event import Event, token_digest
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.message import UnreadableMessage
 from scheduler_app.domain.resource_fields import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.domain.states import Kind, State
+from scheduler_app.domain.states import SUSPECT_AFTER, Kind, State
+from scheduler_app.store import Store
 from scheduler_app.store.destinations import CorruptDestination
+from scheduler_app.store.events.completions import Completions, ExpectedCompletion
 from scheduler_app.store.schedules.documents import CorruptSchedule
-from scheduler_app.worker.attempt import Attempt
-from scheduler_app.worker.attempt_maker import LEFT_TO_OTHERS, AttemptMaker
+from scheduler_app.worker.attempt import Attempt, Job
+from scheduler_app.worker.attempt_maker import (
+    LEFT_TO_OTHERS,
+    AttemptMaker,
+    CompletionTokens,
+    Isolation,
+    with_tokens,
+)
 from scheduler_app.worker.batch import ClaimedBatch, Destinations, Schedules
 from scheduler_app.worker.lease import Lease
 from scheduler_app.worker.recorder import AttemptResult, Delayed, GivenBack, Recorder, Withdrawn
@@ -189,7 +198,8 @@ def test_a_destination_that_cannot_be_read_here_is_left_to_others_and_a_corrupt_
 
 def test_what_its_destination_does_not_allow_is_set_aside(maker: Maker) -> None:
     narrow = billing(allowed_methods=("PUT",))
-    assert set_aside(maker.result_of(event(NOON), {"s1": to_billing()}, destinations={NAMED: narrow}))
+    why = set_aside(maker.result_of(event(NOON), {"s1": to_billing()}, destinations={NAMED: narrow}))
+    assert "InvalidField" not in why, "it is no defect of ours"
 
 
 @pytest.mark.parametrize(
@@ -216,3 +226,86 @@ def test_an_event_whose_destination_has_another_queue_by_now_moves_there(
 def test_an_event_that_breaks_our_code_is_set_aside(maker: Maker) -> None:
     broken = cast(Schedule, SimpleNamespace(first_revision="soon"))
     assert "TypeError" in set_aside(maker.result_of(event(NOON), {"s1": broken}))
+
+
+class Completing:
+    """Stores the tokens of all but some events, or does not answer; it takes the place of a MongoDB."""
+
+    def __init__(self, *lost: str) -> None:
+        self.lost = lost
+        self.is_away = False
+        self.expected: list[ExpectedCompletion] = []
+
+    def expect(self, expected: list[ExpectedCompletion]) -> set[str]:
+        if self.is_away:
+            raise AutoReconnect("of the test")
+        self.expected += expected
+        return {each.event_id for each in expected} - {*self.lost}
+
+
+def waiting(name: str, completion: str = "callback", **changes: Any) -> Attempt:
+    fields = {"completion": completion, "completion_timeout_seconds": 90.0} if completion else {}
+    return Attempt(event(NOON, name, **changes), schedule(NOON, name, **fields), "token", "w1")
+
+
+def test_each_attempt_that_is_awaited_has_a_token_and_what_was_lost_meanwhile_none() -> None:
+    plain, awaited, lost, other = waiting("p", ""), waiting("a"), waiting("l"), waiting("o")
+    completions = Completing(lost.event.id)
+    found = with_tokens(cast(Completions, completions), [plain, awaited, lost, other])
+    assert [each.event.id for each in found] == [each.event.id for each in (plain, awaited, other)]
+    tokens = [each.event.completion_token for each in found]
+    assert tokens[0] == plain.event.completion_token
+    stored = {each.event_id: each.digest for each in completions.expected}
+    for each, token in zip(found[1:], tokens[1:], strict=True):
+        assert token
+        assert stored[each.event.id] == token_digest(token)
+
+
+def test_what_follows_a_failure_that_is_told_later_is_decided_by_the_tries_since_a_redrive() -> None:
+    """Its delays begin at half of ten seconds, doubled with each try; three retries are allowed."""
+    completions = Completing()
+    tries = [waiting(f"s{number}", attempt=number + 4, attempts_before=4) for number in range(4)]
+    with_tokens(cast(Completions, completions), tries)
+    facts = [(each.event_id, each.claim, each.number, each.seconds) for each in completions.expected]
+    assert facts == [(each.event.id, "token", each.event.attempt + 1, 90.0) for each in tries]
+    *again, last = [each.retry_in for each in completions.expected]
+    assert last is None
+    for number, delay in enumerate(again):
+        assert delay is not None
+        assert 5 * 2**number * SECOND <= delay <= 10 * 2**number * SECOND
+
+
+def test_events_whose_tokens_are_not_stored_are_given_back() -> None:
+    completions, results = Completing(), list[Any]()
+    recorder = cast(Recorder, SimpleNamespace(put=results.extend))
+    tokens = CompletionTokens(cast(Store, SimpleNamespace(completions=completions)), recorder)
+    plain, awaited, lease = waiting("p", ""), waiting("a"), lease_of()
+    assert tokens.added_to([plain], lease) == [plain]
+    ready = tokens.added_to([plain, awaited], lease)
+    assert [each.event.id for each in ready] == [plain.event.id, awaited.event.id]
+    assert (results, len(completions.expected)) == ([], 1)
+    completions.is_away = True
+    assert tokens.added_to([plain, awaited], lease) == [plain]
+    assert results == [GivenBack(awaited.event.id, lease)]
+
+
+def test_a_suspect_is_isolated_by_its_mark_and_given_back_without_it() -> None:
+    marked, results = list[tuple[str, str]](), list[Any]()
+    answers = iter([True, False, None])
+
+    def isolate(event_id: str, token: str) -> bool:
+        marked.append((event_id, token))
+        if (answer := next(answers)) is None:
+            raise AutoReconnect("of the test")
+        return answer
+
+    store = cast(Store, SimpleNamespace(claims=SimpleNamespace(isolate=isolate)))
+    isolation = Isolation(store, cast(Recorder, SimpleNamespace(put=results.extend)))
+    plain = waiting("p", "", lost_leases=SUSPECT_AFTER - 1)
+    suspects = [waiting(f"s{number}", "", lost_leases=SUSPECT_AFTER) for number in range(3)]
+    lease = lease_of()
+    jobs = isolation.jobs([*suspects, plain], lease)
+    key = plain.deliverable.action.isolation_key
+    assert jobs == [Job(suspects[0], lease, key, isolated=True), Job(plain, lease, key)]
+    assert marked == [(each.event.id, "token") for each in suspects]
+    assert results == [GivenBack(each.event.id, lease) for each in suspects[1:]]

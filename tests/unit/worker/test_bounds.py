@@ -86,6 +86,7 @@ def test_more_than_there_is_room_for_at_all_is_taken_when_nothing_else_is_held()
     assert capacity.held == 25
     assert not capacity.wait_until_empty(0.0)
     capacity.release(24)
+    assert not capacity.wait_until_empty(0.0)
     capacity.release()
     assert capacity.wait_until_empty(0.0)
 
@@ -137,3 +138,17 @@ def test_a_rate_forgets_each_second_when_it_leaves_the_window() -> None:
     rate.count(200.0)
     rate.count(200.9)
     assert rate.per_second(200.9) == 2.0
+
+
+def test_who_waits_for_events_goes_on_when_there_is_one_or_the_worker_ends() -> None:
+    for ends in (False, True):
+        capacity = Capacity(10, is_behind=lambda: False)
+        thread = threading.Thread(target=capacity.wait_for_events, daemon=True)
+        thread.start()
+        wait_until(lambda of=capacity: len(of._changed._waiters) == 1, "it to wait")  # type: ignore[misc]
+        if ends:
+            capacity.stop()
+        else:
+            capacity.reserve(1)
+        thread.join(60)
+        assert not thread.is_alive()

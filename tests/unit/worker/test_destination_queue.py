@@ -12,6 +12,7 @@ from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.flow_control import SLOT_GRACE_SECONDS, FinishedRequest, ReceiverAnswer, WaitReason
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.tenant import DeliverySlots
+from scheduler_app.store.schedules.schedules import ScheduleFacts
 from scheduler_app.worker.attempt import Attempt, Job
 from scheduler_app.worker.destination_queue import (
     KEPT_SECONDS,
@@ -21,6 +22,8 @@ from scheduler_app.worker.destination_queue import (
     DestinationQueue,
 )
 from scheduler_app.worker.lease import Lease
+from scheduler_app.worker.recorder import Withdrawn
+from scheduler_app.worker.rejudging import Present
 from tests.builders import event, schedule
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -171,3 +174,67 @@ def test_a_receiver_that_asks_for_fewer_requests_asks_for_itself_and_not_for_its
     for each in (of_tenant, of_destination):
         each.ended_with(asks, most=3)
     assert [each.ended[0].slow_down for each in (of_tenant, of_destination)] == [False, True]
+
+
+def test_what_may_be_late_or_has_changed_is_let_go_and_the_rest_keeps_its_order() -> None:
+    made = queue(5)
+    late, edited, cancelled, *stay = made.jobs
+    late = late._replace(attempt=replace(late.attempt, judged_again_at=NOON))
+    other = replace(SCHEDULE, version=SCHEDULE.version + 1)
+    edited = edited._replace(attempt=replace(edited.attempt, deliverable=other))
+    made.jobs = deque([late, edited, cancelled, *stay])
+    facts = ScheduleFacts(SCHEDULE.version, SCHEDULE.revision, SCHEDULE.state.value)
+    event_id = cancelled.attempt.event.id
+    present = Present({SCHEDULE.id: facts}, {}, {event_id: "asked"})
+    again, withdrawn = made.let_go([present], NOON + timedelta(seconds=1))
+    assert again == [edited, late]
+    assert withdrawn == [Withdrawn(event_id, cancelled.lease, "asked")]
+    assert list(made.jobs) == stay
+    assert made.let_go([present], NOON + timedelta(seconds=1)) == ([], [])
+    assert list(made.jobs) == stay
+
+
+def test_what_gets_no_room_waits_again_in_front() -> None:
+    made = queue(3)
+    made.ask(0.0)
+    first, *rest = made.asking
+    made.put(job())
+    (last,) = made.jobs
+    assert made.answered(1) == [first]
+    assert list(made.jobs) == [*rest, last]
+    assert made.asking == []
+
+
+def test_a_place_of_a_tenant_is_a_slot_and_one_at_a_destination_is_none() -> None:
+    for asked, has_slot in ((DestinationQueue(DeliverySlots("acme", 1)), True), (queue(), False)):
+        asked.put(job())
+        asked.ask(0.0)
+        assert [each.has_slot for each in asked.answered(1)] == [has_slot]
+
+
+def test_how_long_a_request_takes_is_a_mean_in_which_the_last_ones_count_little() -> None:
+    made = queue()
+    for took, mean in ((None, 0.0), (2.0, 2.0), (None, 2.0), (3.0, 2.1), (1.1, 2.0)):
+        made.held["e"] = 0.0
+        made.ended_with(END._replace(took=took), most=3)
+        assert made.took == pytest.approx(mean)
+        assert made.held == {}
+
+
+def test_before_the_first_answer_a_request_takes_as_long_as_the_oldest_has_waited() -> None:
+    made = queue(concurrency=2)
+    assert made.step(7.0) == 0.0
+    made.held |= {"oldest": 3.0, "newest": 6.0}
+    assert made.step(7.0) == 2.0
+    made.took = 1.0
+    assert made.step(7.0) == 0.5
+    assert queue(rate_per_second=4.0).step(7.0) == 0.25
+
+
+@pytest.mark.parametrize(("limits", "kept"), [({"concurrency": 4}, 8), ({"rate_per_second": 0.01}, 4)])
+def test_however_slow_a_destination_is_a_few_may_wait_for_it(limits: dict[str, Any], kept: int) -> None:
+    made = queue(kept + 1, **limits)
+    made.took = 100.0
+    asked = made.ask(0.0)
+    assert asked is not None
+    assert asked.reserve == 1

@@ -125,3 +125,40 @@ def test_at_the_end_a_store_that_does_not_answer_is_not_waited_for(made: Reports
     made.stop()
     made.run()
     assert written.runs == []
+
+
+def test_a_turn_is_made_every_second_until_the_end(made: Reports, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns, pauses = list[bool](), list[float]()
+
+    def wait(seconds: float) -> bool:
+        pauses.append(seconds)
+        return len(pauses) == 3
+
+    def turn(*, is_last: bool = False) -> bool:
+        turns.append(is_last)
+        return False
+
+    monkeypatch.setattr(made, "_turn", turn)
+    monkeypatch.setattr(made, "_ended", SimpleNamespace(wait=wait))
+    made.note([dead_letter()])
+    made.run()
+    assert pauses == [reports.TURN_SECONDS] * 3
+    assert turns == [False, False, True], "the last one is not tried again without an answer"
+
+
+def test_the_last_turn_writes_the_figures_too_and_the_causes_are_written_in_each(
+    made: Reports, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Any] = []
+    monkeypatch.setattr(made.causes, "write", lambda: written.append("causes"))
+    monkeypatch.setattr(made.figures, "write", lambda *, at_once: written.append(at_once))
+    for is_last in (False, True):
+        assert made._turn(is_last=is_last)
+    assert written == ["causes", False, "causes", True]
+
+
+def test_what_the_causes_take_is_what_has_ended(made: Reports, monkeypatch: pytest.MonkeyPatch) -> None:
+    noted: list[Any] = []
+    monkeypatch.setattr(made.causes, "note", noted.extend)
+    made.note([dead_letter(), record(state=State.RUNNING)])
+    assert [each.state for each in noted] == [State.ERROR]

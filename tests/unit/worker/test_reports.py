@@ -277,3 +277,48 @@ def test_in_one_turn_a_bounded_number_of_schedules_is_judged_and_a_bounded_numbe
     nobody.note(failed[:1])
     nobody.judge(NOON)
     assert len(nobody) == 1
+
+
+def test_a_window_of_lines_begins_with_its_first_failure_and_each_one_has_all_its_lines() -> None:
+    log = FailureLog()
+    assert told(log, [record(state=State.COMPLETED)], 0.0) == []
+    origins = [f"https://{number}.test:443" for number in range(LINES // LINES_OF_ORIGIN)]
+    flood = [record(origin=each) for each in origins for _ in range(LINES_OF_ORIGIN + 1)]
+    for began in (9.0, 9.0 + WINDOW_SECONDS):
+        lines = told(log, flood, began)
+        assert [line["event"] for line in lines].count("attempt.failed") == LINES
+        assert told(log, flood, began + WINDOW_SECONDS - 0.5) == [], "the window is not over"
+
+
+def test_the_origins_of_what_is_not_told_are_counted_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reports, "ORIGINS_COUNTED", 2)
+    monkeypatch.setattr(reports, "LINES", 0)
+    log = FailureLog()
+    assert told(log, [record(origin=name) for name in ("a", "b", "c", "a", "d")]) == []
+    assert [(origin, count) for (_, origin), count in log._omitted.items()] == [
+        ("a", 2),
+        ("b", 1),
+        (reports.OTHER, 2),
+    ]
+
+
+def test_a_turn_writes_its_share_in_parts_and_tells_of_what_it_dropped_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reports, "LAST_RUNS_AT_ONCE", 2)
+    monkeypatch.setattr(reports, "DRAIN_SECONDS", 2)
+    monkeypatch.setattr(reports, "MAX_LAST_RUNS", 10)
+    store = Written()
+    queue = LastRunQueue(store, unexpected())  # type: ignore[arg-type]
+    with capture_logs() as lines:
+        queue.note([record(f"s{number}") for number in range(11)])
+        queue.write()
+        queue.write()
+    assert [len(part) for part in store.runs] == [2, 2, 1, 2]
+    assert [line["count"] for line in lines] == [1]
+
+
+def test_of_an_attempt_that_was_not_made_no_time_is_counted() -> None:
+    counts, made = OriginCounts(), record(state=State.ERROR)
+    counts.note([made._replace(attempt={"number": 1})])
+    assert counts._seconds == {made.origin: 0.0}

@@ -1,22 +1,35 @@
 """Claimed batches that wait for their time: which comes next, and what is taken out of them."""
 
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pymongo.errors import AutoReconnect
 
+from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.lateness import Lateness
+from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.states import SUSPECT_AFTER
+from scheduler_app.store.destinations import CorruptDestination
+from scheduler_app.store.schedules.documents import CorruptSchedule
+from scheduler_app.worker import batch as waiting_batches
 from scheduler_app.worker.batch import (
     OBEYED_AHEAD,
     READ_AHEAD,
     ClaimedBatch,
     ReadBatch,
+    StoreRetry,
     WaitingBatches,
+    is_withdrawn,
 )
+from scheduler_app.worker.capacity import WorkerStopping
 from scheduler_app.worker.lease import Lease
-from tests.builders import event, schedule
+from tests.builders import event, message, schedule
+from tests.processes import wait_until
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -81,3 +94,96 @@ def test_what_asks_for_more_than_what_was_read_is_judged_when_it_is_due() -> Non
     assert waits(made, lateness=Lateness(expire_after_seconds=60))
     suspect = made.events[0]._replace(lost_leases=SUSPECT_AFTER)
     assert waits(made._replace(events=[suspect]))
+
+
+def test_one_of_many_that_are_judged_when_due_is_enough() -> None:
+    made, plain = batch(1, 2), schedule(NOON)
+    judged = replace(plain, run_overlap="skip")
+    assert ReadBatch(made, {"s1": plain, "s2": judged}, {}).is_judged_when_due()
+    corrupt = CorruptSchedule("s2", "bent")
+    assert not ReadBatch(made, {"s1": plain, "s2": corrupt}, {}).is_judged_when_due()
+    first, second = made.events
+    suspect = second._replace(lost_leases=SUSPECT_AFTER)
+    assert ReadBatch(made._replace(events=[first, suspect]), {"s1": plain}, {}).is_judged_when_due()
+    own_id = WholeId("d")
+    free = Destination(id=own_id, url="http://x/", created_at=NOON, updated_at=NOON)
+    limited = replace(free, concurrency=1)
+    bent = CorruptDestination(own_id, "bent")
+    assert not ReadBatch(made, {"s1": plain}, {"d": free, "bent": bent}).is_judged_when_due()
+    assert ReadBatch(made, {"s1": plain}, {"d": free, "e": limited}).is_judged_when_due()
+
+
+def test_a_message_is_judged_when_it_is_due_where_it_may_be_late() -> None:
+    made = batch(1)
+    plain, expiring = message(NOON), message(NOON, expire_after_seconds=60)
+    assert not ReadBatch(made._replace(events=[plain]), {}, {}).is_judged_when_due()
+    assert ReadBatch(made._replace(events=[plain, expiring]), {}, {}).is_judged_when_due()
+
+
+def test_what_a_lost_worker_may_have_sent_is_withdrawn_by_a_pause_before_it() -> None:
+    paused = replace(schedule(NOON), state=ScheduleState.PAUSED, revised_at=NOON)
+    assert not is_withdrawn(event(NOON, lost_leases=1), paused)
+    assert is_withdrawn(event(NOON + timedelta(seconds=1), lost_leases=1), paused)
+
+
+def taking(waiting: WaitingBatches, count: int) -> tuple[list[threading.Thread], list[Any]]:
+    """Threads that each take one batch: the first waits for its time, the others for their turn."""
+    taken: list[Any] = []
+    threads = [
+        threading.Thread(target=lambda: taken.append(waiting.next()), daemon=True) for _ in range(count)
+    ]
+    for thread in threads:
+        thread.start()
+    wait_until(
+        lambda: (len(waiting._changed._waiters), len(waiting._turn._waiters)) == (1, count - 1),  # type: ignore[attr-defined]
+        "one to wait for the next batch, and the others for their turn",
+    )
+    return threads, taken
+
+
+def test_whoever_takes_a_batch_leaves_the_wait_for_the_next_one_to_another() -> None:
+    waiting = WaitingBatches(now=lambda: NOON + timedelta(hours=1))
+    threads, taken = taking(waiting, 2)
+    first, second = batch(1), batch(2)
+    for number, each in enumerate((first, second)):
+        waiting.put(each)
+        wait_until(lambda count=number + 1: len(taken) == count, "it to be taken")  # type: ignore[misc]
+    for thread in threads:
+        thread.join(60)
+    assert taken == [first, second]
+
+
+def test_at_the_end_every_thread_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting_batches, "LOOK_SECONDS", 3600.0)
+    waiting = WaitingBatches(now=lambda: NOON)
+    threads, taken = taking(waiting, 3)
+    waiting.stop()
+    for thread in threads:
+        thread.join(60)
+    assert taken == [None] * 3
+
+
+def test_what_waits_for_its_time_is_given_back_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting_batches, "LOOK_SECONDS", 3600.0)
+    waiting, made = WaitingBatches(now=lambda: NOON), batch(30)
+    waiting.put(made)
+    (thread,), taken = taking(waiting, 1)
+    waiting.give_back()
+    thread.join(60)
+    assert taken == [made]
+
+
+def test_the_pauses_between_questions_grow_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    asking, pauses = StoreRetry(), list[float]()
+
+    def wait(seconds: float) -> bool:
+        pauses.append(seconds)
+        return len(pauses) == 8
+
+    def fails() -> None:
+        raise AutoReconnect("of the test")
+
+    monkeypatch.setattr(asking, "_ending", SimpleNamespace(wait=wait))
+    with pytest.raises(WorkerStopping):
+        asking.until_answered(fails)
+    assert pauses == [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 2.0, 2.0]
