@@ -76,8 +76,7 @@ class EventFigures:
         scans = [self._scan(each, until, most) for each in ids]
         pipeline = [*scans[0], *({"$unionWith": {"coll": "events", "pipeline": each}} for each in scans[1:])]
         found: dict[str, list[EventSummary]] = {each: [] for each in ids}
-        options: dict[str, Any] = {"maxTimeMS": MAX_MS}
-        for row in self._events.aggregate(pipeline, **options):
+        for row in self._events.aggregate(pipeline, maxTimeMS=MAX_MS):
             if (outcome := _event_summary(row)) is None or outcome.was_withdrawn:
                 continue
             if outcome.schedule_id in found:

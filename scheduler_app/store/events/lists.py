@@ -174,8 +174,14 @@ class EventLists:
             "kind": Kind.SCHEDULED.value,
         }
         order = [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)]
-        fields = {"schedule_id": 1, "run_time": 1, "revision": 1}
-        found = list(self._events.find(which, fields, sort=order, limit=limit + 1, hint="schedule_v1"))
+        cursor = self._events.find(
+            which,
+            {"schedule_id": 1, "run_time": 1, "revision": 1},
+            sort=order,
+            limit=limit + 1,
+            hint="schedule_v1",
+        )
+        found = cursor.to_list()
         rows = [
             ExpandedOccurrence(row["_id"], row["schedule_id"], row["run_time"], row["revision"])
             for row in found[:limit]

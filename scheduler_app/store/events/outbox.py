@@ -110,7 +110,7 @@ class Outbox:
         while len(names) < limit:
             row = self._events.find_one(
                 {"routed": True, "queue": {"$gt": last}, "due_at": {"$exists": True}},
-                {"queue": 1, "_id": 0},
+                {"queue": 1},
                 sort=[("queue", 1)],
             )
             if row is None and wrapped:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.run_calendar import MOST_RARE, NamedRun, RunOutcome
@@ -124,8 +123,7 @@ class RunCounting:
                 }
             },
         ]
-        options: dict[str, Any] = {"hint": hint, "maxTimeMS": MAX_MS}
-        (row,) = self._events.aggregate(pipeline, **options)
+        (row,) = self._events.aggregate(pipeline, hint=hint, maxTimeMS=MAX_MS)
         found.is_whole &= sum(each["read"] for each in row["parts"]) < most
         for each in row["parts"]:
             outcome = each["_id"]["outcome"]
@@ -161,9 +159,8 @@ class RunCounting:
             {"$project": {"_id": 1}},
             {"$lookup": joined},
         ]
-        options: dict[str, Any] = {"hint": BY_ID, "maxTimeMS": MAX_MS}
         found = RunCounts()
-        for row in self._schedules.aggregate(pipeline, **options):
+        for row in self._schedules.aggregate(pipeline, hint=BY_ID, maxTimeMS=MAX_MS):
             if sum(each["number"] for each in row["runs"]) > MOST_RARE:
                 found.frequent.add(row["_id"])
             elif row["runs"]:

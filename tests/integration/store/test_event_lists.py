@@ -18,7 +18,7 @@ from scheduler_app.store.events.lists import (
     ExpandedOccurrences,
 )
 from scheduler_app.store.paging import MAX_MS, PageRequest
-from tests.examined import time_limits
+from tests.examined import examined, time_limits
 
 SECOND = timedelta(seconds=1)
 HTTPS = "https://example.org:443"
@@ -141,6 +141,17 @@ def test_a_tag_finds_the_events_of_few_and_of_many_schedules(
     assert listed(planted, tag="red", error="timed out") == ["late", "dead"]
 
 
+def test_of_many_schedules_with_a_tag_those_of_the_events_are_asked_for(
+    planted: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "SCHEDULES_MERGED", 0)
+    others = [{"_id": f"x{n}", "tenant": TENANT, "tags": ["blue"], "created_at": now} for n in range(200)]
+    planted.mongo.collection("schedules").insert_many(others)
+    found, cost = examined(planted, lambda: listed(planted, tag="blue"))
+    assert found == of("s1")
+    assert cost.keys < 100
+
+
 def test_pages_of_several_schedules_continue_each_other(planted: Store) -> None:
     found: list[str] = []
     window = PageRequest(limit=2)
@@ -195,11 +206,14 @@ def test_causes_are_told_by_the_beginning_of_what_was_said_last(store: Store, no
         {"status": says, "attempts": [{"error": "an earlier one"}, {"error": f"{long} one"}]},
         {"status": says, "attempts": [{"error": f"{long} two"}], "schedule_id": ["s1"]},
         {"status": says, "attempts": [{"status_code": 500}], "origin": 7},
+        {"status": says, "attempts": [{"status_code": 418}], "run_time": "never"},
         {"status": says, "attempts": [{"status_code": "500"}], "run_time": now + SECOND},
     ]
     usual = {"tenant": TENANT, "schedule_id": "s1", "state": "error", "run_time": now}
-    store.mongo.collection("events").insert_many([usual | row for row in dead])
-    found = store.event_lists.dead_letter_causes(TENANT, most=5).rows
+    store.mongo.collection("events").insert_many(
+        [usual | row | {"_id": f"e{len(dead) - number}"} for number, row in enumerate(dead)]
+    )
+    found = store.event_lists.dead_letter_causes(TENANT, most=6).rows
     assert found[0].schedules == ("s1",)
     assert (found[0].first, found[0].last) == (now, now)
     told = {(each.origin, each.status, each.error, each.count) for each in found}
@@ -207,7 +221,11 @@ def test_causes_are_told_by_the_beginning_of_what_was_said_last(store: Store, no
         (UNKNOWN_ORIGIN, None, long, 2),
         (HTTPS, None, "was expired", 1),
         (UNKNOWN_ORIGIN, 500, None, 1),
+        (UNKNOWN_ORIGIN, 418, None, 1),
         (UNKNOWN_ORIGIN, None, "was expired", 1),
     }
+    assert [(each.first, each.last) for each in found if each.status == 418] == [(None, None)]
+    newest = store.event_lists.dead_letter_causes(TENANT, most=1, until=now + 9 * SECOND).rows
+    assert [each.last for each in newest] == [now + SECOND]
     (limit,) = time_limits(store, lambda: store.event_lists.dead_letter_causes(TENANT, most=5))
     assert limit == MAX_MS

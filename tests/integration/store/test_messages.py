@@ -10,11 +10,14 @@ import pytest
 from cryptography.fernet import Fernet
 
 from scheduler_app.config import Settings
+from scheduler_app.domain.action import CALLBACKS
 from scheduler_app.domain.deliverable import Signing
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.http_action import RequestBody
 from scheduler_app.domain.ids import TENANT, message_id_of
 from scheduler_app.domain.message import Message, UnreadableMessage
+from scheduler_app.domain.resource_fields import NOT_GIVEN
+from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.states import Kind, State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
@@ -42,9 +45,10 @@ def secret_message(due: datetime, message_id: str = "m1") -> Event:
         headers=(("X-Key", "header-secret"), ("Accept", "text/plain")),
         metadata=(("trace", "metadata-secret"),),
         body=RequestBody.from_json({"card": "body-secret"}),
+        success=Codes((200, "300-399")),
     )
     assert isinstance(made.message, Message)
-    return made._replace(message=replace(made.message, signing=Signing("whsec_secret", due)))
+    return made._replace(hops=2, message=replace(made.message, signing=Signing("whsec_secret", due), hops=2))
 
 
 def claimed(store: Store, now: datetime, *events: Event) -> list[Event]:
@@ -66,7 +70,30 @@ def test_a_message_is_stored_once_and_its_claim_brings_it_whole(store: Store, no
 def test_of_many_those_whose_ids_are_taken_are_refused(store: Store, now: datetime) -> None:
     store.messages.insert(message(now, "m1"), now)
     made = store.messages.insert_many([message(now, each) for each in ("m0", "m1", "m2", "m2")], now)
+    assert (store.messages.insert_many([], now), store.messages.get_many([])) == ([], {})
     assert [each is not None for each in made] == [True, False, True, False]
+
+
+def test_its_own_queue_and_the_one_of_its_destination_are_told_apart(store: Store, now: datetime) -> None:
+    ordinary, own, moved = (message(now, f"m{n}", **({"queue": "eu"} if n == 1 else {})) for n in range(3))
+    made = [ordinary, own._replace(queue="eu"), moved._replace(queue="eu")]
+    store.messages.insert_many([*made, message(now, "another")], now)
+    found = store.messages.get_many([each.id for each in made])
+    assert found.keys() == {each.id for each in made}
+    assert [found[each.id].queue for each in made] == [CALLBACKS, "eu", "eu"]
+    assert [found[each.id].content for each in made] == [each.message for each in made]
+
+
+def test_a_message_to_another_tenant_s_destination_is_not_sent(store: Store, now: datetime) -> None:
+    made = message(now, url=NOT_GIVEN, destination="billing")
+    store.messages.insert(made, now)
+    (sound,) = store.messages.get_many([made.id]).values()
+    assert sound.content == made.message
+    change = {"$set": {"action.destination": "acme:billing"}}
+    store.mongo.collection("events").update_one({"_id": made.id}, change)
+    (bent,) = store.messages.get_many([made.id]).values()
+    assert isinstance(bent.content, UnreadableMessage)
+    assert "another tenant's" in bent.content.reason
 
 
 def test_messages_and_occurrences_are_claimed_together(store: Store, now: datetime) -> None:
@@ -125,12 +152,15 @@ def test_a_cancelled_message_keeps_no_secret(
 
 def test_a_message_moves_until_a_worker_has_claimed_it(store: Store, now: datetime) -> None:
     made, later = message(now + SECOND), now + 9 * SECOND
-    store.messages.insert(made, now)
+    store.messages.insert_many([made, message(now + SECOND, "m2")], now)
 
     def move(event_id: str = made.id) -> bool:
         return store.messages.reschedule(event_id, later, later, now, "later")
 
     assert move()
+    other, moved = event_document(store, "msg_m2"), event_document(store, made.id)
+    assert (other["due_at"], moved["due_since"]) == (now + SECOND, later)
+    assert [len(each["status"]) for each in (other, moved)] == [1, 2]
     assert claimed(store, now + 2 * SECOND, made) == []
     (won,) = claimed(store, later, made)
     assert (won.run_time, won.due_at) == (later, later)
@@ -171,9 +201,77 @@ def test_lists_are_in_the_order_of_time_and_filtered(store: Store, now: datetime
     assert listed(PageRequest(limit=4, after=first.next)) == ["m4", "m5"]
 
 
+def test_messages_that_are_not_dispatched_yet_are_removed_by_their_ids(store: Store, now: datetime) -> None:
+    made = [message(now, f"m{number}") for number in range(5)]
+    store.messages.insert_many(made, now)
+    events = store.mongo.collection("events")
+    events.update_one({"_id": made[1].id}, {"$set": {"state": "worker_queue"}})
+    events.update_one({"_id": made[2].id}, {"$set": {"attempt": 1}})
+    assert store.messages.remove_untouched([each.id for each in made[:4]]) == [made[0].id, made[3].id]
+    assert sorted(row["_id"] for row in events.find()) == sorted(made[each].id for each in (1, 2, 4))
+
+
+def test_messages_for_later_are_counted_up_to_a_bound(store: Store, now: datetime) -> None:
+    made = [message(now + at * SECOND, f"m{at}") for at in range(5)]
+    store.messages.insert_many([*made, message(now + SECOND, "m1", tenant="acme")], now)
+    store.events.insert([event(now + SECOND)], now, "made")
+    store.cancellations.cancel(made[4].id, now, "no")
+    assert [store.messages.scheduled_for_later(TENANT, now, most=most) for most in (2, 9)] == [2, 3]
+
+
+def test_unsent_messages_are_those_that_no_worker_has_claimed(store: Store, now: datetime) -> None:
+    made = [message(now + at * SECOND, f"m{at}", event_name="n1") for at in range(6)]
+    others = [message(now + SECOND, "o1", event_name="n2"), message(now + SECOND, "o2")]
+    foreign = message(now + SECOND, "f1", event_name="n1", tenant="acme")
+    store.messages.insert_many([*made, *others, foreign], now)
+    store.mongo.collection("events").update_one({"_id": made[3].id}, {"$set": {"state": "running"}})
+
+    def unsent(*tenants: str, names: tuple[str, ...] = ("n1",), limit: int = 9) -> list[str]:
+        asked: dict[str, Any] = {"made_after": now, "due_by": now + 4 * SECOND, "limit": limit}
+        return store.messages.unsent(tenants, names, **asked)
+
+    mine = [made[4].id, made[2].id, made[1].id]
+    assert unsent(TENANT) == mine
+    assert unsent(TENANT, limit=2) == mine[:2]
+    assert unsent(TENANT, "acme") == [foreign.id, *mine]
+    assert unsent("none") == unsent(TENANT, names=("none",)) == []
+    assert set(unsent(TENANT, names=("n1", "n2"))) == {*mine, others[0].id}
+
+
+def test_lists_are_of_one_destination_and_one_tenant(store: Store, now: datetime) -> None:
+    to: dict[str, Any] = {"url": NOT_GIVEN, "destination": "billing"}
+    made = [
+        message(now, "m0", **to, event_name="n1"),
+        message(now + SECOND, "m1", **to),
+        message(now + 2 * SECOND, "m2", event_name="n1"),
+        message(now + 3 * SECOND, "m3", **to, event_name="n1"),
+        message(now, "m4", tenant="acme"),
+    ]
+    store.messages.insert_many(made, now)
+    store.cancellations.cancel(made[3].id, now, "no")
+
+    def listed(**asked: Any) -> list[str]:
+        rows = store.messages.page(TENANT, PageRequest(limit=9), **asked).rows
+        return [message_id_of(each.event.id) for each in rows]
+
+    billing = "billing"
+    assert listed(soonest_first=False) == ["m3", "m2", "m1", "m0"]
+    assert listed(destination=billing) == ["m0", "m1", "m3"]
+    assert listed(destination=billing, event_name="n1") == ["m0", "m3"]
+    assert listed(destination=billing, event_name="n1", states={State.CANCELLED}) == ["m3"]
+    assert listed(destination="none") == listed(destination="none", event_name="n1") == []
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("action", 5), ("retry", None), ("success", ["no status"]), ("asked", "x"), ("lateness", 5)],
+    [
+        ("action", 5),
+        ("action", {"type": "command", "command": ["true"]}),
+        ("retry", None),
+        ("success", ["no status"]),
+        ("asked", "x"),
+        ("lateness", 5),
+    ],
 )
 def test_a_message_whose_content_is_corrupt_is_shown_with_the_reason(
     store: Store, now: datetime, field: str, value: Any
