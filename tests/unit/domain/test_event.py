@@ -5,9 +5,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from scheduler_app.domain.event import from_id, manual, scheduled
-from scheduler_app.domain.ids import backfill_event_id, event_id, is_backfill, manual_event_id
-from scheduler_app.domain.states import FINAL, STATE_DESCRIPTIONS, TRANSITIONS, State
+from scheduler_app.domain.event import Event, from_id, manual, scheduled
+from scheduler_app.domain.ids import backfill_event_id, event_id, is_backfill, manual_event_id, partition_of
+from scheduler_app.domain.states import FINAL, STATE_DESCRIPTIONS, TRANSITIONS, Kind, State
 
 
 @pytest.mark.parametrize(
@@ -65,6 +65,20 @@ def test_the_id_of_a_manual_event_tells_of_none() -> None:
 def test_manual_ids_differ() -> None:
     assert manual_event_id("s").startswith("s-manual-")
     assert manual_event_id("s") != manual_event_id("s")
+
+
+def test_an_event_is_made_with_what_its_schedule_says() -> None:
+    at = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    made = scheduled("team:s", 2, at, "https://a.test", "slow")
+    assert made == Event(
+        "team:s-2-20260302T120000Z", "team:s", 2, at, at, origin="https://a.test", queue="slow"
+    )
+    asked = manual("team:s", 2, at, origin="https://a.test", queue="slow", hops=3)
+    assert asked == made._replace(id=asked.id, kind=Kind.MANUAL, hops=3)
+    assert asked.id.startswith("team:s-manual-")
+    assert manual("team:s", 2, at, "seed").id == manual("team:s", 1, at + timedelta(1), "seed").id
+    assert (made.tenant, made.partition) == ("team", partition_of("team:s"))
+    assert made._replace(schedule_id="").partition == partition_of(made.id) != made.partition
 
 
 def test_every_state_is_explained() -> None:

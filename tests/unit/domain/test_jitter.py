@@ -39,7 +39,8 @@ def test_an_event_keeps_the_id_and_the_run_time_of_its_occurrence() -> None:
     made = scheduled("nightly", 1, MIDNIGHT)
     (moved,) = jittered([made], 600)
     assert (moved.id, moved.run_time) == (event_id("nightly", 1, MIDNIGHT), MIDNIGHT)
-    assert moved.due_at == due("nightly", MIDNIGHT, 600) != MIDNIGHT
+    assert moved.due_at == due("nightly", MIDNIGHT, 600) == MIDNIGHT + jitter_of("nightly", MIDNIGHT, 600)
+    assert jittered([made], 0) == [made]
 
 
 def test_only_an_edit_of_the_jitter_makes_the_future_anew() -> None:
