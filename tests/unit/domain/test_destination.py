@@ -172,7 +172,7 @@ def test_its_queue_is_for_those_that_name_none_of_their_own() -> None:
 
 def test_its_name_is_without_that_of_its_tenant() -> None:
     made = destination(id="team:d")
-    assert (made.name, made.tenant) == ("d", "team")
+    assert (made.name, made.tenant, made.whose) == ("d", "team", "the destination d")
     assert "a.test" not in repr(made)
 
 

@@ -74,6 +74,8 @@ MEANT: list[tuple[Day, str, list[str]]] = [
     (NthDay(-5, MON, 8, 2026), WEDNESDAY, ["2026-08-03"]),
     (NthDay(2, TUE, "this"), WEDNESDAY, ["2026-11-10"]),
     (NthDay(2, TUE, "next"), "2026-01-31", ["2026-02-10"]),
+    (NthDay(1, DAY, "next"), WEDNESDAY, ["2026-12-01"]),
+    (NthDay(1, MON, 8, 2028), WEDNESDAY, ["2028-08-07"]),
     (EasterDay(0), "2026-04-04", ["2026-04-05"]),
     (EasterDay(0), "2026-04-05", ["2026-04-05"]),
     (EasterDay(0), "2026-04-06", ["2027-03-28"]),
@@ -177,6 +179,12 @@ def test_a_weekday_that_its_date_does_not_have_is_refused_with_either() -> None:
         translate("on monday 25 december 2026 at 9", TriggerContext(SAID))
     told = [each.recurrence or "" for each in refused.value.readings]
     assert [each.rpartition("RDATE:")[2] for each in told] == ["20261225T090000", "20261123T090000"]
+
+
+def test_a_day_that_a_month_does_not_have_is_refused_with_what_is_left_without_it() -> None:
+    with pytest.raises(NotUnderstood, match="that month has no such day") as refused:
+        translate("on the fifth tuesday of november 2026 at 9", TriggerContext(SAID))
+    assert [each.recurrence for each in refused.value.readings] == ["RDATE:20261119T090000"]
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,27 @@ def test_an_hour_of_the_night_from_six_on_is_before_midnight(phrase: str) -> Non
     assert f"BYHOUR={hour};" in (translate(phrase, TriggerContext(SAID)).recurrence or "")
 
 
+def test_a_part_of_the_day_is_no_time_of_day() -> None:
+    with pytest.raises(NotUnderstood, match="“evening” is no time of day; say at what time"):
+        translate("every day in the evening", TriggerContext(SAID))
+
+
+def test_an_hour_that_can_be_read_in_two_ways_is_refused_with_both() -> None:
+    with pytest.raises(NotUnderstood, match="an hour without am or pm can be read in two ways") as refused:
+        translate("every day at 5", TriggerContext(SAID))
+    told = [each.recurrence or "" for each in refused.value.readings]
+    assert [each.partition("BYHOUR=")[2].partition(";")[0] for each in told] == ["5", "17"]
+
+
+def test_an_hour_of_the_morning_is_not_in_the_evening() -> None:
+    with pytest.raises(NotUnderstood, match="9:00 is not in the evening"):
+        translate("every day at 9am in the evening", TriggerContext(SAID))
+
+
+def test_twelve_at_night_is_midnight() -> None:
+    assert "BYHOUR=0;" in (translate("every day at 12 at night", TriggerContext(SAID)).recurrence or "")
+
+
 def test_an_hour_of_the_night_before_six_is_after_midnight() -> None:
     assert "BYHOUR=5;" in (translate("every day at 5 at night", TriggerContext(SAID)).recurrence or "")
 
