@@ -164,7 +164,7 @@ def make_app(settings: Settings, *, answer_seconds: float | None = None) -> Appl
     longer than `answer_seconds` for a step is away; None: it is waited for longer. Raises InvalidSetting for
     an unusable BROKER_URL."""
     backend = backend_of(settings.broker)
-    app = Application("rrule-scheduler", include=[WORKER_PROCESS], set_as_current=True)
+    app = Application("rrule-scheduler", include=[WORKER_PROCESS])
     app.settings = settings
     app.broker = backend
     app.conf.update(celery_settings(settings))

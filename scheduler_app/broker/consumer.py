@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from celery.worker.consumer import Consumer
-from kombu.exceptions import ContentDisallowed
 
 from scheduler_app.broker.held_messages import held_messages
 from scheduler_app.broker.malformed import (
@@ -71,8 +70,6 @@ class TolerantConsumer(Consumer):  # type: ignore[misc]
             raise Malformed("content_type", "it is not JSON in UTF-8")
         try:
             body = message.payload  # decoded once: Celery asks for the same
-        except ContentDisallowed:
-            raise Malformed("content_type", "it is not JSON in UTF-8") from None
         except Exception:  # whatever decoders raise
             raise Malformed("arguments", "its body cannot be decoded") from None
         args, kwargs = check_body(body)

@@ -85,8 +85,8 @@ class RecoveryProbe:
         self._probe = probe
         self._lock = threading.Lock()
         self._is_away = False
-        self._asked: Callable[[float], int] | None = None
-        self._asked_at = 0.0
+        self._asked: tuple[Callable[[float], int], float] | None = None
+        """What waits for the answer, and when it was asked."""
 
     def failed(self) -> None:
         """Notes that the broker did not answer."""
@@ -98,15 +98,16 @@ class RecoveryProbe:
             return False
         with self._lock:
             if self._asked is not None:
+                wait, asked_at = self._asked
                 try:
-                    self._asked(0.0)
+                    wait(0.0)
                 except Exception:  # each transport has errors of its own, and some are TimeoutErrors
-                    if monotonic() - self._asked_at < PATIENCE_SECONDS:
+                    if monotonic() - asked_at < PATIENCE_SECONDS:
                         return True
                 else:
                     self._is_away, self._asked = False, None
                     return False
-            self._asked, self._asked_at = self._probe.ask(), monotonic()
+            self._asked = self._probe.ask(), monotonic()
         return True
 
 
@@ -143,7 +144,6 @@ class CeleryPublisher:
                     priority=self._broker.priorities[batch.lane],
                     queue=None if batch.queue == CALLBACKS else delivery_queue(batch.queue),
                     producer=producer,
-                    retry=False,
                 )
 
     def queue_length(self) -> int:

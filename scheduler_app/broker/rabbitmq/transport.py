@@ -94,7 +94,6 @@ class ConfirmingChannel(pyamqp.Channel):
         self._sent = 0
         self._unconfirmed: set[int] = set()
         self._refused: set[int] = set()
-        self._unroutable = False
         super().__init__(connection, *args, **kwargs)
 
     def publish_confirmed(self, message: Any, routing_key: str) -> bool:

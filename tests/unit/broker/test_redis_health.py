@@ -68,6 +68,8 @@ def test_a_check_says_what_was_found() -> None:
     assert memory.facts == {"used_bytes": 3 * 2**20, "limit_bytes": 8 * 2**20}
     assert found("redis memory").found == "1.0 MiB used, no limit"
     assert found("redis memory").facts == {"used_bytes": 2**20, "limit_bytes": 0}
+    (unknown,) = [each for each in check_redis({}, "redis://here") if each.name == "redis memory"]
+    assert unknown.facts == {"used_bytes": 0, "limit_bytes": 0}
     assert found("redis memory", maxmemory=2**20).facts == {"used_bytes": 2**20, "limit_bytes": 2**20}
 
 

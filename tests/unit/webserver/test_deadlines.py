@@ -4,12 +4,13 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from structlog.testing import capture_logs
 
 from scheduler_app.webserver import limits
 from scheduler_app.webserver.limits import LINGER_SECONDS, MAX_BODY_SECONDS, MIN_BYTES_PER_SECOND
 from tests.unit.webserver.serving import PIECES, Served, served
 
-SLOW, KEEPALIVE = 1.0, 30.0
+SLOW, KEEPALIVE = 0.5, 30.0
 ENOUGH = int(MIN_BYTES_PER_SECOND * SLOW)
 HEAD = b"POST / HTTP/1.1\r\nHost: x\r\n"
 BODY = HEAD + b"Content-Length: 1040000\r\n\r\n"
@@ -93,6 +94,7 @@ def test_a_request_that_is_computed_has_all_time_and_a_client_that_does_not_clos
     assert not channel.is_too_slow(now + 1000, SLOW, KEEPALIVE)
     api.gate.set()
     api.wait_until(lambda: channel.phase == "linger")
+    assert not channel.writable(), "the loop would spin"
     assert not channel.is_too_slow(now + 2000, SLOW, KEEPALIVE)
     assert channel.is_too_slow(now + 2000 + LINGER_SECONDS, SLOW, KEEPALIVE)
 
@@ -104,7 +106,9 @@ def test_what_does_not_come_in_time_is_a_408_and_what_was_not_begun_is_closed(
     _, header = api.connect(HEAD)
     _, body = api.connect(BODY)
     api.worker.sweep(now)
-    api.worker.sweep(now + api.worker.slow_seconds)
+    with capture_logs() as lines:
+        api.worker.sweep(now + api.worker.slow_seconds)
+    assert [line["too_slow"] for line in lines] == [2]
     assert api.answer_to(silent) == b""
     assert api.answer_to(header).startswith(b"HTTP/1.1 408 ")
     assert api.answer_to(body).startswith(b"HTTP/1.1 408 ")

@@ -28,6 +28,7 @@ def test_the_least_active_one_makes_room_but_none_that_is_being_answered(api: Se
     newer, _ = api.connect()
     assert api.worker.make_room()
     assert list(api.worker.channels.values()) == [running, newer]
+    assert (newer.held_bytes, api.worker.closed["evicted"]) == (0, 1)
     assert not api.worker.make_room(newest=newer)
     assert list(api.worker.channels.values()) == [running, newer]
 
@@ -51,6 +52,7 @@ def test_where_all_are_being_answered_a_new_one_is_refused() -> None:
         api.connect(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
         _, client = api.connect()
         answer = api.answer_to(client)
+        assert api.worker.closed["refused"] == 1
     assert answer.startswith(b"HTTP/1.1 503 ")
     assert b"\r\nRetry-After: 2\r\n" in answer
 
@@ -80,8 +82,19 @@ def test_an_answer_that_nobody_reads_makes_room_as_well(api: Served, monkeypatch
     api.worker.free_memory()
     assert list(api.worker.channels.values()) == [channel]
     monkeypatch.setattr(limits, "MAX_BUFFERED_BYTES", 1_000_000)
-    api.worker.free_memory()
+    api.worker.sweep(time.monotonic())
     assert api.worker.channels == {}
+
+
+def test_what_is_held_at_the_bounds_makes_room_only_beyond_them(
+    api: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_BUFFERED_BYTES", limits.SLOW_BYTES)
+    first, _ = api.connect(BODY + b"x" * limits.SLOW_BYTES)
+    api.worker.free_memory()
+    assert list(api.worker.channels.values()) == [first]
+    second, _ = api.connect(BODY + b"x" * limits.SLOW_BYTES)
+    assert list(api.worker.channels.values()) == [second]
 
 
 def test_why_connections_were_closed_is_told_with_their_numbers_every_ten_seconds_at_most(
@@ -96,7 +109,7 @@ def test_why_connections_were_closed_is_told_with_their_numbers_every_ten_second
         api.worker.closed.update(("evicted",))
         api.worker.sweep(now + 9)
         assert len(lines) == 1
-        api.worker.next_log = 0.0
+        api.worker.next_log = now + 9.1
         api.worker.sweep(now + 9.1)
     assert [{key: line.get(key) for key in ("open", "too_slow", "refused", "evicted")} for line in lines] == [
         {"open": 1, "too_slow": 2, "refused": 1, "evicted": None},
