@@ -183,6 +183,8 @@ def test_a_worker_that_ends_takes_no_message_gives_back_what_waits_and_waits_for
     stopping.start()
     wait_until(bench.process._ending.locked, "the end to begin")
     wait_until(lambda: bench.pipeline.capacity._stopping, "claims to stop")
+    wait_until(lambda: bench.pipeline.recorder._gathered._at_once, "outcomes to be gathered no more")
+    assert all(thread.daemon for thread in threading.enumerate() if thread.name == "grace")
     with pytest.raises(Reject) as rejected:
         bench.process._deliver([waiting])
     assert rejected.value.requeue is True
@@ -210,6 +212,9 @@ def test_after_its_grace_a_worker_gives_back_what_is_in_flight_and_ends_by_force
     wait_until(lambda: exits == [1], "the process to be ended")
     assert bench.pipeline.wait_until_empty(60)
     assert bench.states() == ["ready_queue"]
+    assert bench.pipeline.recorder._ended.is_set(), "a MongoDB that is away is waited for no longer"
+    end_the_grace(bench.process)
+    assert exits == [1], "there is one grace, however often its end is asked for"
 
 
 def test_the_last_words_are_for_what_was_interrupted(
@@ -248,7 +253,10 @@ def test_a_worker_that_has_started_delivers_and_can_be_asked_what_it_does(
         pipeline_of(store),
         lambda role, **rest: Presence(store, clock, role, **rest),
     )
+    before = set(threading.enumerate())
     made.start()
+    started = set(threading.enumerate()) - before
+    assert all(thread.daemon for thread in started), "none keeps the process from ending"
     try:
         assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
         now = clock.now()
@@ -269,13 +277,36 @@ def test_a_worker_that_has_started_delivers_and_can_be_asked_what_it_does(
         made.stop()
         assert exits == []
         end_the_grace(made)
+    ours = [thread for thread in started if type(thread).__module__.startswith("scheduler_app.worker")]
+    assert len(ours) >= 9
+    wait_until(lambda: not any(thread.is_alive() for thread in ours), "its threads to end")
+
+
+def test_the_parts_end_in_the_order_in_which_events_pass_them(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them still takes what the one before it leaves."""
+    pipeline, ended = pipeline_of(store), list[str]()
+    askers = ("followers", "leases", "withholding", "rejudging")
+    for name in (*askers, "handover", "flow_control", "courier", "recorder", "reports"):
+        part = getattr(pipeline, name)
+        monkeypatch.setattr(part, "stop", lambda name=name: ended.append(f"{name} stops"))
+        monkeypatch.setattr(part, "join", lambda _, name=name: ended.append(f"{name} ended"))
+    pipeline.stop()
+    assert ended == [
+        *(f"{name} stops" for name in (*askers, "handover", "flow_control", "courier")),
+        *(f"{name} ended" for name in ("handover", "flow_control", "courier")),
+        *("recorder stops", "recorder ended", "reports stops", "reports ended"),
+    ]
 
 
 def load(name: str, in_flight: int = 1, waiting: int = 2, postponed: int = 3, full: float = 4.06) -> Load:
     return Load(name, in_flight, 9, waiting, postponed, full)
 
 
-def test_a_worker_reports_the_origins_that_cannot_keep_up_and_no_others(store: Store) -> None:
+def test_a_worker_reports_the_origins_that_cannot_keep_up_and_no_others(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pipeline = pipeline_of(store)
     loads = [load("idle", postponed=0, full=0.0), load("full", postponed=0), load("postponed", full=0.0)]
     pipeline.courier._loads = (*loads, *(load(f"o{number}") for number in range(5)))
@@ -289,9 +320,14 @@ def test_a_worker_reports_the_origins_that_cannot_keep_up_and_no_others(store: S
         "postponed": 0,
         "full_seconds": 4.1,
     }
+    pipeline.backlog.put(1, 94.75)
+    monkeypatch.setattr(process, "monotonic", lambda: 100.01)
+    assert held_events_report(pipeline)["unrecorded_seconds"] == 5.3
 
 
-def test_the_gauges_of_a_worker_name_the_busiest_origins_and_count_the_rest(store: Store) -> None:
+def test_the_gauges_of_a_worker_name_the_busiest_origins_and_count_the_rest(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pipeline = pipeline_of(store)
     pipeline.courier._loads = (load("a", in_flight=4), load("b", in_flight=1))
     pipeline.courier._flying = cast(Any, dict.fromkeys(map(str, range(7))))
@@ -317,3 +353,7 @@ def test_the_gauges_of_a_worker_name_the_busiest_origins_and_count_the_rest(stor
     assert 5 <= (gauge("oldest_unrecorded_seconds") or 0) < 300
     pipeline.courier._flying = {}
     assert gauge("origin_events", origin="other", state="in_flight") == 0
+    monkeypatch.setattr(pipeline.flow_control, "open_breakers", lambda now: ["d"])
+    assert gauge("destination_breaker_open", destination="d") == 1
+    pipeline.capacity.release(19)
+    assert gauge("worker_events", state="waiting") == 0, "what is looked at meanwhile may change"

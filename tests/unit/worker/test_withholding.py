@@ -56,8 +56,8 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Withholding:
 def test_an_attempt_starts_by_fresh_knowledge_alone(
     watch: Withholding, monkeypatch: pytest.MonkeyPatch, changes: Any, seconds: float, *, may: bool
 ) -> None:
-    vars(watch.kill_switches).update(changes, looked_at=0.0)
-    monkeypatch.setattr(withholding, "monotonic", lambda: seconds)
+    vars(watch.kill_switches).update(changes, looked_at=STALE_SECONDS)
+    monkeypatch.setattr(withholding, "monotonic", lambda: STALE_SECONDS + seconds)
     assert watch.may_start() is may
     vars(watch.blackouts).update(has_answer=False)
     assert not watch.may_start()
