@@ -62,8 +62,8 @@ def insert(store: Store, now: datetime, count: int) -> list[str]:
 def test_what_is_done_to_one_event_of_a_claim_leaves_the_others_alone(
     store: Store, now: datetime, act: str
 ) -> None:
-    mine, of_the_same, recovered, another_s = insert(store, now, 4)
-    token = claim(store, now, [mine, of_the_same, recovered])
+    of_the_same, mine, recovered, another_s = insert(store, now, 4)
+    token = claim(store, now, [of_the_same, mine, recovered])
     claim(store, now, [another_s])
     events = store.mongo.collection("events")
     events.update_one({"_id": recovered}, {"$set": {"state": State.RETRYING.value}})  # and the token stays
