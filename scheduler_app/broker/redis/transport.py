@@ -54,7 +54,7 @@ log = get_logger(__name__)
 
 #: How it shows that what is kept of a held message was not written by kombu. Not AttributeError: that is how
 #: a connection shows which is gone.
-_NOT_KOMBUS = (Malformed, ValueError, TypeError, KeyError, RecursionError)
+_NOT_KOMBUS = (Malformed, ValueError, TypeError, KeyError)
 
 
 class ResilientQoS(redis.QoS):
@@ -75,6 +75,9 @@ class ResilientQoS(redis.QoS):
 
     def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:
         try:
+            with self.channel.conn_or_acquire(client) as asked:
+                if (kept := asked.hget(self.unacked_key, tag)) is not None:
+                    _loaded(kept)
             super().restore_by_tag(tag, client, leftmost)
         except _NOT_KOMBUS as error:  # left there, it would stop each sweep
             note_dropped(Malformed("unacked", f"{type(error).__name__}: {error}"[:200]), tag)
@@ -216,6 +219,10 @@ def _decoded(item: Any) -> Any:
     """A message as it lies in Redis. Raises Malformed."""
     if len(item) > MAX_MESSAGE_BYTES:
         raise Malformed("too_large", f"it has {len(item)} bytes")
+    return _loaded(item)
+
+
+def _loaded(item: Any) -> Any:
     try:
         return loads(bytes_to_str(item))
     except (Exception, RecursionError) as error:  # kombu's decoders of types raise what they like

@@ -182,13 +182,21 @@ def test_a_held_message_that_kombu_did_not_write_is_dropped_and_the_others_come_
 ) -> None:
     queue.put({"v": 1})
     tag = take(queue).delivery_tag
-    for name, kept in (("no-json", b"{"), ("no-message", b'[{}, "", "q"]'), ("no-list", b"5")):
-        client.hset("unacked", name, kept)
-        client.zadd("unacked_index", {name: 1.0})
+    garbage = (
+        b"{",
+        b'[{}, "", "q"]',
+        b"5",
+        b'[{"__type__": "decimal", "__value__": "x"}, "", "q"]',  # ArithmeticError
+        b'[{"__type__": "uuid", "__value__": {"hex": 5}}, "", "q"]',  # AttributeError
+    )
+    for number, kept in enumerate(garbage):
+        client.hset("unacked", f"garbage{number}", kept)
+        client.zadd("unacked_index", {f"garbage{number}": 1.0})
     with capture_logs() as lines:
-        for name in ("no-json", "no-message", "no-list", tag):
+        for name in (*(f"garbage{number}" for number in range(len(garbage))), tag):
             queue.channel.qos.restore_by_tag(name)
-    assert [(line["event"], line["reason"]) for line in lines] == [("message.dropped", "unacked")] * 3
+    dropped = [("message.dropped", "unacked")] * len(garbage)
+    assert [(line["event"], line["reason"]) for line in lines] == dropped
     assert (client.hlen("unacked"), client.zcard("unacked_index"), client.llen("q")) == (0, 0, 1)
 
 
