@@ -1,4 +1,5 @@
-"""A worker's clock that stands still while a test prepares what is to happen before an event is due."""
+"""Clocks that stand still: of the day while a test prepares what is to happen before an event is due, and of
+seconds, which a test moves."""
 
 from datetime import datetime
 
@@ -25,3 +26,13 @@ class HeldClock:
 
     def go_on(self) -> None:
         self._held_at = None
+
+
+class Seconds:
+    """A monotonic clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.passed = 1_000.0
+
+    def __call__(self) -> float:
+        return self.passed

@@ -1,11 +1,26 @@
 """Clients of one mongod, lent to one store after another: to make one and to connect it takes longer than
-many a test's commands."""
+many a test's commands. And what listens to the commands of stores that are made later."""
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, TypeVar
 
-from pymongo import MongoClient
+from pymongo import MongoClient, monitoring
 
 Document = dict[str, Any]
+
+
+class StartedCommands(monitoring.CommandListener):
+    """Hears each command when it is sent, and nothing of what becomes of it."""
+
+    @abstractmethod
+    def started(self, event: monitoring.CommandStartedEvent) -> None: ...
+
+    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None: ...
+
+    def failed(self, event: monitoring.CommandFailedEvent) -> None: ...
+
+
+Listener = TypeVar("Listener", bound=StartedCommands)
 
 
 class LentClients:
@@ -39,6 +54,12 @@ class LentClients:
         for client in self._idle.values():
             client.close()
         self._idle.clear()
+
+    def heard_by(self, listener: Listener) -> Listener:
+        """Lets it hear the commands of all stores that are made from now on."""
+        monitoring.register(listener)
+        self.renew()
+        return listener
 
 
 class _Lent(MongoClient[Document]):

@@ -100,7 +100,7 @@ def _name(line: AuditLine, schedule: Schedule | None) -> str:
 
 
 def _link(kind: str, resource: str, known: Mapping[str, Schedule]) -> str | None:
-    """None where the resource has no page, or none any more."""
+    """The URL of the resource's page; None for a kind without pages, and for a deleted schedule."""
     if kind not in _PAGES:
         return None
     if kind == "schedule":

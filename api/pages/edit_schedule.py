@@ -135,8 +135,8 @@ class _CopiedSchedule:
 
 
 def _copy_of(found: Schedule) -> _CopiedSchedule:
-    """Copies no secret: whoever may write schedules could send it to another receiver. Raises Conflict for a
-    schedule that this form cannot make."""
+    """The values of the form, without secrets: a person with the scope `write` could send them to another
+    receiver. Raises Conflict for a schedule that this form cannot make."""
     if not isinstance(found.action, HttpAction):
         raise Conflict("this page copies only schedules that call a web address; create others by the API")
     shown = schedule_shown(found, services().now())

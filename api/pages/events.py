@@ -96,7 +96,7 @@ def _message(found: EventRecord) -> View | None:
 
 
 def _receiver(schedule: Schedule | None, message: View | None) -> str | None:
-    """The isolation key of the URL that the run calls; None where it calls none, or that is unknown."""
+    """The isolation key of the URL that the run calls; None if the run calls no URL, or an unknown one."""
     if schedule is not None:
         return schedule.action.isolation_key if isinstance(schedule.action, HttpAction) else None
     shown = message or {}

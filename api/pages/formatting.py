@@ -21,7 +21,7 @@ from scheduler_app.store.events.events import EventRecord
 from scheduler_app.store.events.figures import EventSummary
 
 _NAME = re.compile(r"`([^`]*)`")
-#: What the specification says of null, and what a form says instead: there the field is left empty.
+#: The words of the specification for null, and the words of a form, in which a person empties the field.
 _NULL = (("A null takes it away", "Empty: nobody is told"), ("null for never", "empty for never"))
 
 

@@ -1,4 +1,4 @@
-"""The overview: what needs somebody, what runs now and next; processes."""
+"""The overview: failures that need a person, runs of now and next, figures of a day, and processes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

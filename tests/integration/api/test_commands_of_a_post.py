@@ -13,10 +13,10 @@ from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.usecases import quotas
 from tests.integration.api.conftest import start, stop
-from tests.lent_clients import LentClients
+from tests.lent_clients import LentClients, StartedCommands
 
 
-class Listener(monitoring.CommandListener):
+class Listener(StartedCommands):
     """Keeps the name and the collection of each command while it listens."""
 
     def __init__(self) -> None:
@@ -26,17 +26,10 @@ class Listener(monitoring.CommandListener):
         if self.commands is not None:
             self.commands.append((event.command_name, event.command[event.command_name]))
 
-    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None: ...
-
-    def failed(self, event: monitoring.CommandFailedEvent) -> None: ...
-
 
 @pytest.fixture(scope="module")
 def listener(lent_clients: LentClients) -> Listener:
-    made = Listener()
-    monitoring.register(made)
-    lent_clients.renew()
-    return made
+    return lent_clients.heard_by(Listener())
 
 
 @pytest.fixture

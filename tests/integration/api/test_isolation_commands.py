@@ -32,7 +32,7 @@ from tests.integration.api.test_isolation import (
     same,
     specification,
 )
-from tests.lent_clients import LentClients
+from tests.lent_clients import LentClients, StartedCommands
 
 __all__ = ["client", "specification"]
 
@@ -40,7 +40,7 @@ __all__ = ["client", "specification"]
 _OF_SESSIONS = ("lsid", "$clusterTime", "txnNumber", "maxTimeMS", "autocommit", "startTransaction")
 
 
-class CommandLog(monitoring.CommandListener):
+class CommandLog(StartedCommands):
     """The commands of the thread that made it."""
 
     def __init__(self) -> None:
@@ -51,10 +51,6 @@ class CommandLog(monitoring.CommandListener):
         if threading.get_ident() == self._thread:
             asked = {name: part for name, part in event.command.items() if name not in _OF_SESSIONS}
             self._commands.append(repr(asked))
-
-    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None: ...
-
-    def failed(self, event: monitoring.CommandFailedEvent) -> None: ...
 
     def taken(self) -> list[str]:
         found, self._commands = self._commands, []
@@ -91,10 +87,7 @@ class CommandsCompared(Attack):
 
 @pytest.fixture
 def log(lent_clients: LentClients) -> CommandLog:
-    made = CommandLog()
-    monitoring.register(made)
-    lent_clients.renew()
-    return made
+    return lent_clients.heard_by(CommandLog())
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ from scheduler_app.store.tenant_exports import EXPORTED
 from scheduler_app.store.waiting_work import Work
 from tests.builders import event, message, notification_rule, schedule, silence
 from tests.integration.store.taking import take
-from tests.lent_clients import LentClients
+from tests.lent_clients import LentClients, StartedCommands
 
 EVENTS = 200_000
 SECOND = timedelta(seconds=1)
@@ -68,7 +68,7 @@ Command = dict[str, Any]
 _BY_INDEX = {"IXSCAN", "DISTINCT_SCAN", "IDHACK", "COUNT_SCAN", "EXPRESS_IXSCAN", "EOF"}
 
 
-class Listener(monitoring.CommandListener):
+class Listener(StartedCommands):
     """Keeps the commands that have a query to plan."""
 
     def __init__(self) -> None:
@@ -77,10 +77,6 @@ class Listener(monitoring.CommandListener):
     def started(self, event: monitoring.CommandStartedEvent) -> None:
         if event.command_name in ("find", "update", "delete", "aggregate", "count"):
             self.commands.append(dict(event.command))
-
-    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None: ...
-
-    def failed(self, event: monitoring.CommandFailedEvent) -> None: ...
 
 
 class Called:
@@ -115,10 +111,7 @@ class Watched:
 
 @pytest.fixture(scope="module")
 def listener(lent_clients: LentClients) -> Listener:
-    made = Listener()
-    monitoring.register(made)
-    lent_clients.renew()
-    return made
+    return lent_clients.heard_by(Listener())
 
 
 @pytest.fixture

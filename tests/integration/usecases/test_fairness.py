@@ -37,7 +37,7 @@ from scheduler_app.usecases.duties.housekeeping import NEARLY_EMPTY, Recovery
 from scheduler_app.usecases.stops import HeldEvents
 from tests.builders import event
 from tests.integration.usecases.queued import messages
-from tests.lent_clients import LentClients
+from tests.lent_clients import LentClients, StartedCommands
 from tests.processes import PATIENCE_SECONDS, wait_until
 
 SECOND = timedelta(seconds=1)
@@ -70,7 +70,7 @@ class Queue:
         return [each for batch in self.batches if batch.lane is lane for each in batch.ids]
 
 
-class Listener(monitoring.CommandListener):
+class Listener(StartedCommands):
     def __init__(self) -> None:
         self.commands: list[tuple[str, str]] = []
 
@@ -78,20 +78,13 @@ class Listener(monitoring.CommandListener):
         names = event.command.get(event.command_name), event.command.get("collection")
         self.commands.append((event.command_name, str(names[1] or names[0])))
 
-    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None: ...
-
-    def failed(self, event: monitoring.CommandFailedEvent) -> None: ...
-
     def reads(self) -> int:
         return sum(command in {("find", "events"), ("getMore", "events")} for command in self.commands)
 
 
 @pytest.fixture(scope="module")
 def listener(lent_clients: LentClients) -> Listener:
-    made = Listener()
-    monitoring.register(made)
-    lent_clients.renew()
-    return made
+    return lent_clients.heard_by(Listener())
 
 
 @pytest.fixture

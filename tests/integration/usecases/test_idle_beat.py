@@ -16,12 +16,13 @@ from scheduler_app.broker.app import make_app
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.store import Store
-from tests.lent_clients import LentClients
+from tests.held_clock import Seconds
+from tests.lent_clients import LentClients, StartedCommands
 
 MINUTE = 60
 
 
-class Listener(monitoring.CommandListener):
+class Listener(StartedCommands):
     """Counts the commands of each duty; those outside of any are the look for work."""
 
     def __init__(self) -> None:
@@ -30,10 +31,6 @@ class Listener(monitoring.CommandListener):
 
     def started(self, event: monitoring.CommandStartedEvent) -> None:
         self.commands[self.duty] += 1
-
-    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None: ...
-
-    def failed(self, event: monitoring.CommandFailedEvent) -> None: ...
 
     def counting(self, duty: Duty) -> Duty:
         """The duty, whose commands are counted as its own."""
@@ -50,10 +47,7 @@ class Listener(monitoring.CommandListener):
 
 @pytest.fixture(scope="module")
 def listener(lent_clients: LentClients) -> Listener:
-    made = Listener()
-    monitoring.register(made)
-    lent_clients.renew()
-    return made
+    return lent_clients.heard_by(Listener())
 
 
 @pytest.fixture
@@ -61,16 +55,6 @@ def assembly(settings: Settings, listener: Listener) -> Iterator[Assembly]:
     made = assemble(settings, make_app(settings))
     yield made
     made.store.close()
-
-
-class Seconds:
-    """A monotonic clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.passed = 1_000.0
-
-    def __call__(self) -> float:
-        return self.passed
 
 
 def serve(store: Store) -> None:

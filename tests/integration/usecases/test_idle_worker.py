@@ -15,12 +15,13 @@ from scheduler_app.usecases import cause_counts, figure_counts
 from scheduler_app.usecases.heartbeat import REPORT_SECONDS, Presence
 from scheduler_app.worker import Pipeline, lease, rejudging, reports
 from tests.executors import executors
-from tests.lent_clients import LentClients
+from tests.held_clock import Seconds
+from tests.lent_clients import LentClients, StartedCommands
 
 MINUTE = 60
 
 
-class Listener(monitoring.CommandListener):
+class Listener(StartedCommands):
     """Counts commands."""
 
     def __init__(self) -> None:
@@ -29,17 +30,10 @@ class Listener(monitoring.CommandListener):
     def started(self, event: monitoring.CommandStartedEvent) -> None:
         self.commands[event.command_name] += 1
 
-    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None: ...
-
-    def failed(self, event: monitoring.CommandFailedEvent) -> None: ...
-
 
 @pytest.fixture(scope="module")
 def listener(lent_clients: LentClients) -> Listener:
-    made = Listener()
-    monitoring.register(made)
-    lent_clients.renew()
-    return made
+    return lent_clients.heard_by(Listener())
 
 
 @pytest.fixture
@@ -47,16 +41,6 @@ def store(settings: Settings, listener: Listener) -> Iterator[Store]:
     made = Store(settings)
     yield made
     made.close()
-
-
-class Seconds:
-    """A monotonic clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.passed = 1_000.0
-
-    def __call__(self) -> float:
-        return self.passed
 
 
 def test_a_minute_of_a_worker_that_has_no_events(
