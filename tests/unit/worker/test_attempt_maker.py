@@ -284,6 +284,7 @@ def test_events_whose_tokens_are_not_stored_are_given_back() -> None:
     ready = tokens.added_to([plain, awaited], lease)
     assert [each.event.id for each in ready] == [plain.event.id, awaited.event.id]
     assert (results, len(completions.expected)) == ([], 1)
+    assert [bool(each.event.completion_token) for each in tokens.added_to([awaited], lease)] == [True]
     completions.is_away = True
     assert tokens.added_to([plain, awaited], lease) == [plain]
     assert results == [GivenBack(awaited.event.id, lease)]

@@ -26,6 +26,7 @@ from scheduler_app.worker.destination_queue import KEPT_SECONDS, LEAST_KEPT_OF_R
 from scheduler_app.worker.flow_control import (
     LEAST_PAUSE,
     LONGEST_PAUSE,
+    PAUSED_SECONDS,
     SHOWN_LONGER_SECONDS,
     UNKNOWN_SECONDS,
     FlowControl,
@@ -217,13 +218,13 @@ def test_a_round_forgets_what_is_idle_frees_what_was_lost_and_asks_for_the_rest(
     control._held_by[job.attempt.event.id] = ("room", "gone")
     room = bench.queue("room")
     room.held[job.attempt.event.id] = NOW
-    bench.queue("paused", jobs=1, paused=True)
+    bench.queue("paused", jobs=2, paused=True)
     bench.queue("asks", jobs=1)
     asked = {queue.destination.id: len(ask.wanted) for queue, ask in control._round(NOW)}
     assert asked == {"room": 0, "asks": 1}
     assert bench.freed == [1]
     assert (room.held, control._held_by) == ({}, {})
-    assert len(bench.delayed()) == 1
+    assert bench.delays() == [PAUSED_SECONDS, PAUSED_SECONDS + 0.001]
     assert set(control._queues) == {"room", "paused", "asks"}
 
 
@@ -233,21 +234,24 @@ def test_while_the_limits_cannot_be_read_it_is_asked_again_now_and_then_and_told
     queue = bench.queue()
     queue.ended = [FinishedRequest("e", ReceiverAnswer.WELL, 200)]
 
-    def ask() -> None:
+    def ask() -> int:
         asked = queue.ask(NOW)
         assert asked is not None
         bench.control._ask([queue], [asked])
+        return len(asked.ended)
 
+    ends = list[int]()
     with capture_logs() as lines:
         for answers in (False, False, True, True, False):
-            queue.jobs.append(bench.job())
+            queue.jobs.extend((bench.job(), bench.job()))
             queue.again_at, bench.limits.grants = 0.0, [grant()] * answers
-            ask()
+            ends.append(ask())
             assert queue.again_at == NOW + (LEAST_PAUSE if answers else LONGEST_PAUSE)
             queue.jobs.clear()
     told = [line["event"] for line in lines if line["event"].startswith("flow.")]
     assert told == ["flow.unknown", "flow.known", "flow.unknown"]
-    assert bench.delays() == [UNKNOWN_SECONDS] * 3
+    assert bench.delays() == [UNKNOWN_SECONDS, UNKNOWN_SECONDS + 0.001] * 3
+    assert ends == [1, 1, 1, 0, 0], "an end is told until it was heard"
 
 
 @pytest.mark.parametrize(
@@ -327,6 +331,15 @@ def test_breakers_are_shown_until_some_seconds_after_their_probe_and_so_many_at_
     control._note_breaker(destination("d"), grant(is_open=True), NOW)
     control._note_breaker(destination("e", breaker=breaker), grant(), NOW)
     assert control.open_breakers(NOW) == ["c"]
+
+
+def test_a_grant_that_finds_the_breaker_open_shows_it(bench: Bench) -> None:
+    queue = bench.queue(jobs=1, breaker=Breaker(1, 10.0))
+    asked = queue.ask(NOW)
+    assert asked is not None
+    bench.limits.grants = [grant(why=WaitReason.BREAKER, is_open=True)]
+    bench.control._ask([queue], [asked])
+    assert bench.control.open_breakers(NOW) == ["d"]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.lateness import CatchUp
+from scheduler_app.domain.message import Message
 from scheduler_app.domain.schedule import Schedule, next_look
 from scheduler_app.domain.states import Kind, State
 from scheduler_app.store.events.overlaps import UnfinishedEvent
@@ -28,8 +29,9 @@ from scheduler_app.worker.policies import (
     Overlap,
     OverlapCheck,
 )
-from scheduler_app.worker.recorder import Delayed, EndedUnsent, Expired
+from scheduler_app.worker.recorder import AttemptResult, Delayed, EndedUnsent, Expired
 from tests.builders import event, schedule
+from tests.builders import message as message_event
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -143,6 +145,33 @@ def test_where_the_store_does_not_answer_no_overlap_is_judged(monkeypatch: pytes
         Known().held(schedule(NOON, run_overlap="skip"), at(1))
 
 
+def test_a_schedule_that_cannot_be_judged_has_its_events_set_aside_and_no_other_one_s() -> None:
+    class Broken(Known):
+        def unfinished(self, schedule_id: str, *given: Any, **limits: Any) -> list[UnfinishedEvent]:
+            if schedule_id == "s1":
+                raise ValueError("a defect of ours")
+            return super().unfinished(schedule_id, *given, **limits)
+
+    asked = schedule(NOON, run_overlap="skip", on_failure="told")
+    other = replace(asked, id="s2")
+    store = cast(Any, SimpleNamespace(overlaps=Broken(unfinished(at(0, schedule_id="s2")))))
+    overlap = Overlap(store, now=lambda: NOON + 9 * SECOND, worker="w1")
+    broken, judged = at(1), at(1, schedule_id="s2")
+    held = overlap.held_back([(broken, asked), (judged, other)], LEASE)
+    assert list(held) == [broken.id, judged.id]
+    aside, skipped = held.values()
+    assert isinstance(aside, AttemptResult)
+    assert (aside.record.state, aside.record.ended_at, aside.lease) == (
+        State.ERROR,
+        NOON + 9 * SECOND,
+        LEASE,
+    )
+    assert aside.record.attempt["worker"] == "w1"
+    assert aside.record.message.endswith("run_overlap cannot be judged: ValueError: a defect of ours")
+    assert aside.record.owed is not None
+    assert isinstance(skipped, EndedUnsent)
+
+
 class Noted:
     def __init__(self) -> None:
         self.pairs: list[tuple[Event, Schedule]] = []
@@ -215,6 +244,12 @@ def test_a_run_by_hand_and_what_was_redriven_have_no_jitter() -> None:
     assert policies.judged_again_at(redriven, asked, NOON) == NOON + 65 * SECOND
 
 
+def test_a_message_is_late_since_it_was_due() -> None:
+    made = message_event(NOON, expire_after_seconds=60)
+    assert isinstance(made.message, Message)
+    assert policies.judged_again_at(made, made.message, NOON) == NOON + 60 * SECOND
+
+
 @pytest.fixture
 def followers() -> Callable[..., tuple[Followers, list[Any], list[list[str]]]]:
     """Made with what each look for the next event finds; with what was asked, and what was delivered."""
@@ -261,6 +296,18 @@ def test_the_next_event_of_each_schedule_is_woken_and_delivered_until_the_end(
     assert asked == [(each, NOON, "attempt") for each in ("s1", "s2", "s3")]
     assert delivered == [[at(5, schedule_id="s3").id]]
     assert [line["event"] for line in lines] == ["followers.delayed"]
+
+
+def test_a_defect_of_ours_keeps_no_other_schedule_s_event_waiting(
+    followers: Callable[..., tuple[Followers, list[Any], list[list[str]]]],
+) -> None:
+    waker, _, delivered = followers(ValueError("a defect of ours"), at(5, schedule_id="s2"))
+    put(waker, "s1", "s2")
+    waker.stop()
+    with capture_logs() as lines:
+        waker.run()
+    assert delivered == [[at(5, schedule_id="s2").id]]
+    assert [(line["event"], line["schedule_id"]) for line in lines] == [("followers.failed", "s1")]
 
 
 def test_a_worker_that_ends_wakes_nobody_any_more(

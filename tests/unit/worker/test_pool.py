@@ -15,13 +15,12 @@ from scheduler_app.worker.process import check_pool
 
 
 @contextmanager
-def started_by(*options: str) -> Iterator[None]:
-    """As if this process were `celery -A scheduler_app worker` with these options."""
+def started_by(*options: str, named: tuple[str, ...] = ("-A", "scheduler_app")) -> Iterator[None]:
+    """As if this process were `celery -A scheduler_app worker` with these options; `named` may be empty,
+    where the environment names the application."""
     group = click.Context(celery, info_name="celery")
     with pytest.MonkeyPatch.context() as patch, click.Context(worker, info_name="worker", parent=group):
-        patch.setattr(
-            sys, "argv", ["celery", "-A", "scheduler_app", "worker", *options, "--loglevel", "info"]
-        )
+        patch.setattr(sys, "argv", ["celery", *named, "worker", *options, "--loglevel", "info"])
         yield
 
 
@@ -29,9 +28,13 @@ def started_by(*options: str) -> Iterator[None]:
     ("options", "name"),
     [(("--pool", "solo"), "solo"), (("--pool=processes",), "prefork"), (("-P", "prefork"), "prefork")],
 )
-def test_another_pool_is_refused_however_it_is_asked_for(options: tuple[str, ...], name: str) -> None:
+@pytest.mark.parametrize("named", [("-A", "scheduler_app"), ()], ids=["named", "of-the-environment"])
+def test_another_pool_is_refused_however_it_is_asked_for(
+    options: tuple[str, ...], name: str, named: tuple[str, ...]
+) -> None:
     # What Celery gives for its own default is the configured pool.
-    with started_by(*options), pytest.raises(InvalidSetting, match=f"--pool {name} cannot deliver callbacks"):
+    refused = pytest.raises(InvalidSetting, match=f"--pool {name} cannot deliver callbacks")
+    with started_by(*options, named=named), refused:
         check_pool(ThreadPool)
 
 

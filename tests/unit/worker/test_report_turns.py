@@ -146,15 +146,16 @@ def test_a_turn_is_made_every_second_until_the_end(made: Reports, monkeypatch: p
     assert turns == [False, False, True], "the last one is not tried again without an answer"
 
 
-def test_the_last_turn_writes_the_figures_too_and_the_causes_are_written_in_each(
+def test_each_turn_writes_the_causes_before_the_last_runs_and_the_last_one_all_figures(
     made: Reports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[Any] = []
     monkeypatch.setattr(made.causes, "write", lambda: written.append("causes"))
+    monkeypatch.setattr(made.last_runs, "write", lambda: written.append("last runs"))
     monkeypatch.setattr(made.figures, "write", lambda *, at_once: written.append(at_once))
     for is_last in (False, True):
         assert made._turn(is_last=is_last)
-    assert written == ["causes", False, "causes", True]
+    assert written == ["causes", "last runs", False, "causes", "last runs", True]
 
 
 def test_what_the_causes_take_is_what_has_ended(made: Reports, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from scheduler_app.worker.reports import (
     LastRunQueue,
     OriginCounts,
 )
-from tests.builders import event
+from tests.builders import event, message
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -322,3 +322,21 @@ def test_of_an_attempt_that_was_not_made_no_time_is_counted() -> None:
     counts, made = OriginCounts(), record(state=State.ERROR)
     counts.note([made._replace(attempt={"number": 1})])
     assert counts._seconds == {made.origin: 0.0}
+
+
+def test_of_the_origins_of_what_is_not_told_the_most_frequent_ones_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reports, "ORIGINS_NAMED", 2)
+    monkeypatch.setattr(reports, "LINES", 0)
+    log = FailureLog()
+    told(log, [record(origin=name) for name in ("a", "b", "c", "d", "b", "a", "a")])
+    with capture_logs() as lines:
+        log.close_window(float("inf"))
+    assert [line["by_origin"] for line in lines] == [{"a": 3, "b": 2, reports.OTHER: 2}]
+
+
+def test_what_belongs_to_no_schedule_is_the_last_run_of_none() -> None:
+    queue = LastRunQueue(Written(), unexpected())  # type: ignore[arg-type]
+    queue.note([record()._replace(event=message(NOON)), record()._replace(event=None)])
+    assert len(queue) == 0

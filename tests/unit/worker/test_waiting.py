@@ -13,7 +13,7 @@ from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.domain.lateness import Lateness
 from scheduler_app.domain.schedule import ScheduleState
-from scheduler_app.domain.states import SUSPECT_AFTER
+from scheduler_app.domain.states import SUSPECT_AFTER, Kind
 from scheduler_app.store.destinations import CorruptDestination
 from scheduler_app.store.schedules.documents import CorruptSchedule
 from scheduler_app.worker import batch as waiting_batches
@@ -120,6 +120,13 @@ def test_a_message_is_judged_when_it_is_due_where_it_may_be_late() -> None:
     assert ReadBatch(made._replace(events=[plain, expiring]), {}, {}).is_judged_when_due()
 
 
+@pytest.mark.parametrize("kind", [Kind.SCHEDULED, Kind.MANUAL])
+def test_what_an_earlier_schedule_of_the_same_name_made_is_withdrawn(kind: Kind) -> None:
+    made = replace(schedule(NOON - timedelta(days=1)), first_revision=2, revision=2)
+    assert is_withdrawn(event(NOON, kind=kind, revision=1), made)
+    assert not is_withdrawn(event(NOON, kind=kind, revision=2), made)
+
+
 def test_what_a_lost_worker_may_have_sent_is_withdrawn_by_a_pause_before_it() -> None:
     paused = replace(schedule(NOON), state=ScheduleState.PAUSED, revised_at=NOON)
     assert not is_withdrawn(event(NOON, lost_leases=1), paused)
@@ -168,9 +175,11 @@ def test_what_waits_for_its_time_is_given_back_at_once(monkeypatch: pytest.Monke
     waiting, made = WaitingBatches(now=lambda: NOON), batch(30)
     waiting.put(made)
     (thread,), taken = taking(waiting, 1)
+    assert not waiting.giving_back
     waiting.give_back()
     thread.join(60)
     assert taken == [made]
+    assert waiting.giving_back
 
 
 def test_the_pauses_between_questions_grow_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:

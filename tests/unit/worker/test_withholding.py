@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from scheduler_app.domain.blackout import Cover
 from scheduler_app.domain.ids import TENANT
@@ -67,16 +68,37 @@ def test_an_attempt_starts_by_fresh_knowledge_alone(
     ("is_old", "has_answer", "looks"),
     [(True, True, True), (False, False, True), (True, False, True), (False, True, False)],
 )
-def test_blackouts_are_looked_at_when_they_are_old_or_unknown_and_kill_switches_each_time(
-    watch: Withholding, monkeypatch: pytest.MonkeyPatch, *, is_old: bool, has_answer: bool, looks: bool
+@pytest.mark.usefixtures("watch")
+def test_while_there_are_events_kill_switches_are_looked_at_and_blackouts_when_they_are_old_or_unknown(
+    monkeypatch: pytest.MonkeyPatch, *, is_old: bool, has_answer: bool, looks: bool
 ) -> None:
     looked: list[str] = []
+    watch = Withholding(cast(Store, None), lambda: looked.append("waits"))
     vars(watch.blackouts).update(is_old=is_old, has_answer=has_answer, look=lambda: looked.append("b"))
     vars(watch.kill_switches).update(look=lambda: looked.append("k"))
     ends = iter([False, True])
     monkeypatch.setattr(watch, "_ended", SimpleNamespace(wait=lambda _: next(ends)))
     watch.run()
-    assert looked == (["b", "k"] if looks else ["k"]) * 2
+    assert looked == (["waits", "b", "k"] if looks else ["waits", "k"]) * 2
+
+
+def test_a_look_that_fails_is_told_of_and_made_again_until_the_end(
+    watch: Withholding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = list[int]()
+
+    def look() -> None:
+        looks.append(1)
+        if len(looks) == 1:
+            raise ValueError("a defect of ours")
+        watch.stop()
+
+    vars(watch.kill_switches).update(look=look)
+    monkeypatch.setattr(withholding, "KILL_SWITCH_LOOK_SECONDS", 0.0)
+    with capture_logs() as lines:
+        watch.run()
+    assert len(looks) == 2
+    assert [line["event"] for line in lines] == ["withholding.failed"]
 
 
 def test_an_attempt_of_a_tenant_with_slots_needs_one_and_a_suspect_none(watch: Withholding) -> None:
