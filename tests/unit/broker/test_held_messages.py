@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
-from celery import Celery
 from kombu.connection import Connection
 
 from scheduler_app.broker.consumer import TolerantConsumer
 from scheduler_app.broker.held_messages import KEEPS_UP, HeldMessages, held_messages
-from scheduler_app.broker.malformed import MESSAGE_VERSION, Malformed
-from scheduler_app.broker.task import DELIVER, QUEUE
+from scheduler_app.broker.task import DELIVER
+from scheduler_app.clock import clock
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -74,38 +72,14 @@ def test_a_consumer_notes_what_it_has_taken_until_it_is_acknowledged(task: str, 
         assert held_messages.behind_since(NOW) is None
 
 
-def test_a_consumer_that_takes_a_message_is_behind_until_its_events_are_claimed() -> None:
+def test_a_message_without_a_time_could_have_been_worked_on_since_it_came() -> None:
     held_messages.forget()
-    app = Celery("test", broker="memory://", set_as_current=False)
-    consumer, taken = object.__new__(TolerantConsumer), list[Any]()
-    consumer.__dict__.update(app=app, connection=app.connection(), on_task_message=(), call_soon_ack=None)
-    consumer.__dict__.update(restart_count=0, _maximum_prefetch_restored=True)
-    consumer.strategies = {DELIVER: lambda *given: taken.append(given)}
-    take = consumer.create_task_handler()
     connection = Connection("memory://")  # type: ignore[no-untyped-call]
-    with connection, connection.SimpleQueue("taken") as queue:  # type: ignore[no-untyped-call]
-        eta = (NOW - 9 * SECOND).isoformat()
-        body = [[], {"v": MESSAGE_VERSION, "ids": ["e1"]}, {}]
-        queue.put(body, headers={"task": DELIVER, "id": "x", "eta": eta})
-        message = queue.get(timeout=60)
-        take(message)
-        assert len(taken) == 1
-        assert held_messages.behind_since(NOW) == NOW - 9 * SECOND
-        message.ack()
-        assert held_messages.behind_since(NOW) is None
-
-
-def test_a_task_of_a_user_s_own_that_comes_by_the_queue_of_callbacks_is_refused() -> None:
-    consumer = object.__new__(TolerantConsumer)
-    consumer.strategies = {"own.task": None}
-    connection = Connection("memory://")  # type: ignore[no-untyped-call]
-    with connection:
-        for name, refused in ((QUEUE, True), ("own", False)):
-            with connection.SimpleQueue(name) as queue:  # type: ignore[no-untyped-call]
-                queue.put([[], {}, {}], headers={"task": "own.task", "id": "x"})
-                message = queue.get(timeout=60)
-                if refused:
-                    with pytest.raises(Malformed, match="only callbacks come by this queue"):
-                        consumer._check(message)
-                else:
-                    consumer._check(message)
+    with connection, connection.SimpleQueue("held") as queue:  # type: ignore[no-untyped-call]
+        queue.put({}, headers={"task": DELIVER})
+        before = clock.now()
+        TolerantConsumer._note_held(queue.get(timeout=60))
+        since = held_messages.behind_since(clock.now() + timedelta(hours=1))
+        assert since is not None
+        assert before <= since <= clock.now()
+    held_messages.forget()

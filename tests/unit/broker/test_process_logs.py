@@ -5,13 +5,14 @@ import logging
 import sys
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 from celery.apps import worker
 from celery.concurrency.thread import TaskPool
-from celery.signals import celeryd_init
+from celery.signals import celeryd_init, import_modules, setup_logging
 from structlog.testing import capture_logs
 
 from scheduler_app.broker import app
@@ -26,7 +27,8 @@ def configured(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, str]
     """What logs were set up with; receivers of Celery's signals, warnings and its output are as before."""
     found: list[tuple[str, str]] = []
     monkeypatch.setattr(app, "configure_logs", lambda level, form: found.append((level, form)))
-    monkeypatch.setattr(celeryd_init, "receivers", [])
+    for signal in (celeryd_init, import_modules, setup_logging):
+        monkeypatch.setattr(signal, "receivers", [])
     monkeypatch.setattr(worker, "safe_say", worker.safe_say)
     shown = warnings.showwarning
     yield found
@@ -104,3 +106,25 @@ def test_flower_alone_gets_our_form_with_its_own_level(
     finally:
         root.removeHandler(handler)
     assert configured == [("ERROR", "json")] * expected
+
+
+def test_the_application_of_a_process_conceals_its_secrets_and_sets_up_what_is_logged(
+    configured: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where no file has settings
+    for name, value in (("BROKER_URL", "memory://"), ("LOG_FORMAT", "json"), ("LOG_LEVEL", "warning")):
+        monkeypatch.setenv(name, value)
+    did: list[Any] = []
+    monkeypatch.setattr(app, "conceal_secrets", did.append)
+    monkeypatch.setattr(app, "require_login_for_metrics", lambda: did.append("login"))
+    monkeypatch.setattr(app, "set_up_flower_log", did.append)
+    made = app.current.__wrapped__()
+    assert made.conf.include == [app.WORKER_PROCESS]
+    assert did == [made.settings]
+    assert configured == []
+    setup_logging.send(sender=None, loglevel="DEBUG")
+    assert configured == [("warning", "json")]
+    starting()
+    assert configured == [("warning", "json")] * 2
+    import_modules.send(sender=made)
+    assert did[1:] == ["login", made.settings]
