@@ -1,6 +1,7 @@
 """The transport that kombu's own is replaced by."""
 
 import json
+import queue as queues
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -16,6 +17,7 @@ from scheduler_app.broker.backends import backend_of
 from scheduler_app.broker.malformed import MAX_MESSAGE_BYTES
 from scheduler_app.broker.redis import backend
 from scheduler_app.broker.redis.backend import RedisBackend
+from scheduler_app.broker.task import delivery_queue
 from scheduler_app.config import Settings
 from scheduler_app.domain.retry import MAX_TIMEOUT_SECONDS
 from tests.processes import PATIENCE_SECONDS
@@ -178,13 +180,14 @@ def test_what_a_channel_cannot_give_back_at_its_end_is_told_and_ends_nothing(
 
 
 def test_a_held_message_that_kombu_did_not_write_is_dropped_and_the_others_come_back(
-    queue: Any, client: "redis.Redis"
+    queue: Any, client: "redis.Redis", caplog: pytest.LogCaptureFixture
 ) -> None:
     queue.put({"v": 1})
     tag = take(queue).delivery_tag
     garbage = (
         b"{",
         b'[{}, "", "q"]',
+        b'["a secret", "", "q"]',
         b"5",
         b'[{"__type__": "decimal", "__value__": "x"}, "", "q"]',  # ArithmeticError
         b'[{"__type__": "uuid", "__value__": {"hex": 5}}, "", "q"]',  # AttributeError
@@ -198,6 +201,22 @@ def test_a_held_message_that_kombu_did_not_write_is_dropped_and_the_others_come_
     dropped = [("message.dropped", "unacked")] * len(garbage)
     assert [(line["event"], line["reason"]) for line in lines] == dropped
     assert (client.hlen("unacked"), client.zcard("unacked_index"), client.llen("q")) == (0, 0, 1)
+    assert not caplog.records, "kombu logs all of what it cannot put back"
+
+
+def test_of_why_a_held_message_is_no_message_of_kombu_s_some_is_told(
+    queue: Any, client: "redis.Redis"
+) -> None:
+    client.hset("unacked", "long", b"[1, 2, 3]")
+    client.zadd("unacked_index", {"long": 1.0})
+
+    def fails(*_: Any) -> None:
+        raise KeyError("x" * 1_000)
+
+    queue.channel._do_restore_message = fails
+    with capture_logs() as lines:
+        queue.channel.qos.restore_by_tag("long")
+    assert [line["detail"] for line in lines] == [f"KeyError: '{'x' * 1_000}"[:200]]
 
 
 def test_what_nobody_can_read_of_a_broadcast_is_dropped_as_if_it_had_been_delivered(queue: Any) -> None:
@@ -217,6 +236,59 @@ def test_all_messages_but_some_are_given_back(queue: Any, client: "redis.Redis")
     assert queue.channel.sizes("q")[0] == 3
     assert sum(queue.channel.sizes("q").values()) == 3
     assert sum(queue.channel.sizes("other").values()) == 0
+
+
+def test_what_redis_has_given_while_a_worker_ends_is_given_back_with_the_rest(
+    queue: Any, client: "redis.Redis"
+) -> None:
+    queue.put({"v": 0})
+    assert take(queue).payload == {"v": 0}
+    queue.channel._brpop_start(PATIENCE_SECONDS)
+    queue.put({"v": 1})  # goes to the connection that waits
+    assert client.llen("q") == 0
+    queue.channel.return_all_but(set())
+    assert queue.channel.qos.held() == []
+    assert (client.llen("q"), client.hlen("unacked")) == (2, 0)
+
+
+def test_when_no_message_came_in_time_redis_is_asked_again(queue: Any) -> None:
+    queue.put({"v": 0})
+    take(queue).ack()
+    queue.channel._brpop_start(0.01)
+    with pytest.raises(queues.Empty):
+        queue.channel._brpop_read()
+    queue.put({"v": 1})
+    assert take(queue).payload == {"v": 1}
+
+
+def test_a_connection_that_is_lost_while_it_waits_is_told_and_made_again(
+    queue: Any, client: "redis.Redis"
+) -> None:
+    queue.put({"v": 0})
+    take(queue).ack()
+    queue.channel._brpop_start(PATIENCE_SECONDS)
+    host, port = queue.channel.client.connection._sock.getsockname()
+    client.client_kill(f"{host}:{port}")
+    with pytest.raises(queue.channel.connection_errors):
+        queue.channel._brpop_read()
+    queue.put({"v": 1})
+    assert take(queue).payload == {"v": 1}
+
+
+def test_of_two_queues_with_one_priority_none_waits_for_the_other_to_be_empty(redis_url: str) -> None:
+    backend_of(redis_url)
+    taken: list[str] = []
+    with Connection(redis_url) as connection:  # type: ignore[no-untyped-call]
+        for name in ("one", "two") * 2:
+            with connection.SimpleQueue(name) as made:
+                made.put({"by": name})
+        with connection.Consumer(
+            [delivery_queue("one"), delivery_queue("two")],
+            callbacks=[lambda body, message: taken.append(body["by"])],
+        ):
+            while len(taken) < 4:
+                connection.drain_events(timeout=PATIENCE_SECONDS)
+    assert taken in (["one", "two"] * 2, ["two", "one"] * 2)
 
 
 def test_what_a_worker_holds_is_given_to_no_other_before_the_longest_callback_has_ended(
