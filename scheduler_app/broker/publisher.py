@@ -113,7 +113,8 @@ class RecoveryProbe:
 
 def impatient_connection(app: Application, seconds: float) -> Any:
     """Returns a connection to the app's broker whose every step fails after that many seconds."""
-    options = app.conf.broker_transport_options | app.broker.impatient_options(seconds)
+    # Celery adds what else the app's settings say of its transport.
+    options = app.broker.impatient_options(seconds)
     return app.connection_for_read(connect_timeout=seconds, transport_options=options)
 
 

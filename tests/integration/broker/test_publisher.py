@@ -1,22 +1,26 @@
 """What counts as a broker that does not answer."""
 
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 from prometheus_client import REGISTRY
+from redis import Redis as RedisClient
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 
 from scheduler_app.broker import publisher as publisher_module
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
+from scheduler_app.broker.redis.backend import key_prefix
 from scheduler_app.config import Settings
+from scheduler_app.domain.action import Lane, QueueLengths
 from scheduler_app.embedded import Redis
 from scheduler_app.telemetry import metrics
 from scheduler_app.usecases.duties.dispatch_selection import Batch
-from tests.processes import PATIENCE_SECONDS
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 
 @pytest.fixture
@@ -40,12 +44,40 @@ def test_a_redis_that_is_away_or_refuses_is_unavailable(publisher: CeleryPublish
         publisher.publish([Batch(("x",), None)])
 
 
+def is_up() -> float | None:
+    return REGISTRY.get_sample_value("scheduler_dependency_up", {"dependency": "broker"})
+
+
 def test_a_broker_that_answers_a_question_before_anything_was_published_is_up(
     publisher: CeleryPublisher,
 ) -> None:
     metrics.dependency_up.labels("broker").set(0)
     assert publisher.queue_length() == 0
-    assert REGISTRY.get_sample_value("scheduler_dependency_up", {"dependency": "broker"}) == 1
+    assert is_up() == 1
+
+
+def test_a_broker_that_refuses_messages_is_not_up_before_it_takes_one_whatever_it_answers(
+    publisher: CeleryPublisher, redis: Redis
+) -> None:
+    assert not publisher.is_away()
+    key = f"{key_prefix('with [brackets]')}slow"
+    with closing(RedisClient.from_url(redis.url)) as client:
+        client.set(key, "of another type")
+        with pytest.raises(publisher.unavailable):
+            publisher.publish([Batch(("x",), None, Lane.URGENT, queue="slow")])
+        assert publisher.queue_length() == 0
+        assert is_up() == 0
+        client.delete(key)
+    assert publisher.queue_length() == 0
+    assert is_up() == 0
+    publisher.publish([Batch(("x",), None)])
+    assert is_up() == 1
+    # Whether it is away is asked in the background.
+    assert publisher.is_away()
+    wait_until(lambda: not publisher.is_away(), "the probe's answer")
+    metrics.dependency_up.labels("broker").set(0)
+    assert publisher.queue_length() == 1
+    assert is_up() == 1
 
 
 @pytest.mark.parametrize("mistake", [KeyError, TypeError, AttributeError])
@@ -57,6 +89,12 @@ def test_the_length_of_the_queue_is_that_of_its_own_deployment(publisher: Celery
     assert publisher.queue_length() == publisher.ask_queue_length()(PATIENCE_SECONDS) == 0
     publisher.publish([Batch(("x",), None)] * 3)
     assert publisher.queue_length() == publisher.ask_queue_length()(PATIENCE_SECONDS) == 3
+
+
+def test_a_batch_goes_to_the_queue_that_it_names(publisher: CeleryPublisher) -> None:
+    publisher.publish([Batch(("x",), None, queue="slow"), *([Batch(("y",), None)] * 2)])
+    assert publisher.queue_lengths("slow") == QueueLengths(fresh=1)
+    assert publisher.queue_lengths() == QueueLengths(fresh=2)
 
 
 def test_a_publish_takes_one_place_of_the_pool_for_all_its_batches(redis: Redis) -> None:
@@ -79,3 +117,17 @@ def test_who_finds_the_pool_empty_waits_a_few_seconds_and_no_longer(
         with pytest.raises(publisher.unavailable, match="all 10 connections to the broker have been in use"):
             publisher.queue_length()
     assert publisher.queue_length() == 0
+
+
+def test_who_finds_the_pool_empty_takes_the_connection_that_another_gives_back(
+    publisher: CeleryPublisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher_module, "POOL_SECONDS", PATIENCE_SECONDS)
+    pool = publisher._app.pool
+    with ExitStack() as taken:
+        for _ in range(pool.limit - 1):
+            taken.enter_context(pool.acquire())
+        given_back = threading.Timer(0.1, pool.acquire().release)
+        given_back.start()
+        assert publisher.queue_length() == 0
+        given_back.join()
