@@ -6,6 +6,7 @@ import pytest
 
 from scheduler_app.broker.rabbitmq.transport import (
     AHEAD,
+    ConfirmingChannel,
     lane_of,
     lane_queue,
     name_prefix,
@@ -52,3 +53,14 @@ def test_a_message_goes_to_the_lane_of_its_priority_or_of_its_time() -> None:
         assert lane_of({"eta": None}, number) == lane.value
     assert lane_of({}, None) == "fresh"
     assert lane_of({}, 99) == "fresh"
+
+
+def test_a_confirm_is_for_its_own_message_or_for_all_up_to_it() -> None:
+    channel = object.__new__(ConfirmingChannel)
+    channel._unconfirmed, channel._refused = {1, 2, 3, 4, 5}, set()
+    channel._on_basic_ack(2, multiple=False)
+    assert channel._unconfirmed == {1, 3, 4, 5}
+    channel._on_basic_ack(3, multiple=True)
+    assert (channel._unconfirmed, channel._refused) == ({4, 5}, set())
+    channel._on_basic_nack(4, multiple=True)
+    assert (channel._unconfirmed, channel._refused) == ({5}, {4})
