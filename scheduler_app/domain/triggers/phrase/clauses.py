@@ -193,7 +193,7 @@ class MonthDaysClause(ExceptedClause):
     """Days of the month by their numbers; `every` where the phrase says that they repeat."""
 
     days: tuple[int, ...]
-    every: bool
+    every: bool = False
 
 
 @dataclass(frozen=True, slots=True)

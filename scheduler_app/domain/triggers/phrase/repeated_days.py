@@ -20,16 +20,13 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     NamedDay,
     NthClause,
     OnClause,
-    PastHourClause,
     PeriodClause,
     RepeatClause,
     RollClause,
     StartClause,
-    TimesClause,
     WeekdayAndDayClause,
     WeekdaysClause,
     WeeksClause,
-    WindowClause,
     WithinMonthClause,
     YearlyDatesClause,
 )
@@ -206,7 +203,7 @@ def _ordinals(
         of_week = nth.every and nth.positions in (((1, BUSINESS_DAY),), ((-1, BUSINESS_DAY),))
         if of_week and not moment.calendar:
             # A calendar may close the first or the last weekday of a week, and no rule of one day says that.
-            options.append([WeekdaysClause((0 if number > 0 else 4,)), RepeatClause(1, "week")])
+            options.append([WeekdaysClause((0 if number == 1 else 4,)), RepeatClause(1, "week")])
         raise bag.ambiguity(nth, options, "say of which week, month, quarter or year")
     business = tuple(place for place in nth.positions if place[1] == BUSINESS_DAY)
     if moment.calendar and 0 < len(business) < len(nth.positions):
@@ -242,9 +239,6 @@ def _only_units(
 ) -> NamedDays:
     """Every few days; longer units need a day, unless the beginning gives it."""
     if step is None or step.unit == "day":
-        timed = bag.mentions(WindowClause, PastHourClause, RepeatClause, TimesClause)
-        if step is None and not months and not timed:
-            raise PhraseRefused("say how often")
         count = 1 if step is None else step.count
         if months and count > 1:
             raise PhraseRefused("several days apart and named months do not go together")
@@ -263,8 +257,8 @@ def _only_units(
             [WeekdaysClause((today.weekday(),))],
             [WeekdaysClause(((today.weekday() + 1) % 7,))],
         ],
-        "month": [[MonthDaysClause((1,), True)], [MonthDaysClause((today.day,), True)]],
-        "quarter": [[MonthDaysClause((1,), True)], [NthClause(((-1, DAY),))]],
+        "month": [[MonthDaysClause((1,))], [MonthDaysClause((today.day,))]],
+        "quarter": [[MonthDaysClause((1,))], [NthClause(((-1, DAY),))]],
         "year": [[YearlyDatesClause((Date(1, 1),))], [YearlyDatesClause((Date(today.month, today.day),))]],
     }
     raise bag.missing(ways[step.unit], f"say on which day of the {step.unit}")

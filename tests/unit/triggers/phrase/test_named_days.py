@@ -64,6 +64,9 @@ UNDERSTOOD = [
     ("every day every monday", "WEEKLY;BYDAY=MO", None),
     ("every december 25 every day", "YEARLY;BYMONTH=12;BYMONTHDAY=25", None),
     ("every year on monday and friday of week 12", "YEARLY;BYWEEKNO=12;BYDAY=MO,FR", None),
+    ("every year on monday of week 12", "YEARLY;BYWEEKNO=12;BYDAY=MO", None),
+    ("every month on mondays between the 8th and the 9th", "MONTHLY;BYMONTHDAY=8,9;BYDAY=MO", None),
+    ("in march and april", "DAILY;BYMONTH=3,4", None),
     (
         "every month on the first monday of every other month",
         "MONTHLY;BYDAY=1MO;INTERVAL=2 from 20261207",
@@ -126,6 +129,8 @@ REFUSED = [
     ("every month on december 25", "one day does not go together with what repeats"),
     ("every 2 years on monday of week 12", "weeks of the year go together with every year only"),
     ("every year on next monday of week 12", "weeks of the year go together with days of the week only"),
+    ("every year on monday or friday of week 12", "weeks of the year go together with days of the week only"),
+    ("every monday in week 12 of the month", "weeks are numbered within the year only"),
     ("every year on december 25 of week 12", "weeks of the year go together with days of the week only"),
     ("every month every monday", "days of the week go together with weeks only"),
     ("every 2 days every monday", "days of the week go together with weeks only"),
@@ -133,6 +138,7 @@ REFUSED = [
     ("the 10th of every other month in march", "the months are named in two ways"),
     ("every year on monday", "one day does not go together with what repeats"),
     ("every week on next friday", "one day does not go together with what repeats"),
+    ("every week on monday or friday", "one day does not go together with what repeats"),
     ("every year on 25 december 2026", "one day does not go together with what repeats"),
     ("every 2 days on monday", "one day does not go together with what repeats"),
     ("every other weekday every 2 weeks", "two intervals are given"),
@@ -144,6 +150,9 @@ REFUSED = [
     ("every week on the first monday", "the ordinal needs a month, a quarter or a year"),
     ("every 3 weeks on the first monday", "the ordinal needs a month, a quarter or a year"),
     ("every 2 quarters on the first day", "so many of these units cannot be skipped"),
+    ("the first monday of every 2 years", "so many of these units cannot be skipped"),
+    # The first day is one of the year, the last one that of a month.
+    ("the first and last day of every 2 years", "so many of these units cannot be skipped"),
     ("every 3 months on the 15th in march", "several months apart and named months"),
     ("every 2 days in march", "several days apart and named months"),
     ("every 2 months in march", "say on which day"),
@@ -161,6 +170,10 @@ UNCLEAR = [
     ("every first and third monday", ["MONTHLY;BYDAY=1MO,3MO"]),
     ("first monday and tuesday of the month", ["MONTHLY;BYDAY=1MO,1TU"]),
     ("every third weekday", [f"MONTHLY;{WORKDAYS};BYSETPOS=3"]),
+    # The first or the last one may be that of each week, too.
+    ("every first business day", [f"MONTHLY;{WORKDAYS};BYSETPOS=1", "WEEKLY;BYDAY=MO"]),
+    ("every last business day", [f"MONTHLY;{WORKDAYS};BYSETPOS=-1", "WEEKLY;BYDAY=FR"]),
+    ("every second business day", [f"MONTHLY;{WORKDAYS};BYSETPOS=2"]),
     ("every week", ["WEEKLY;BYDAY=MO", "WEEKLY;BYDAY=WE", "WEEKLY;BYDAY=TH"]),
     ("every month", ["MONTHLY;BYMONTHDAY=1", "MONTHLY;BYMONTHDAY=18"]),
     ("every quarter", ["MONTHLY;BYMONTH=1,4,7,10;BYMONTHDAY=1", "MONTHLY;BYMONTH=3,6,9,12;BYMONTHDAY=-1"]),
@@ -231,6 +244,8 @@ def test_a_refusal_has_words_for_every_kind_of_clause() -> None:
             "business days and other days need two schedules",
             [("MONTHLY;BYMONTHDAY=-1", "previous"), ("MONTHLY;BYDAY=1MO", None)],
         ),
+        # The calendar may close a week's Monday.
+        ("every first business day", "say of which week", [("MONTHLY;BYMONTHDAY=1", "next")]),
     ],
 )
 def test_what_a_calendar_cannot_say_at_once_is_refused_with_each_part(

@@ -52,6 +52,7 @@ def shown(times: tuple[Time, ...]) -> str:
         ("5 17:00", ["05:00 17:00"]),
         ("5 0:00", ["05:00 00:00"]),
         ("5 9:30", ["05:00 09:30", "17:00 09:30"]),
+        ("5 12:00", ["05:00 12:00", "17:00 12:00"]),
         # Hours that rise are of one half of the day; of others the small ones may be of the afternoon.
         ("5 9", ["05:00 09:00", "17:00 21:00"]),
         ("5 9 9", ["05:00 09:00 09:00", "17:00 09:00 09:00"]),
@@ -95,6 +96,9 @@ def test_times_of_day_can_be_read_in_these_ways(times: str, readings: list[str])
         ("6", "7", ["06:00 07:00", "18:00 19:00"]),
         # 9:00 to 5:00 is that of an office, or a night.
         ("9:00", "5:00", ["09:00 17:00", "09:00 05:00"]),
+        ("9", "5:00", ["09:00 17:00", "09:00 05:00"]),
+        ("9:00", "5", ["09:00 17:00", "09:00 05:00"]),
+        ("5", "9:00", ["05:00 09:00"]),
         ("9:00", "5am", ["09:00 05:00"]),
         ("5:00", "5:00", ["05:00 05:00"]),
         ("5:00", "9:00", ["05:00 09:00"]),
@@ -128,6 +132,11 @@ def test_a_window_has_two_times() -> None:
 def test_an_hour_of_the_night_from_six_on_is_before_midnight(phrase: str) -> None:
     hour = int(phrase.split()[3]) + 12
     assert f"BYHOUR={hour};" in (translate(phrase, TriggerContext(SAID)).recurrence or "")
+
+
+def test_an_hour_of_a_part_of_the_day_may_begin_what_repeats() -> None:
+    found = translate("every day at 5 in the morning starting tomorrow", TriggerContext(SAID))
+    assert (found.recurrence or "").startswith("DTSTART:20261119T050000\n")
 
 
 def test_a_part_of_the_day_is_no_time_of_day() -> None:
