@@ -313,11 +313,9 @@ def _of_start(built: Built, asked_for: bool, first: int | None) -> Iterator[str]
 
 
 def _fires_at(bound: BoundRule, second: int) -> bool:
-    """Whether a rule fires at a UTC second, whatever its UNTIL; true where that takes too long to tell."""
-    try:
-        return next(bound.endless.instants(second, StepBudget(parsing=True)), None) == second
-    except OutOfSteps:
-        return True
+    """Whether a rule fires at the UTC second of DTSTART, whatever its UNTIL. The search for its first
+    instance kept to the same budget when the rule was read."""
+    return next(bound.endless.instants(second, StepBudget(parsing=True)), None) == second
 
 
 _LONG: int = 400 * DAY

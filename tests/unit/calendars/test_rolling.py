@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scheduler_app.domain.calendars import Calendar, NamedDate, days_of
 from scheduler_app.domain.recurrence import InvalidRecurrence, Observance, OnHoliday, Recurrence, recurrence
-from scheduler_app.domain.recurrence.timeline import StepBudget
+from scheduler_app.domain.recurrence.timeline import OutOfSteps, StepBudget
 from tests.unit.calendars.day_counter import Clock, Occurrence, by_the_clock, elapsed, rolled
 
 #: Zones, each with a day near a change of its clocks: by an hour, by half an hour, over midnight, at 00:01,
@@ -304,6 +304,13 @@ def test_a_calendar_that_closes_a_rule_for_long_is_warned_of(days: int, *, warne
     found = parsed.observing(Observance("bank", days_of(closed), "skip")).warnings
     told = "The calendar bank closes the days of this rule: the first occurrence is on 6 April 2027 at 09:00."
     assert list(found) == [told] * warned
+
+
+def test_where_it_takes_too_long_to_tell_that_a_calendar_closes_all_days_nothing_is_said() -> None:
+    saturdays = fires("DTSTART:20260207T090000Z\nRRULE:FREQ=HOURLY;INTERVAL=168;BYMONTH=2", "UTC", "skip")
+    assert saturdays.warnings == ()
+    with pytest.raises(OutOfSteps):
+        saturdays.after(YEAR[0])
 
 
 def test_a_count_is_the_same_with_its_checkpoint() -> None:
