@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from scheduler_app.domain.calendars import Calendar, NamedDate, days_of
 from scheduler_app.domain.recurrence import InvalidRecurrence, Observance, Recurrence
-from scheduler_app.domain.recurrence.rules.recurrence_set import RecurrenceSet
-from scheduler_app.domain.recurrence.timeline import FIRST_SECOND, StepBudget
+from scheduler_app.domain.recurrence.rules.open_days import on_open_days
+from scheduler_app.domain.recurrence.timeline import FIRST_SECOND, StepBudget, to_datetime
 from tests.unit.calendars.day_counter import Clock
 
 CREATED = datetime(2025, 12, 1, tzinfo=UTC)
@@ -193,17 +193,22 @@ def test_why_says_that_closed_days_are_not_counted(instant: str, code: str, word
 
 def test_a_rule_that_has_ended_is_found_to_have_ended_once() -> None:
     """What is asked after its last occurrence costs nothing any more."""
-    found = observing("FREQ=DAILY;BYHOUR=9;COUNT=3", SWISS)
-    occurrences = found.between(CREATED, CREATED + timedelta(days=30))
-    assert len(occurrences) == 3
-    of = found._fires
-    assert isinstance(of, RecurrenceSet)
+    parsed = Recurrence.parse("DTSTART:99991229T090000Z\nRRULE:FREQ=DAILY", created_at=CREATED)
+    of = on_open_days(parsed._set, Observance("test", days_of(SWISS), "uncounted"))
     (rule,) = of.rules
     *_, last = rule.bound.instants(FIRST_SECOND, StepBudget())
+    assert to_datetime(last) == datetime(9999, 12, 31, 9, tzinfo=UTC)
     steps = StepBudget()
     assert list(rule.bound.instants(last + 1, steps)) == []
     assert steps.steps_left == steps.limit
     assert list(rule.bound.instants(last, StepBudget())) == [last]
+    # Asked for the first time after its end, it searches once, too.
+    (rule,) = on_open_days(parsed._set, Observance("test", days_of(SWISS), "uncounted")).rules
+    assert list(rule.bound.instants(last + 3_600, steps)) == []
+    assert steps.steps_left < steps.limit
+    steps = StepBudget()
+    assert list(rule.bound.instants(last + 3_600, steps)) == []
+    assert steps.steps_left == steps.limit
 
 
 def test_a_position_that_no_month_has_is_warned_of() -> None:

@@ -72,8 +72,8 @@ class OpenDays(Days):
         return base, days & ~closed
 
     def is_closed(self, day: int) -> bool:
-        """Whether the calendar leaves out a day that the rule names."""
-        return self.of.allows(day) and has_day(self.observed.closed.of_year, day)
+        """Whether the calendar is closed on a day."""
+        return has_day(self.observed.closed.of_year, day)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,18 +179,22 @@ class RolledSet:
 
     def target(self, second: int, steps: StepBudget) -> int | None:
         """The UTC second to which the set's own occurrence at `second`, on a closed day, moves. It is None
-        if the new day does not have its time of day and `gap` skips that."""
+        if the new day does not have its time of day and `gap` skips that, or if there is no such day."""
         zone, moved = self.own.zone, set[int]()
         next(self.own.instants(second, steps, moved), None)
         offset = zone.offset(second)
-        day = (second + offset) // DAY
+        run = self.run_around((second + offset) // DAY)
+        new_day = None if run is None else self._new_day(run)
+        if new_day is None:
+            return None
         if second in moved:
             offset = zone.offset(zone.segment(second)[0] - 1)
-        run = self.run_around(day)
-        if run is None:
-            return second
-        new_day = run.last + 1 if self.forward else run.first - 1
         return next(self._read(iter([new_day * DAY + (second + offset) % DAY]), None), None)
+
+    def _new_day(self, run: ClosedDayRun) -> int | None:
+        """The open day to which the occurrences of a run move; None if it would be none of the calendar's."""
+        day = run.last + 1 if self.forward else run.first - 1
+        return day if FIRST_DAY <= day <= LAST_DAY else None
 
     def run_around(self, day: int) -> ClosedDayRun | None:
         """The run of closed days that a day belongs to; None for an open one."""
@@ -254,8 +258,8 @@ class RolledSet:
     ) -> Iterator[int]:
         """The UTC seconds to which the occurrences of a run move, in ascending order; perhaps without those
         before `second`."""
-        day = run.last + 1 if self.forward else run.first - 1
-        if not FIRST_DAY <= day <= LAST_DAY:
+        day = self._new_day(run)
+        if day is None:
             return iter(())
         times = 0
         for _, of_day in self._times_by_day(run, steps):
@@ -295,8 +299,6 @@ class RolledSet:
             window = window_from(self.own.zone, instant)
             if run.first <= window.day <= run.last:
                 yield window.day, self._times(window, steps)
-            elif window.day > run.last + 1:
-                return
             at = window.end
 
     def _times(self, window: DayWindow, steps: StepBudget) -> int:

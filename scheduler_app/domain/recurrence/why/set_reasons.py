@@ -177,8 +177,7 @@ def _holiday(asked: ExplainedRecurrence, second: int, local: int, steps: StepBud
     if target is None:
         return Reason(
             "holiday",
-            f"{closed}, and on_holiday={way} moves it to the {way} open day, whose clocks leave its time"
-            " out.",
+            f"{closed}, and on_holiday={way} moves it to the {way} open day, which does not have its time.",
         )
     new = on_the_clock(target + asked.own.zone.offset(target))
     return Reason("holiday", f"{closed}, and on_holiday={way} moves it to {new}.")
