@@ -371,12 +371,11 @@ class EventHolds:
             )
             if row is None:
                 break
-            if not isinstance(row["held"], str):  # a list is found by each of its items
-                if not set_event_aside(self._events, row["_id"], wrong("held", row["held"], "text")):
-                    break
-                continue
-            last = row["held"]
-            keys.append(last)
+            if isinstance(row["held"], str):
+                last = row["held"]
+                keys.append(last)
+            else:  # a list is found by each of its items
+                set_event_aside(self._events, row["_id"], wrong("held", row["held"], "text"))
         return keys
 
     def count(self, keys: Sequence[str], *, most: int) -> int:

@@ -145,7 +145,7 @@ class RunCounting:
             {"$limit": MOST_RARE + 1},
             {"$project": {"run_time": 1} | _judged(now)},
             {"$match": {"outcome": {"$ne": None}}},
-            {"$project": {"_id": 0, "number": 1, "run": _RUN}},
+            {"$project": {"number": 1, "run": _RUN}},
         ]
         joined: Document = {
             "from": "events",

@@ -94,6 +94,12 @@ def test_an_event_is_shown_with_all_that_is_known_of_it(store: Store, now: datet
     assert {each.id for each in store.events.records([first, second, "none"])} == {first, second}
 
 
+def test_a_schedule_has_events_or_it_has_none(store: Store, now: datetime) -> None:
+    insert(store, now, [State.COMPLETED])
+    assert store.events.any_of_schedule("s1") is True
+    assert store.events.any_of_schedule("s2") is False
+
+
 def test_the_last_events_of_a_schedule_that_ended_are_found_the_newest_first(
     store: Store, now: datetime
 ) -> None:

@@ -9,9 +9,12 @@ from scheduler_app.domain.action import CALLBACKS, UNKNOWN_ORIGIN
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.states import Kind
 from scheduler_app.store import Store
+from scheduler_app.store.events import outbox
+from scheduler_app.store.events.documents import update_or_set_aside
 from scheduler_app.store.events.outbox import HELD_FOR, PAGE_VERSION, Deferral, DueEvent
 from tests.builders import event
 from tests.documents import event_document
+from tests.examined import time_limits
 
 SECOND = timedelta(seconds=1)
 HTTPS = "https://example.org:443"
@@ -129,6 +132,24 @@ def test_a_taken_page_is_kept_until_its_messages_are_out(store: Store, now: date
     store.outbox.sent(token)
     assert [each["_id"] for each in pages.find()] == ["another's"]
     assert pages.find_one() == {"_id": "another's", "ids": [], "until": now}
+
+
+def test_those_are_won_that_no_other_dispatcher_has_taken(store: Store, now: datetime) -> None:
+    ids, until = made(store, now, 4), now + 9 * SECOND
+    found = store.outbox.due(until, limit=9)
+    assert store.outbox.take(found[1:2], until, now, lease_seconds=60)[1] == found[1:2]
+    _, won = store.outbox.take(found[:3], until, now, lease_seconds=60)
+    assert [each.id for each in won] == [ids[0], ids[2]]
+    _, won = store.outbox.take(found[2:], until, now, lease_seconds=60)
+    assert [each.id for each in won] == [ids[3]]
+
+
+def test_what_a_worker_has_claimed_is_not_put_back(store: Store, now: datetime) -> None:
+    ids, until = made(store, now, 2), now + 9 * SECOND
+    token, _ = store.outbox.take(store.outbox.due(until, limit=9), until, now, lease_seconds=60)
+    change(store, ids[0], state="running")
+    assert store.outbox.put_back(token, now) == 1
+    assert [event_document(store, each)["state"] for each in ids] == ["running", "ready_queue"]
 
 
 def test_pages_are_put_back_one_by_one(store: Store, now: datetime) -> None:
@@ -250,6 +271,42 @@ def test_what_moved_on_while_it_was_held_is_held_no_more(store: Store, now: date
     assert "held" not in moved
     assert (moved["state"], moved["due_at"]) == ("running", now)
     assert len(moved["status"]) == len(waits["status"]) - 1
+
+
+def test_no_more_than_a_page_is_released(store: Store, now: datetime) -> None:
+    ids = made(store, now, 2)
+    store.holding.hold(ids, "k", now + SECOND, now, "off")
+    for each in ids:
+        change(store, each, state="running")
+    assert store.holding.release("k", now, limit=1) == 1
+    assert len([each for each in ids if "held" in event_document(store, each)]) == 1
+
+
+def test_what_is_held_anew_while_it_is_released_stays_held(
+    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = made(store, now, 1)
+    store.holding.hold(ids, "k", now, now, "off")
+
+    def held_again_after(*given: Any, **options: Any) -> Any:
+        written = update_or_set_aside(*given, **options)
+        monkeypatch.setattr(outbox, "update_or_set_aside", update_or_set_aside)
+        assert store.holding.hold(ids, "k", now, now, "off again") == 1
+        return written
+
+    monkeypatch.setattr(outbox, "update_or_set_aside", held_again_after)
+    assert store.holding.release("k", now, limit=9) == 1
+    assert event_document(store, ids[0])["held"] == "k"
+
+
+def test_a_look_for_names_ends_when_it_has_seen_all(store: Store, now: datetime) -> None:
+    ids = made(store, now, 3)
+    for each, queue in zip(ids, ("a", "b", "c"), strict=True):
+        change(store, each, queue=queue, routed=True)
+    store.holding.hold(ids[:1], "k", now, now, "off")
+    queues = time_limits(store, lambda: store.outbox.named_queues(after="a"))
+    assert len(queues) == 5, "b, c, none, a, and b again"
+    assert len(time_limits(store, store.holding.keys)) == 2, "k, and none"
 
 
 def test_a_key_that_is_no_text_hides_no_others(store: Store, now: datetime) -> None:

@@ -9,6 +9,8 @@ from scheduler_app.domain.event import Event
 from scheduler_app.domain.schedule import OverlapScope
 from scheduler_app.domain.states import Kind, State
 from scheduler_app.store import Store
+from scheduler_app.store.events import overlaps
+from scheduler_app.store.events.documents import update_or_set_aside
 from scheduler_app.store.events.overlaps import UnsentOutcome
 from tests.builders import event
 from tests.documents import event_document
@@ -178,3 +180,21 @@ def test_only_a_run_whose_time_has_come_is_woken_by_attempts(store: Store, now: 
     made(store, now + SECOND, {"waits_for": "e"})
     assert store.overlaps.wake_next("s1", now, scope="attempt") is None
     assert store.overlaps.wake_next("s1", now, scope="event") is not None
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before the write", "after the write"])
+def test_who_is_claimed_meanwhile_is_not_woken(
+    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch, before: bool
+) -> None:
+    (waiting,) = made(store, now - 9 * SECOND, {"waits_for": "e"})
+
+    def beside_a_claim(*given: Any, **options: Any) -> Any:
+        if before:
+            change(store, waiting.id, state="running")
+        written = update_or_set_aside(*given, **options)
+        change(store, waiting.id, state="running")
+        return written
+
+    monkeypatch.setattr(overlaps, "update_or_set_aside", beside_a_claim)
+    assert store.overlaps.wake_next("s1", now) is None
+    assert (event_document(store, waiting.id)["due_at"] == waiting.due_at) is before

@@ -13,6 +13,7 @@ from scheduler_app.store.events.documents import (
     KEPT_CHARACTERS,
     KEPT_LAST,
     set_event_aside,
+    update_by_token,
     update_or_set_aside,
 )
 from scheduler_app.store.mongo import Document
@@ -185,6 +186,16 @@ def test_an_update_that_one_document_makes_mongodb_reject_reaches_the_others(eve
     assert (found.matched, found.at_once) == (3, False)
     assert [events.row(each)["hops"] for each in ids] == [7, 1, 1, 7]
     assert events.row(ids[2])["state"] == "error"
+
+
+def test_an_update_says_how_many_it_matched_where_none_was_rejected(events: Events) -> None:
+    ids = [events.insert(number) for number in range(2)]
+    which: Document = {"_id": {"$in": ids}}
+    pipeline: list[Document] = [{"$set": {"hops": {"$add": ["$attempt", 1]}}}]
+    assert update_by_token(events.documents, which, pipeline) == 2
+    events.documents.update_one({"_id": ids[0]}, {"$set": {"attempt": "x"}})
+    assert update_by_token(events.documents, which, pipeline) is None
+    assert events.row(ids[0])["state"] == "error"
 
 
 def test_an_update_that_mongodb_rejects_as_such_is_an_error(events: Events) -> None:
