@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from flask import Flask, Response, g, request
+from flask import Flask, Response, request
 
 from scheduler_app.api.scopes import SAFE_METHODS
 from scheduler_app.api.services import EVERYBODY, NOBODY, caller, limits, real_services, services
@@ -35,6 +35,8 @@ REASON_HEADER: Final = "Scheduler-Reason"
 #: Its name in older releases.
 NOTE_HEADER: Final = "X-Scheduler-Note"
 REQUEST_ID_HEADER: Final = "X-Request-Id"
+#: Of the request and not in `g`, which a request inside of another one would share with it.
+_ACT: Final = "scheduler.act"
 _REQUEST_ID = re.compile(rf"[A-Za-z0-9._:+/=-]{{1,{MAX_REQUEST_ID}}}")
 
 
@@ -45,17 +47,17 @@ def register_acts(app: Flask) -> None:
     def begin() -> None:
         stack = ExitStack()
         stack.enter_context(acting(Act(_actor(caller()), _reason(), _request_id(), _limits())))
-        g.act = stack
+        request.environ[_ACT] = stack
 
     @app.after_request
     def name(response: Response) -> Response:
-        if "act" in g and request.method not in SAFE_METHODS:
+        if _ACT in request.environ and request.method not in SAFE_METHODS:
             response.headers.setdefault(REQUEST_ID_HEADER, current_act().request_id)
         return response
 
     @app.teardown_request
     def end(_: BaseException | None) -> None:
-        if (stack := g.pop("act", None)) is not None:
+        if (stack := request.environ.pop(_ACT, None)) is not None:
             stack.close()
 
 
@@ -69,7 +71,7 @@ def for_reason(reason: str) -> Iterator[None]:
 
 def used_quotas() -> Collection[QuotaUse]:
     """What this request has used of the tenant's limits; nothing where it was refused before that."""
-    return current_act().used.values() if "act" in g else ()
+    return current_act().used.values() if _ACT in request.environ else ()
 
 
 def note_wrong_key(event: str, client: str, why: str = "") -> None:

@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 import pytest
 
 from scheduler_app.config import Settings
+from scheduler_app.domain.act import SCHEDULERS_OWN
 from scheduler_app.embedded import Mongod
 from scheduler_app.store import Store, mongo
+from scheduler_app.store.acting import acting, current_act
 from tests.lent_clients import LentClients
 from tests.prepared_databases import PreparedDatabases
 
@@ -73,3 +75,11 @@ def whole(request: pytest.FixtureRequest) -> bool:
     """Whether a table of corruptions is tried as a whole; see `tests.corruption.corruptions`."""
     found: bool = request.param
     return found
+
+
+@pytest.fixture(autouse=True)
+def act_of_nobody() -> Iterator[None]:
+    """What a test asked the API for ends with it: the next one's changes are not part of that act."""
+    with acting(SCHEDULERS_OWN):
+        yield
+        assert current_act() is SCHEDULERS_OWN
