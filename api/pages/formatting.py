@@ -4,6 +4,7 @@ Charts are SVG drawn here: no script, no style, and a table beside each for read
 drawing; the page's stylesheet gives colours by class, in light and dark.
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -98,6 +99,13 @@ def status_words(status: object) -> str:
     return f"{status} {next((each.phrase for each in HTTPStatus if each == status), '')}".strip()
 
 
+def value_words(value: object) -> str:
+    """The value of a field that was changed; lists and what has fields of its own, as the API writes them."""
+    if value is None or isinstance(value, bool):
+        return {None: "nothing", True: "yes", False: "no"}[value]
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
+
+
 def answer_said(attempt: Mapping[str, Any]) -> str:
     """What the receiver of an attempt said, or why it could say nothing."""
     error = str(attempt.get("error") or "")
@@ -107,7 +115,17 @@ def answer_said(attempt: Mapping[str, Any]) -> str:
 
 
 #: What templates call by these names.
-FILTERS = (answer_said, counted, duration, form_words, state_look, state_words, status_words, short_count)
+FILTERS = (
+    answer_said,
+    counted,
+    duration,
+    form_words,
+    state_look,
+    state_words,
+    status_words,
+    short_count,
+    value_words,
+)
 
 
 def _short(number: float) -> str:

@@ -1,5 +1,6 @@
 """The page of changes: who changed what, and what can be taken back."""
 
+import html
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from scheduler_app.api.acts import REASON_HEADER
+from scheduler_app.api.pages.formatting import value_words
 from scheduler_app.store import Store
 from scheduler_app.store.schedules.schedules import Schedules
 from tests.integration.api.page_forms import form_token
@@ -35,6 +37,19 @@ def test_changes_are_listed_with_who_why_and_what_differs(
     assert client.get("/changes?resource=/x").status_code == 422
     exported = client.get("/changes/export?resource=destination")
     assert (exported.mimetype, exported.text.count("\n")) == ("application/x-ndjson", 1)
+
+
+def test_values_of_a_change_are_shown_in_words_or_as_the_api_writes_them(
+    client: FlaskClient, create: Create
+) -> None:
+    made = create(tags=["café"])["id"]
+    changes = ({"tags": ["café", 'q"'], "expect": {"max_runtime_seconds": 5}}, {"expect": None})
+    assert [client.put(f"/api/schedules/{made}", json=each).status_code for each in changes] == [200, 200]
+    for page in (client.get("/changes").text, client.get(f"/schedules/{made}").text):
+        shown = html.unescape(page)
+        assert '<del>["café"]</del><ins>["café", "q\\""]</ins>' in shown
+        assert re.search(r'<del>\{"max_runtime_seconds": 5(\.0)?\}</del>', shown)
+    assert [value_words(value) for value in (None, True, False, 0)] == ["nothing", "yes", "no", "0"]
 
 
 def test_a_line_names_its_schedule_as_it_is_called_now_and_leads_to_it(
