@@ -103,7 +103,9 @@ def value_words(value: object) -> str:
     """The value of a field that was changed; lists and what has fields of its own, as the API writes them."""
     if value is None or isinstance(value, bool):
         return {None: "nothing", True: "yes", False: "no"}[value]
-    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
+    if not isinstance(value, list | dict):
+        return str(value)
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def answer_said(attempt: Mapping[str, Any]) -> str:

@@ -6,11 +6,13 @@ import sys
 import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
+from pymongo import MongoClient
 
 from tests.acceptance.chaos.test_upgrade import end
 from tests.acceptance.journal import Journal
@@ -21,9 +23,8 @@ from tests.processes import wait_until
 RELEASE = "d3cc1dc55246f48704a584c8455a8580076b88b3"
 #: A receiver to which nothing is sent: no worker runs.
 NOBODY = "https://example.com/"
-#: Of each release's API, so many schedules with so many occurrences, one a second.
+#: Of each release's API, so many schedules that fire once a second.
 SCHEDULES = 12
-OCCURRENCES = 30
 
 
 @pytest.fixture(scope="module")
@@ -66,48 +67,86 @@ def test_each_stack_runs_its_own_code(releases: tuple[Stack, Stack], last_releas
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("way", "occurrences", "ended"),
+    [
+        pytest.param("upgrade", 30, 0, id="upgrade"),
+        pytest.param("way back", 30, 0, id="way-back"),
+        pytest.param("upgrade", 240, 1_000_000, id="upgrade-with-a-million-ended-events"),
+    ],
+)
 def test_old_and_new_processes_side_by_side_deliver_everything_exactly_once(
-    releases: tuple[Stack, Stack], journal: Journal
+    releases: tuple[Stack, Stack], journal: Journal, way: str, occurrences: int, ended: int
 ) -> None:
-    old, new = releases
-    old.api()
-    old_processes = [old.beat("old-beat"), old.worker("old-worker")]
+    first, second = releases if way == "upgrade" else releases[::-1]
+    first.api()
+    first_processes = [first.beat("first-beat"), first.worker("first-worker")]
     fields: dict[str, Any] = {
-        "rrule": f"FREQ=SECONDLY;COUNT={OCCURRENCES}",
+        "rrule": f"FREQ=SECONDLY;COUNT={occurrences}",
         "method": "POST",
         "headers": {"Authorization": "Bearer of a receiver"},
         "json": {"hello": "world"},
         "tags": ["upgrade"],
     }
-    made = {
-        f"/old/{number}": old.create(journal.url(f"/old/{number}"), **fields) for number in range(SCHEDULES)
-    }
-    wait_until(lambda: len(journal.calls["/old/0"]) >= 2, "the last release's first calls")
-    new.worker("new-worker")
-    new.beat("new-beat")
-    new.api()
-    made |= {
-        f"/new/{number}": new.create(journal.url(f"/new/{number}"), **fields) for number in range(SCHEDULES)
-    }
-    # The old ones go on beside the new ones for half of the load, and end in the middle of it.
-    wait_until(lambda: len(journal.calls["/new/0"]) >= OCCURRENCES // 2, "half of the new schedules' calls")
-    for process in old_processes:
+    made: dict[str, str] = {}
+
+    def create(stack: Stack, which: str) -> None:
+        paths = [f"/{which}/{number}" for number in range(SCHEDULES)]
+        made.update({path: stack.create(journal.url(path), **fields) for path in paths})
+
+    if ended:
+        example = first.create(journal.url("/example"), rrule="FREQ=SECONDLY;COUNT=1")
+        first.finished(example)
+        plant_ended(first.environment, example, ended)
+    create(first, "first")
+    wait_until(lambda: len(journal.calls["/first/0"]) >= 2, "the first calls")
+    second.worker("second-worker")
+    second.beat("second-beat")
+    second.api()
+    create(second, "second")
+    # The first release goes on beside the second for half of the load, and ends in the middle of it.
+    half = occurrences // 2
+    wait_until(lambda: len(journal.calls["/second/0"]) >= half, "half of the second's calls")
+    for process in first_processes:
         end(process)
-    assert len(journal.calls["/new/0"]) < OCCURRENCES, "the load has to outlast the last release"
-    workers: dict[str, set[str]] = {"/old": set(), "/new": set()}
+    assert len(journal.calls["/second/0"]) < occurrences, "the load has to outlast the first release"
+    logs = f"{first.logs()}\n{second.logs()}"
+    workers: dict[str, set[str]] = {"first": set(), "second": set()}
     for path, schedule_id in made.items():
-        events = new.finished(schedule_id, OCCURRENCES)
-        assert {event["state"] for event in events} == {"completed"}, f"{path}\n{new.logs()}\n{old.logs()}"
+        events = second.finished(schedule_id, occurrences)
+        assert {event["state"] for event in events} == {"completed"}, f"{path}\n{logs}"
         calls = Counter(call.run_time for call in journal.calls[path])
         assert {call.seen.body for call in journal.calls[path]} == {b'{"hello":"world"}'}
-        assert len(calls) == OCCURRENCES, f"{path} lost {OCCURRENCES - len(calls)}"
+        assert len(calls) == occurrences, f"{path} lost {occurrences - len(calls)}"
         assert max(calls.values()) == 1, f"{path} was sent {calls.most_common(1)}"
         # A message that one release could not read would have been recovered, 10 s later.
         told = " ".join(line["message"] for event in events for line in event["status"])
-        assert "lost" not in told, f"{path}\n{new.logs()}\n{old.logs()}"
-        workers[path[:4]] |= {event["attempts"][0]["worker"].split("@")[0] for event in events}
-    assert workers == {"/old": {"old-worker", "new-worker"}, "/new": {"old-worker", "new-worker"}}
+        assert "lost" not in told, f"{path}\n{logs}"
+        workers[path.split("/")[1]] |= {event["attempts"][0]["worker"].split("@")[0] for event in events}
+    both = {"first-worker", "second-worker"}
+    assert workers == {"first": both, "second": both}
+    with MongoClient[dict[str, Any]](second.environment["MONGO_URI"]) as client:
+        events_there = client[second.environment["MONGO_DATABASE"]]["events"]
+        assert events_there.count_documents({"state": "completed"}) == (
+            len(made) * occurrences + ended + bool(ended)
+        )
+
+
+def plant_ended(environment: dict[str, str], schedule_id: str, number: int) -> None:
+    """Leaves so many more ended events in the database as a release has just left one, in turn of a thousand
+    schedules."""
+    with MongoClient[dict[str, Any]](environment["MONGO_URI"]) as client:
+        events = client[environment["MONGO_DATABASE"]]["events"]
+        example = events.find_one({"schedule_id": schedule_id})
+        assert example is not None
+        for begin in range(0, number, 10_000):
+            rows = []
+            for index in range(begin, begin + 10_000):
+                of, time = f"ended-{index % 1000}", example["run_time"] - timedelta(seconds=index)
+                own = {"_id": f"{of}-1-{time:%Y%m%dT%H%M%SZ}", "schedule_id": of, "run_time": time}
+                rows.append(example | own)
+            events.insert_many(rows, ordered=False)
 
 
 def test_the_owner_of_one_environment_key_sees_no_difference_after_the_upgrade(
