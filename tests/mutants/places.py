@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+_NODE: Final = ".venv/node"
 _PLACES: Final = (
     "scheduler_app/worker",
     "scheduler_app/usecases/duties/expansion.py",
@@ -37,10 +38,13 @@ def sources() -> list[str]:
 
 
 def copy_tree(folder: Path) -> None:
-    """Copies all files that Git knows, and new ones that it does not ignore."""
+    """Copies all files that Git knows, and new ones that it does not ignore; links what npm has installed."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     for name in listed.stdout.decode().split("\0"):
         if name and (ROOT / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
+    # Some tests need what npm has installed, such as the provider of sign-ins.
+    (folder / ".venv").mkdir()
+    (folder / _NODE).symlink_to(ROOT / _NODE)
