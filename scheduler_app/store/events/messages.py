@@ -88,9 +88,7 @@ WIPED: Document = {
 
 def to_message_document(event: Event, now: datetime, line_message: str, secret_box: SecretBox) -> Document:
     """A new message's document. Raises ValueError for an event without a message's content."""
-    message = event.message
-    if not isinstance(message, Message):
-        raise ValueError(f"{event.id} has no content to store")
+    message = _content(event)
     document = to_event_document(event, now, line_message) | {
         "asked": _TIMING.document(message.timing),
         **delivery_document(message.retry, message.timeout_seconds, message.success),
@@ -103,6 +101,12 @@ def to_message_document(event: Event, now: datetime, line_message: str, secret_b
         document["queue_by_destination"] = True
     del document["schedule_id"]
     return {name: value for name, value in document.items() if value is not None}
+
+
+def _content(event: Event) -> Message:
+    if not isinstance(event.message, Message):
+        raise ValueError(f"{event.id} has no content to store")
+    return event.message
 
 
 def sealed_content(message: Message, secret_box: SecretBox) -> Document:
@@ -303,8 +307,6 @@ class Messages:
 
 def _new_record(event: Event, document: Document) -> MessageRecord:
     """The record of a message that was stored as `event` says, without reading its document again."""
-    if not isinstance(event.message, Message):
-        raise ValueError(f"{event.id} has no content")
     record = EventRecord(
         id=event.id,
         schedule_id="",
@@ -321,7 +323,7 @@ def _new_record(event: Event, document: Document) -> MessageRecord:
         missed=None,
         corrupt=None,
     )
-    return MessageRecord(record, event.message, event.queue)
+    return MessageRecord(record, _content(event), event.queue)
 
 
 log = get_logger(__name__)

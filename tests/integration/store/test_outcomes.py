@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from pymongo.errors import BulkWriteError
 
+from scheduler_app.domain.cause import failing_key
+from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events import outcomes
@@ -80,6 +82,76 @@ def test_only_an_event_whose_receiver_is_to_say_how_it_went_waits_for_that(
     assert row(store, awaited)["completion"] == {"awaiting": True}
     assert (row(store, awaited)["state"], row(store, done)["state"]) == ("running", "completed")
     assert "completion" not in row(store, done)
+
+
+def test_a_recorded_event_is_as_it_was_but_for_its_outcome(store: Store, now: datetime) -> None:
+    token, ids = claimed(store, now, 4)
+    retried, dead, accepted, told_before = ids
+    events = store.mongo.collection("events")
+    of_the_claim = {"dispatcher": "d", "isolated": token, "postponed_from": now, "waits_for": "another"}
+    events.update_many({}, {"$set": of_the_claim | {"cause": "an earlier one", "hops": 2}})
+    earlier = {"when": "on_failure", "since": now - SECOND}
+    events.update_one({"_id": told_before}, {"$set": {"notify": earlier}})
+    events.update_one({"_id": accepted}, {"$set": {"completion": {"tokens": ["t"]}}})
+    cause, ended_at = failing_key("s1", "http://x:80", 503, None), now + SECOND
+    owed = OwedNotification(Notifying.ON_FAILURE, ended_at, "ops")
+
+    def ended(event_id: str, state: State, due_at: datetime | None = None) -> OutcomeRecord:
+        return OutcomeRecord(event_id, token, state, "said", due_at, {"number": 1}, ended_at)
+
+    def as_recorded(event_id: str, state: str, fields: dict[str, Any]) -> dict[str, Any]:
+        before = row(store, event_id)
+        gone = {"due_at", "owner", "lease_until", "cause", *of_the_claim}
+        return (
+            {name: value for name, value in before.items() if name not in gone}
+            | {
+                "state": state,
+                "attempt": 1,
+                "attempts": [{"number": 1, "claim": token}],
+                "status": [*before["status"], {"time": ended_at, "status": state, "message": "said"}],
+            }
+            | fields
+        )
+
+    later: dict[str, Any] = {"due_at": now + 9 * SECOND, "cause": cause.id}
+    over: dict[str, Any] = {"archived_at": ended_at}
+    mark = {"when": "on_failure", "since": ended_at, "destination": "ops"}
+    awaited: dict[str, Any] = {"due_at": now + 60 * SECOND, "completion": {"tokens": ["t"], "awaiting": True}}
+    expected = {
+        retried: as_recorded(retried, "retrying", later),
+        dead: as_recorded(dead, "error", over | {"cause": cause.id, "notify": mark}),
+        told_before: as_recorded(told_before, "completed", over | {"notify": earlier}),
+        accepted: as_recorded(accepted, "running", awaited),
+    }
+    records = [
+        ended(retried, State.RETRYING, later["due_at"])._replace(cause=cause),
+        ended(dead, State.ERROR)._replace(cause=cause, owed=owed),
+        ended(told_before, State.COMPLETED),
+    ]
+    assert store.outcomes.record(records) == []
+    assert store.outcomes.record([ended(accepted, State.RUNNING, awaited["due_at"])]) == []
+    assert {each: row(store, each) for each in ids} == expected
+
+
+def test_an_outcome_reaches_its_own_event_alone_while_its_claim_holds(store: Store, now: datetime) -> None:
+    token, (mine, cancelled, of_the_same, another_s) = claimed(store, now, 4)
+    events = store.mongo.collection("events")
+    events.update_one({"_id": cancelled}, {"$set": {"state": "cancelled"}})  # and the token stays
+    events.update_one({"_id": another_s}, {"$set": {"owner": "another"}})
+    before = [row(store, each) for each in (cancelled, of_the_same, another_s)]
+    records = [completed(each, token, now) for each in (mine, another_s, cancelled)]
+    assert store.outcomes.record(records) == records[1:]
+    assert row(store, mine)["state"] == "completed"
+    assert [row(store, each) for each in (cancelled, of_the_same, another_s)] == before
+
+
+def test_an_outcome_of_a_corrupt_event_is_kept_with_it(store: Store, now: datetime) -> None:
+    token, ids = claimed(store, now, 3)
+    store.mongo.collection("events").update_one({"_id": ids[1]}, {"$set": {"status": "bent"}})
+    records = [completed(each, token, now) for each in ids]
+    assert store.outcomes.record(records) == [], "each is written"
+    assert [row(store, each)["state"] for each in ids] == ["completed", "error", "completed"]
+    assert [len(row(store, each)["attempts"]) for each in ids] == [1, 1, 1]
 
 
 def test_a_late_outcome_of_a_corrupt_event_is_kept_with_it_and_the_others_get_theirs(
@@ -157,14 +229,16 @@ def test_made_up_events_of_the_past_are_as_if_they_had_been_delivered(
             ("retrying", now + 2 * SECOND, "Attempt 2 failed"),
             ("completed", now + 4 * SECOND, "done"),
         ]
+    new = PastEvent(event(now - 9 * SECOND), State.ERROR, now, "no", [])
     with pytest.raises(BulkWriteError):
-        PastEvents(store.mongo).insert([past[0]])
+        PastEvents(store.mongo).insert([past[0], new])
+    assert row(store, new.event.id)["state"] == "error", "one that is there already keeps no other out"
 
 
 def test_the_last_run_of_a_made_up_past_lies_before_its_schedule_was_made(
     store: Store, now: datetime
 ) -> None:
-    store.schedules.insert_many([schedule(now, name) for name in ("s1", "s2")])
+    store.schedules.insert_many([schedule(now, name) for name in ("s2", "s1")])
     long_ago = now - timedelta(days=3)
     ran = RunResult("s1", long_ago, State.ERROR, "s1-1", long_ago + SECOND)
     store.last_runs.write([ran])  # which takes it for that of an earlier schedule

@@ -211,6 +211,16 @@ def test_a_mark_of_a_later_end_stays(store: Store, pipeline: Pipeline, journal: 
     assert marked(store) == 1
 
 
+def test_marks_are_removed_from_the_events_that_are_named(store: Store) -> None:
+    now = clock.now()
+    first, *_ = due(store, "http://127.0.0.1:9/", 3)
+    mark = {"when": "on_failure", "since": now, "destination": "ops"}
+    store.mongo.collection("events").update_many({}, {"$set": {"notify": mark}})
+    found, _ = store.owed_notifications.oldest(limit=10)
+    store.owed_notifications.remove_marks([each for each in found if each.event.id != first])
+    assert [each.event.id for each in store.owed_notifications.oldest(limit=10)[0]] == [first]
+
+
 def test_events_that_a_lost_worker_leaves_in_error_are_told_of(
     store: Store, journal: Journal, notifications: Notifications, dispatched: list[str]
 ) -> None:
