@@ -362,7 +362,8 @@ def test_with_both_full_a_page_reads_nothing(
         queue.publish([Batch((f"{lane}{number}",), None, lane) for number in range(LANE_MESSAGES[lane])])
     insert(watched, now, [event(now)])
     listener.commands.clear()
-    assert dispatching(watched, queue).dispatch_page(now).dispatched == 0
+    page = dispatching(watched, queue).dispatch_page(now)
+    assert (page.dispatched, page.full) == (0, False)
     assert listener.reads() == LOOK_FOR_NAMED_QUEUES
 
 

@@ -7,6 +7,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -41,6 +42,27 @@ def test_a_network_that_breaks_is_no_fault_of_ours(
     channel.socket = Broken(fileno=channel.socket.detach())
     client.send(b"GET")
     api.wait_until(lambda: channel not in api.worker.channels.values())
+    assert caplog.records == []
+
+
+def test_a_network_that_breaks_under_an_answer_ends_the_connection_at_once(
+    api: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(socket.socket):
+        def send(self, *_: object) -> int:
+            raise OSError(errno.EHOSTUNREACH, "No route to host")
+
+    channel, client = api.connect(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+    api.wait_until(lambda: channel.phase == "answer")
+    channel.socket = Broken(fileno=channel.socket.detach())
+    client.setblocking(False)
+
+    def reads_until_it_is_gone() -> bool:
+        with suppress(BlockingIOError, ConnectionResetError):
+            client.recv(65536)
+        return channel not in api.worker.channels.values()
+
+    api.wait_until(reads_until_it_is_gone)
     assert caplog.records == []
 
 

@@ -1,5 +1,6 @@
 """How a worker of the API begins and ends, what it logs of answers, and what ends a connection."""
 
+import gc
 import json
 import logging
 import os
@@ -31,7 +32,8 @@ def api() -> Iterator[Served]:
 @contextmanager
 def run(api: Served) -> Iterator[None]:
     """The worker's own loop, in a thread, until it has ended."""
-    api.worker.begin = lambda: None  # type: ignore[method-assign]  # it has begun
+    begun: list[bool] = []
+    api.worker.begin = lambda: begun.append(True)  # type: ignore[method-assign]  # it has begun
     thread = threading.Thread(target=api.worker.run)
     thread.start()
     try:
@@ -39,6 +41,7 @@ def run(api: Served) -> Iterator[None]:
     finally:
         api.worker.alive = False
         thread.join()
+    assert begun == [True], "it begins by itself"
 
 
 def statuses(said: bytes) -> list[bytes]:
@@ -106,6 +109,43 @@ def test_a_worker_that_ends_waits_for_what_has_begun_for_a_bounded_time() -> Non
             api.worker.alive = False
         assert time.monotonic() - began >= 1
         assert len(api.worker.channels) == 1
+
+
+def test_a_worker_that_ends_accepts_nobody_and_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, turns = [100.0], list[tuple[float, bool, int]]()
+    with served(graceful_timeout=1) as api:
+        [server] = api.worker.servers
+        api.connect(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+        api.connect()
+
+        def turn(_: float) -> None:
+            turns.append((now[0], server.accepting, len(api.worker.channels)))
+            now[0] += 0.25
+
+        with monkeypatch.context() as patch:
+            patch.setattr(limits, "STOPPING_IDLE_SECONDS", 0.5)
+            patch.setattr(worker, "time", SimpleNamespace(monotonic=lambda: now[0]))
+            patch.setattr(api.worker, "turn", turn)
+            patch.setattr(api.worker, "begin", lambda: None)
+            api.worker.alive = False
+            api.worker.run()
+    assert turns == [(100.0, False, 2), (100.25, False, 2), (100.5, False, 1), (100.75, False, 1)]
+
+
+def test_an_application_is_loaded_without_a_collection_of_garbage(
+    api: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collects = list[bool]()
+
+    def load() -> str:
+        collects.append(gc.isenabled())
+        return "the application"
+
+    with monkeypatch.context() as patch:
+        patch.setattr(api.worker, "app", SimpleNamespace(wsgi=load))
+        patch.setattr(api.worker, "wsgi", None)
+        api.worker.load_wsgi()
+        assert (api.worker.wsgi, collects, gc.isenabled()) == ("the application", [False], True)
 
 
 def test_a_worker_ends_with_the_process_that_started_it(api: Served) -> None:
@@ -182,7 +222,7 @@ def test_it_speaks_no_tls() -> None:
 
 
 def test_each_answer_has_a_line_in_the_access_log(caplog: pytest.LogCaptureFixture) -> None:
-    line = "%(m)s %(U)s?%(q)s %(s)s %(B)s %({content-type}o)s %({x-asked}i)s %(M)s"
+    line = "%(r)s %(U)s?%(q)s %(s)s %(B)s %({content-type}o)s %({x-asked}i)s %(M)s"
     with served(accesslog="-", access_log_format=line, logconfig_dict={}) as api:
         api.worker.log.access_log.propagate = True
         caplog.set_level(logging.INFO, "gunicorn.access")
@@ -194,7 +234,7 @@ def test_each_answer_has_a_line_in_the_access_log(caplog: pytest.LogCaptureFixtu
     assert body.startswith(b"HTTP/1.1 200 ")
     told, _, took = caplog.messages[0].rpartition(" ")
     size = sum(number * 37 % 5000 for number in range(2000))
-    assert told == f"GET /pieces?a=b 200 {size} text/plain this"
+    assert told == f"GET /pieces?a=b HTTP/1.1 /pieces?a=b 200 {size} text/plain this"
     assert 0 < int(took) < 60_000, "milliseconds"
 
 
