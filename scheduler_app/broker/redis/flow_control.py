@@ -226,7 +226,7 @@ class RedisLimiter:
         ((*_, found),) = self._call([_asked(ask) | {"look": True}], [destination.id])
         opened = bool(found["opened"]) and destination.breaker is not None
         return FlowState(
-            breaker=("open" if found["open"] > 0 else "half-open") if opened else "closed",
+            breaker=("open" if found["open"] else "half-open") if opened else "closed",
             failures=int(found["failures"]),
             in_flight=int(found["flying"]),
             tokens=_tokens(ask, found["tat"]),

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import redis
 
-from scheduler_app.broker.redis.flow_control import RedisLimiter
+from scheduler_app.broker.redis import flow_control
+from scheduler_app.broker.redis.flow_control import AWAY_SECONDS, RedisLimiter
 from scheduler_app.domain.destination import Breaker, Destination
 from scheduler_app.domain.flow_control import (
     FinishedRequest,
@@ -26,6 +27,7 @@ from scheduler_app.domain.flow_control import (
 )
 from scheduler_app.domain.ids import WholeId
 from scheduler_app.embedded import Redis
+from tests.held_clock import Seconds
 from tests.processes import freeze, wait_until
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -82,6 +84,13 @@ def test_a_rate_grants_its_burst_at_once_and_says_when_to_ask_again(limiter: Red
     assert (first.granted, first.why) == (4, WaitReason.RATE)  # a token is kept back for jitter
     assert 99 < first.wait <= 100
     assert one(limiter, made, wanted=ids(20)).granted == 0
+
+
+def test_a_request_that_has_begun_finds_the_tokens_that_are_kept_back_of_others(
+    limiter: RedisLimiter,
+) -> None:
+    made = destination(rate_per_second=0.01, burst=5)
+    assert one(limiter, made, wanted=ids(20), has_begun=True).granted == 5
 
 
 def test_never_more_than_the_concurrency_holds_slots_and_ends_free_them(limiter: RedisLimiter) -> None:
@@ -241,7 +250,7 @@ def test_places_in_the_line_are_a_rate_apart_and_never_given_twice(limiter: Redi
     made = destination(rate_per_second=0.02)
     first = one(limiter, made, reserve=10)
     second = one(limiter, made, reserve=1)
-    assert first.step == 50
+    assert (first.step, first.first) == (50, 0.0)
     # Each counts from its own instant.
     assert 300 < second.first - first.first <= 500
 
@@ -264,6 +273,22 @@ def test_a_redis_that_is_away_is_an_error_of_its_own_kind() -> None:
     limiter = RedisLimiter.of_url("redis://127.0.0.1:1", "x:")
     with pytest.raises(limiter.unavailable):
         limiter.decide([FlowRequest(destination())])
+
+
+def test_a_redis_that_was_away_is_asked_again_after_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = Seconds()
+    monkeypatch.setattr(flow_control, "monotonic", seconds)
+    limiter = RedisLimiter.of_url("redis://127.0.0.1:1", "x:")
+
+    def fault() -> str:
+        with pytest.raises(limiter.unavailable) as raised:
+            limiter.look(destination())
+        return str(raised.value)
+
+    assert "refused" in fault()
+    assert fault() == "it did not answer a moment ago"
+    seconds.passed += AWAY_SECONDS
+    assert "refused" in fault()
 
 
 def test_a_redis_that_does_not_answer_is_given_up_after_the_limit_and_left_alone_for_a_moment() -> None:
