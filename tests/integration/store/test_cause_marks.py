@@ -79,6 +79,13 @@ def test_a_next_try_that_is_no_instant_is_not_told(store: Store, now: datetime) 
     assert store.cause_marks.counts([KEY.id], most=10) == {KEY.id: counted}
 
 
+def test_what_has_no_instant_for_its_next_try_does_not_wait(store: Store, now: datetime) -> None:
+    dead(store, now, "s1-1-a", cause=KEY.id, state="retrying", due_at="soon")
+    assert store.cause_marks.keys() == (frozenset(), frozenset())
+    assert store.cause_marks.count(KEY.id, most=10) == MarkCounts()
+    assert store.cause_marks.marked(KEY.id, limit=10) == []
+
+
 def test_the_events_of_some_schedules_are_counted_among_so_many(
     store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
