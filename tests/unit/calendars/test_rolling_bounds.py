@@ -1,7 +1,7 @@
 """Rolled occurrences at their bounds: the first and the last second of all, the days from which a look-up
 begins, midnights at which a window ends, and what it costs."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -32,10 +32,15 @@ class Closed:
 
 
 def observing(
-    text: str, on_holiday: OnHoliday, *closed: str, zone: str = "Europe/Zurich", gap: str = "shift"
+    text: str,
+    on_holiday: OnHoliday,
+    *closed: str,
+    zone: str = "Europe/Zurich",
+    gap: str = "shift",
+    overlap: str = "first",
 ) -> Recurrence:
     created = datetime(1990, 1, 1, tzinfo=UTC)
-    parsed = Recurrence.parse(text, created_at=created, timezone=zone, gap=gap)
+    parsed = Recurrence.parse(text, created_at=created, timezone=zone, gap=gap, overlap=overlap)
     return parsed.observing(Observance("test", Closed(*closed), on_holiday))
 
 
@@ -53,8 +58,10 @@ def test_the_last_second_of_all_is_one_like_others() -> None:
     second = LAST.replace(second=58)
     assert moved.after(second) == LAST
     assert moved.after(LAST) is None
-    own = observing(text.replace("1230", "1231"), "next", "9999-12-30")
-    assert own.after(second) == LAST
+    ways: tuple[OnHoliday, ...] = ("next", "previous")
+    for way in ways:
+        own = observing(text.replace("1230", "1231"), way, "9999-12-28")
+        assert own.after(second) == LAST
     hourly = "DTSTART:99991229T235958Z\nRRULE:FREQ=SECONDLY"
     assert observing(hourly, "uncounted", "9999-12-29").after(second) == LAST
     dated = "DTSTART:99991230T090000Z\nRRULE:FREQ=DAILY;COUNT=2\nRDATE:99991231T235959Z"
@@ -99,11 +106,46 @@ def test_why_says_where_an_occurrence_of_a_closed_day_moves(
     assert reason.message.endswith(new)
 
 
+@pytest.mark.parametrize(
+    ("way", "day", "written"), [("next", 12, (10, 11)), ("previous", 9, (10, 11)), ("next", 18, (17,))]
+)
+def test_what_moved_is_told_by_its_first_day(way: OnHoliday, day: int, written: tuple[int, ...]) -> None:
+    """Nothing of its own occurs on the new day: what fires at 09:00, 08:00 in UTC, is of a closed one."""
+    closed = [f"2026-01-{each}" for each in written]
+    rule = "DTSTART:20260102T090000\nRRULE:FREQ=DAILY\nEXDATE:20260109T090000,20260112T090000,20260118T090000"
+    begin = at(f"2026-01-{day:02}T00:00")
+    (moved,) = observing(rule, way, *closed).occurrences(begin, begin + timedelta(days=1))
+    assert moved.instant == begin.replace(hour=8)
+    assert moved.rolled_from is not None
+    assert moved.rolled_from.replace(tzinfo=None) == datetime(2026, 1, written[0], 9)  # noqa: DTZ001
+
+
 def test_what_a_gap_moved_on_the_new_day_comes_once() -> None:
     found = observing("DTSTART:20260328T023000\nRRULE:FREQ=DAILY;COUNT=1", "next", "2026-03-28")
     moved = at("2026-03-29T01:30")
     assert found.after(at("2026-03-28T00:00")) == moved
     assert found.after(moved) is None
+
+
+@pytest.mark.parametrize(("overlap", "hour"), [("first", 0), ("last", 1)])
+def test_of_a_time_that_the_new_day_has_twice_the_chosen_one_fires(overlap: str, hour: int) -> None:
+    text = "DTSTART:20261024T023000\nRRULE:FREQ=DAILY;COUNT=1"
+    found = observing(text, "next", "2026-10-24", overlap=overlap)
+    assert found.after(at("2026-10-24T00:00")) == datetime(2026, 10, 25, hour, 30, tzinfo=UTC)
+
+
+def test_of_what_comes_to_one_instant_that_is_told_which_the_new_day_shows() -> None:
+    """02:30 and 03:30 of Saturday both fire at 03:30 of the Sunday that has no 02:30."""
+    text = "DTSTART:20260320T023000\nRRULE:FREQ=DAILY;BYHOUR=2,3"
+    found = observing(text, "next", "2026-03-28")
+    (seen,) = found.occurrences(at("2026-03-28T00:00"), at("2026-03-29T12:00"))
+    assert seen.instant == at("2026-03-29T01:30")
+    assert seen.rolled_from is None
+    without = observing(f"{text}\nEXDATE;VALUE=DATE:20260329", "next", "2026-03-28")
+    (seen,) = without.occurrences(at("2026-03-28T00:00"), at("2026-03-29T12:00"))
+    assert seen.instant == at("2026-03-29T01:30")
+    assert seen.rolled_from is not None
+    assert (seen.rolled_from.day, seen.rolled_from.hour) == (28, 3)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +171,32 @@ def test_a_count_is_kept_from_where_what_fires_was_written(
     assert kept["second"] - FIRST_SECOND == (at(begins) - FIRST).total_seconds()
 
 
+@pytest.mark.parametrize(
+    ("way", "own", "fires"),
+    [
+        (
+            "previous",
+            "FR;BYHOUR=8,17",
+            ["16T00", "16T08", "16T09", "16T17", "23T00", "23T08", "23T09", "23T17", "30T08"],
+        ),
+        ("next", "SU;BYHOUR=8,17", ["18T00", "18T08", "18T09", "18T17", "25T00", "25T08", "25T09", "25T17"]),
+    ],
+)
+def test_what_moves_to_a_day_comes_among_its_own_in_order(way: OnHoliday, own: str, fires: list[str]) -> None:
+    """00:00 and 09:00 of two single closed Saturdays."""
+    text = f"DTSTART:20260112T080000\nRRULE:FREQ=WEEKLY;BYDAY={own}\nRRULE:FREQ=WEEKLY;BYDAY=SA;BYHOUR=0,9"
+    found = observing(text, way, "2026-01-17", "2026-01-24", zone="UTC")
+    listed = found.between(at("2026-01-12T00:00"), at("2026-01-30T12:00"))
+    assert [f"{each:%dT%H}" for each in listed] == fires
+
+
+def test_the_end_of_a_closed_day_that_comes_once_more_is_passed_once_more() -> None:
+    """St John's puts clocks back at 00:01: a minute of Sunday lies between two ends of Saturday."""
+    text = "DTSTART;TZID=America/St_Johns:20071103T234000\nRRULE:FREQ=MINUTELY;INTERVAL=20;COUNT=5"
+    found = observing(text, "next", "2007-11-03").between(at("2007-11-03T00:00"), at("2007-11-06T00:00"))
+    assert [f"{each:%dT%H:%M}" for each in found] == ["04T02:30", "04T03:30", "05T02:50", "05T03:10"]
+
+
 def test_the_midnight_that_ends_a_closed_day_belongs_to_the_next_one() -> None:
     """On a day on which the clocks change, too: its times of day are listed one by one."""
     text = "DTSTART:20260323T000000\nRRULE:FREQ=WEEKLY;BYDAY=SU;BYHOUR=9\nRRULE:FREQ=WEEKLY;BYDAY=MO"
@@ -146,6 +214,8 @@ def test_each_run_and_each_of_its_days_that_is_looked_at_costs_a_step(way: OnHol
     # What was found, also among those that moved, gives all of them back.
     steps = StepBudget()
     assert {steps.steps_left for _ in rolled.instants(FIRST_SECOND, steps)} == {LIMIT}
+    alone = observing(DAILY.replace("COUNT=60", "COUNT=1"), way, "2026-01-02")._fires
+    assert [steps.steps_left for _ in alone.instants(FIRST_SECOND, steps)] == [LIMIT]
 
 
 def test_times_of_day_are_the_positions_of_their_bits() -> None:
