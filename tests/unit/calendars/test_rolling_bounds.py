@@ -107,17 +107,25 @@ def test_why_says_where_an_occurrence_of_a_closed_day_moves(
 
 
 @pytest.mark.parametrize(
-    ("way", "day", "written"), [("next", 12, (10, 11)), ("previous", 9, (10, 11)), ("next", 18, (17,))]
+    ("way", "day", "written"),
+    [("next", 12, (10, 11)), ("previous", 9, (10, 11)), ("next", 18, (17,)), ("previous", 16, (17,))],
 )
 def test_what_moved_is_told_by_its_first_day(way: OnHoliday, day: int, written: tuple[int, ...]) -> None:
     """Nothing of its own occurs on the new day: what fires at 09:00, 08:00 in UTC, is of a closed one."""
     closed = [f"2026-01-{each}" for each in written]
-    rule = "DTSTART:20260102T090000\nRRULE:FREQ=DAILY\nEXDATE:20260109T090000,20260112T090000,20260118T090000"
+    own = ",".join(f"202601{each:02}T090000" for each in (9, 12, 16, 18))
+    rule = f"DTSTART:20260102T090000\nRRULE:FREQ=DAILY\nEXDATE:{own}"
     begin = at(f"2026-01-{day:02}T00:00")
     (moved,) = observing(rule, way, *closed).occurrences(begin, begin + timedelta(days=1))
     assert moved.instant == begin.replace(hour=8)
     assert moved.rolled_from is not None
     assert moved.rolled_from.replace(tzinfo=None) == datetime(2026, 1, written[0], 9)  # noqa: DTZ001
+
+
+def test_beside_steps_of_elapsed_time_too_it_is_the_written_time_that_moves() -> None:
+    text = "DTSTART:20260320T023000\nRRULE:FREQ=DAILY\nRRULE:FREQ=HOURLY;INTERVAL=1000"
+    found = observing(text, "next", "2026-03-29").between(at("2026-03-29T00:00"), at("2026-03-31T00:00"))
+    assert found == [at("2026-03-30T00:30")]
 
 
 def test_what_a_gap_moved_on_the_new_day_comes_once() -> None:
