@@ -160,6 +160,20 @@ def test_a_worker_whose_clock_is_further_off_than_the_horizon_consumes_nothing_u
     assert bench.process._facts()["queues"] == ["callbacks", "slow"]
 
 
+def test_a_worker_reports_itself_by_its_name_with_what_it_serves_and_hears_of_its_clock(
+    make: Callable[..., Bench], settings: Settings
+) -> None:
+    bench = make()
+    heartbeat = bench.process.heartbeat
+    heartbeat.beat_once()
+    (found,) = bench.store.processes.alive()
+    assert (found.role, found.name, found.queues) == ("worker", "w1@host", ("callbacks", "slow"))
+    assert (found.consuming, found.events_limit) == (True, 100)
+    heartbeat._on_offset(settings.horizon_seconds + 1)
+    heartbeat.beat_once()
+    assert [each.consuming for each in bench.store.processes.alive()] == [False]
+
+
 def test_a_broker_that_was_away_is_told_of_a_wrong_clock_by_the_next_measurement(
     make: Callable[..., Bench], settings: Settings
 ) -> None:

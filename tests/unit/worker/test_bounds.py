@@ -152,3 +152,14 @@ def test_who_waits_for_events_goes_on_when_there_is_one_or_the_worker_ends() -> 
             capacity.reserve(1)
         thread.join(60)
         assert not thread.is_alive()
+
+
+def test_who_waits_for_the_last_event_to_be_written_is_told_of_it() -> None:
+    capacity = Capacity(10, is_behind=lambda: False)
+    capacity.reserve(2)
+    thread = threading.Thread(target=capacity.wait_until_empty, daemon=True)
+    thread.start()
+    wait_until(lambda: len(capacity._changed._waiters) == 1, "it to wait")  # type: ignore[attr-defined]
+    capacity.release(2)
+    thread.join(60)
+    assert not thread.is_alive()
