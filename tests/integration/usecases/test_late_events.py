@@ -158,6 +158,25 @@ def test_latest_asks_the_rule_with_its_calendar(bench: Bench, journal: Journal) 
     assert bench.state(newest) == "completed"
 
 
+def test_latest_finds_the_later_occurrence_of_a_rule_with_a_calendar(bench: Bench, journal: Journal) -> None:
+    now = bench.time()
+    closed = Calendar.of(dates=(NamedDate((now - 240 * HOUR).date()),), weekend=())
+    named = NamedCalendar(TENANT, "shop", closed, now, now)
+    bench.store.calendars.insert(named)
+    made = planned(
+        bench,
+        journal.url("/a"),
+        "FREQ=MINUTELY;INTERVAL=10",
+        catch_up=CatchUp.LATEST,
+        calendar="shop",
+        named_calendar=named,
+    )
+    first, *_, newest = occurrences(bench, made)
+    for each in (first, newest):
+        bench.deliver([each])
+    assert [bench.state(each) for each in (first, newest)] == ["expired", "completed"]
+
+
 def test_a_revision_that_is_over_is_judged_by_what_was_made_of_it(bench: Bench, journal: Journal) -> None:
     """Its rule may be gone, so later events are looked for, whatever became of them."""
     made = planned(bench, journal.url("/a"), "FREQ=MINUTELY;INTERVAL=10", catch_up=CatchUp.LATEST)

@@ -200,6 +200,15 @@ def test_what_is_judged_again_has_given_up_its_room_before(bench: Bench) -> None
     assert seen == [([job], False)]
 
 
+def test_what_waits_is_what_room_is_asked_for_and_what_came_meanwhile(bench: Bench) -> None:
+    queue = bench.queue(jobs=2)
+    asked = list(queue.jobs)
+    queue.ask(NOW)
+    later = bench.job()
+    bench.control.put([(queue.destination, later)])
+    assert bench.control.waiting() == [*asked, later]
+
+
 def test_what_waits_is_given_back_once(bench: Bench) -> None:
     queue = bench.queue(jobs=2)
     given = [GivenBack(each.attempt.event.id, each.lease) for each in queue.jobs]
