@@ -13,6 +13,7 @@ from kombu.connection import Connection
 from kombu.transport.redis import Transport
 from structlog.testing import capture_logs
 
+from scheduler_app.broker import malformed
 from scheduler_app.broker.backends import backend_of
 from scheduler_app.broker.malformed import MAX_MESSAGE_BYTES
 from scheduler_app.broker.redis import backend
@@ -21,6 +22,12 @@ from scheduler_app.broker.task import delivery_queue
 from scheduler_app.config import Settings
 from scheduler_app.domain.retry import MAX_TIMEOUT_SECONDS
 from tests.processes import PATIENCE_SECONDS
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines of other tests have taken no room."""
+    monkeypatch.setattr(malformed, "_lines", malformed._Lines())
 
 
 @pytest.fixture
@@ -160,6 +167,13 @@ def test_a_message_of_a_lost_connection_is_left_to_come_again(
         getattr(message, settle)()
     assert events_of(lines) == ["broker.channel_gone"]
     assert client.hlen("unacked") == 1
+
+
+def test_a_channel_gives_back_at_its_end_what_it_holds(queue: Any, client: "redis.Redis") -> None:
+    queue.put({"v": 1})
+    take(queue)
+    queue.channel.qos.restore_unacked_once()
+    assert (client.llen("q"), client.hlen("unacked")) == (1, 0)
 
 
 def test_what_a_channel_cannot_give_back_at_its_end_is_told_and_ends_nothing(
