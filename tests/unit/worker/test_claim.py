@@ -8,6 +8,7 @@ import pytest
 from pymongo.errors import AutoReconnect
 
 from scheduler_app.domain.event import Event
+from scheduler_app.worker import claim
 from scheduler_app.worker.attempt import Attempt, Job
 from scheduler_app.worker.batch import OBEYED_AHEAD, ClaimedBatch, ReadBatch
 from scheduler_app.worker.capacity import Capacity, WorkerStopping
@@ -102,17 +103,25 @@ def test_a_worker_that_ends_gives_back_what_waits_read_or_not() -> None:
     assert bench.handover.take_on() is False
 
 
-def test_what_cannot_be_judged_before_the_worker_ends_is_given_back_and_not_sent(
+def test_what_cannot_be_read_or_judged_before_the_worker_ends_is_given_back_and_not_sent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def stopping(*_: Any) -> Any:
         raise WorkerStopping
 
-    bench, made = Bench(), batch(0)
-    monkeypatch.setattr(bench.handover._overlap, "held_back", stopping)
-    bench.handover._read(made)
-    assert bench.results == [GivenBack(made.events[0].id, made.lease)]
-    assert bench.sent == []
+    for step, part in (("schedules", "_reading"), ("held_back", "_overlap")):
+        bench, made = Bench(), batch(0)
+        monkeypatch.setattr(getattr(bench.handover, part), step, stopping)
+        bench.handover._read(made)
+        assert bench.results == [GivenBack(made.events[0].id, made.lease)]
+        assert bench.sent == []
+
+
+def test_a_thread_of_the_handover_goes_on_until_the_worker_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, steps = Bench(), iter([True, True, False])
+    monkeypatch.setattr(bench.handover, "take_on", lambda: next(steps))
+    claim._HandoverThread(bench.handover).work()
+    assert list(steps) == []
 
 
 def test_a_handover_that_stops_asks_mongodb_no_longer_and_waits_for_its_threads() -> None:

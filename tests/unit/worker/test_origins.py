@@ -36,14 +36,15 @@ from scheduler_app.worker.origins import (
 from tests.builders import event, schedule
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+#: Of a job's schedule the queues know the kind of action; its id is the event's.
+SCHEDULE = schedule(NOON)
 _seconds = itertools.count()
 
 
 def job(origin: str = "http://a:80", schedule_id: str = "s1") -> Job:
-    made = schedule(NOON, schedule_id)
     due = event(NOON + timedelta(seconds=next(_seconds)), schedule_id)
     lease = Lease("token", [due.id], asked_at=0, timeout_seconds=10)
-    return Job(Attempt(due, made, "token", "w"), lease, origin)
+    return Job(Attempt(due, SCHEDULE, "token", "w"), lease, origin)
 
 
 def queues(concurrency: int = 4, max_events: int = 1_000) -> OriginQueues:
@@ -270,6 +271,7 @@ def test_an_origin_is_not_forgotten_while_one_waits_or_is_in_flight_or_comes_aga
     for number in range(MIN_KEPT + 1):
         waiting.add(job(schedule_id=f"s{number}"), now, 0)
     assert start_all(waiting, now) == []
+    assert waiting.review(now, 0) == [], "it has only just come to its limit"
     now += 2.0
     (later,) = waiting.review(now, 0)
     waiting.ended(only, now)
