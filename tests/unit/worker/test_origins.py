@@ -163,6 +163,7 @@ def test_what_a_saturated_origin_cannot_take_soon_is_postponed() -> None:
     [
         ((8, 1, 1, 1), (7, 1, 1, 1)),
         ((1, 9, 1, 4), (1, 4, 1, 4)),
+        ((4, 1, 9), (4, 1, 5)),
         ((7, 6), (5, 5)),
         ((6, 6), (5, 5)),
         ((4, 4, 4), (3, 3, 4)),
@@ -354,7 +355,8 @@ def test_after_a_drain_nothing_is_out_of_turn_any_more() -> None:
     assert a.blocked
     assert len(list(waiting.drain())) == waiting.waiting + 2 * MAX_YOUNG + 2 * MAX_IN_FLIGHT - len(flying)
     assert not waiting.is_pacing
-    waiting.ended(others, 1.0)
+    for each in (*flying, others):
+        waiting.ended(each, 1.0)
     assert not waiting.has_room_again
     assert {(each.waiting, each.blocked, len(each.turns)) for each in waiting._tenants.values()} == {
         (0, False, 0)
@@ -695,7 +697,11 @@ def test_what_is_taken_out_is_taken_from_every_origin_and_the_rest_starts() -> N
     assert waiting.waiting == 3
     assert waiting.take_out(lambda each: each.attempt.event.schedule_id == "s2") == [second]
     assert waiting.take_out(lambda each: each in (second, fourth)) == []
-    assert start_all(waiting, 0.0) == [jobs[0], last[0]]
+    more = [job("http://a:80", "s1") for _ in range(2)]
+    for each in more:
+        waiting.add(each, 0.0, 0)
+    assert waiting.take_out(lambda each: each is more[0]) == [more[0]]
+    assert start_all(waiting, 0.0) == [jobs[0], last[0], more[1]]
     assert waiting.waiting == 0
 
 
@@ -763,6 +769,26 @@ def test_however_many_origins_of_a_tenant_hang_there_is_room_for_the_next_tenant
     assert hang("acme", 2 * MAX_IN_FLIGHT) == MAX_IN_FLIGHT // 2
     assert hang("globex", 2 * MAX_IN_FLIGHT) == MAX_IN_FLIGHT // 4
     assert hang("third", 1) == 1
+
+
+def test_one_round_gives_each_tenant_its_turn_again_that_has_room() -> None:
+    waiting = queues(concurrency=4)
+    ends = [job(f"http://{number}:80") for number in range(MAX_IN_FLIGHT // 2)]
+    for each in ends:
+        waiting.started(each, -1.0)
+    for tenant in ("acme", "globex", "third"):
+        for number in range(MAX_IN_FLIGHT // 2):
+            waiting.add(job(f"http://{number}:80", f"{tenant}:s"), 0.0, 0)
+        start_all(waiting, 0.0)
+
+    def blocked() -> list[str]:
+        return [each.name for each in waiting._tenants.values() if each.blocked]
+
+    assert blocked() == ["acme", "globex", "third"]
+    for each in ends:
+        waiting.ended(each, 1.0)
+    waiting.unblock()
+    assert blocked() == []
 
 
 def test_the_look_for_the_next_one_goes_on_behind_a_tenant_that_has_its_share() -> None:
