@@ -256,7 +256,7 @@ def _in_part(time: Time, part: str) -> Time:
             hour = hour % _NOON + 12
     if hour not in _RANGES[part] or (part == "morning" and time.hour == _NOON):
         raise PhraseRefused(f"{time.hour}:{time.minute:02} is not in the {part}; leave one of the two out")
-    return replace(time, hour=hour, bare=False)
+    return replace(time, hour=hour)
 
 
 def _definite(time: Time, *, later: bool = False) -> Time:

@@ -200,6 +200,12 @@ def test_a_beginning_today_is_not_before_the_present(
     assert start_instant(ClauseBag([]), StartClause(DaysAway(days), given), MOMENT, None) == expected
 
 
+def test_a_beginning_may_be_a_time_alone_or_the_monday_of_a_week() -> None:
+    alone, week = StartClause(None, Time(11)), StartClause(DaysAway(7), week=True)
+    assert start_instant(ClauseBag([]), alone, MOMENT, None) == datetime(2026, 11, 18, 11, tzinfo=UTC)
+    assert start_instant(ClauseBag([]), week, MOMENT, None) == datetime(2026, 11, 23, tzinfo=UTC)
+
+
 @pytest.mark.parametrize(
     ("phrase", "today", "last_days"),
     [
