@@ -263,18 +263,22 @@ def test_lists_are_of_one_destination_and_one_tenant(store: Store, now: datetime
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
+    ("field", "value", "reason"),
     [
-        ("action", 5),
-        ("action", {"type": "command", "command": ["true"]}),
-        ("retry", None),
-        ("success", ["no status"]),
-        ("asked", "x"),
-        ("lateness", 5),
+        ("action", 5, "action"),
+        (
+            "action",
+            {"type": "command", "command": ["true"], "shell": False, "env": []},
+            "command, which no message has",
+        ),
+        ("retry", None, "retry"),
+        ("success", ["no status"], "success"),
+        ("asked", "x", "asked"),
+        ("lateness", 5, "lateness"),
     ],
 )
 def test_a_message_whose_content_is_corrupt_is_shown_with_the_reason(
-    store: Store, now: datetime, field: str, value: Any
+    store: Store, now: datetime, field: str, value: Any, reason: str
 ) -> None:
     made = message(now)
     store.messages.insert(made, now)
@@ -282,7 +286,7 @@ def test_a_message_whose_content_is_corrupt_is_shown_with_the_reason(
     record = store.messages.get(made.id)
     assert record is not None
     assert isinstance(record.content, UnreadableMessage)
-    assert field in record.content.reason
+    assert reason in record.content.reason
     (won,) = claimed(store, now, made)
     assert won.message == record.content
 

@@ -268,11 +268,11 @@ def test_a_bent_mark_harms_itself_alone(
     ids = due(store, "http://127.0.0.1:9/", 2)
     sound = {"when": "on_failure", "since": now, "destination": "ops"}
     events = store.mongo.collection("events")
-    for event_id, written in zip(ids, (bent, sound), strict=True):
+    for event_id, written in zip(ids, (sound, bent), strict=True):
         done = {"state": "error", "notify": written, "archived_at": now}
         events.update_one({"_id": event_id}, {"$set": done, "$unset": {"due_at": ""}})
     notifications.notify_page(now)
-    assert dispatched == [f"msg_{ids[1]}-on-failure"]
+    assert dispatched == [f"msg_{ids[0]}-on-failure"]
     assert marked(store) == 0
 
 
