@@ -1,5 +1,6 @@
 """When a client is too slow, and what waits for it meanwhile."""
 
+import socket
 import time
 from collections.abc import Iterator
 
@@ -116,6 +117,15 @@ def test_what_does_not_come_in_time_is_a_408_and_what_was_not_begun_is_closed(
 
 def test_an_answer_comes_whole_and_in_order(api: Served) -> None:
     _, client = api.connect(b"GET /pieces HTTP/1.0\r\n\r\n")
+    assert api.answer_to(client).partition(b"\r\n\r\n")[2] == b"".join(PIECES)
+
+
+def test_an_answer_goes_on_where_it_waited_when_its_client_reads_again(api: Served) -> None:
+    channel, client = api.connect()
+    channel.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
+    api.send(client, b"GET /pieces HTTP/1.0\r\n\r\n")
+    api.wait_until(lambda: channel.total_outbufs_len > limits.PENDING_ANSWER_BYTES)
+    api.wait_until(lambda: len(api.worker.threads.threads) == 2)
     assert api.answer_to(client).partition(b"\r\n\r\n")[2] == b"".join(PIECES)
 
 
