@@ -141,6 +141,7 @@ def test_an_event_ends_without_its_request_under_its_own_claim(store: Store, now
 
 @pytest.mark.parametrize("scope", ["event", "attempt"])
 def test_the_next_one_is_woken_if_it_waits(store: Store, now: datetime, scope: OverlapScope) -> None:
+    store.events.insert([event(now, "another")], now, "made")
     ended, waiting, other = made(store, now - 9 * SECOND, {}, {"waits_for": "e"}, {"waits_for": "e"})
     store.mongo.collection("events").update_one(
         {"_id": ended.id}, {"$set": {"state": "completed"}, "$unset": {"due_at": ""}}
