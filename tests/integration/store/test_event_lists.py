@@ -197,6 +197,14 @@ def test_occurrences_that_are_events_are_told_schedule_by_schedule(store: Store,
     assert made_after(now, ["c", "a", "b"], limit=6) == ExpandedOccurrences(rows, None)
     assert made_after(now, ["c", "a", "b"], limit=5) == ExpandedOccurrences(rows[:3], "c")
     assert made_after(now, ["a"], limit=2) == ExpandedOccurrences(rows[:2], "a")
+    store.mongo.db.command("profile", 2)
+    try:
+        made_after(now, ["a"], limit=2)
+    finally:
+        store.mongo.db.command("profile", 0)
+    (asked,) = store.mongo.db.system.profile.find({"command.find": "events"})
+    store.mongo.db.drop_collection("system.profile")
+    assert asked["command"]["limit"] == 3, "one more tells that there are more"
 
 
 def test_causes_are_told_by_the_beginning_of_what_was_said_last(store: Store, now: datetime) -> None:
@@ -227,5 +235,6 @@ def test_causes_are_told_by_the_beginning_of_what_was_said_last(store: Store, no
     assert [(each.first, each.last) for each in found if each.status == 418] == [(None, None)]
     newest = store.event_lists.dead_letter_causes(TENANT, most=1, until=now + 9 * SECOND).rows
     assert [each.last for each in newest] == [now + SECOND]
+    assert store.event_lists.dead_letter_causes("acme", most=6).rows == []
     (limit,) = time_limits(store, lambda: store.event_lists.dead_letter_causes(TENANT, most=5))
     assert limit == MAX_MS
