@@ -158,9 +158,9 @@ def test_a_queue_that_is_not_to_last_is_one_without_lanes(
 def test_a_consumer_that_is_cancelled_takes_nothing_more_and_others_do(publisher: CeleryPublisher) -> None:
     channel = channel_of(publisher)
     delivery_queue(SETTLED)(channel).declare()  # type: ignore[no-untyped-call]
-    channel.queue_declare("asked", exclusive=True)
+    channel.queue_declare("replies", exclusive=True)
     found: list[str] = []
-    for queue, names in ((SETTLED, ("first", "second")), ("asked", ("third", "fourth"))):
+    for queue, names in ((SETTLED, ("first", "second")), ("replies", ("third", "fourth"))):
         for name in names:
             tag = channel.basic_consume(
                 queue, name, no_ack=True, callback=lambda _, name=name: found.append(name)
@@ -169,9 +169,10 @@ def test_a_consumer_that_is_cancelled_takes_nothing_more_and_others_do(publisher
         channel.basic_cancel(names[0])
     publisher.publish([Batch((str(number),), None, queue=SETTLED) for number in range(3)])
     for _ in range(3):
-        channel.basic_publish(Message(b"ping"), "", "asked")
+        channel.basic_publish(Message(b"ping"), "", "replies")
     drain_until(channel, found, 6)
     assert sorted(found) == ["fourth"] * 3 + ["second"] * 3
+    channel.connection.close()
 
 
 def test_what_is_no_message_is_held_no_longer_than_it_is_looked_at(
