@@ -101,14 +101,15 @@ def test_the_tokens_of_the_last_attempts_are_known_and_the_rest_is_of_the_newest
 def test_events_that_waited_for_longer_than_their_time_are_found_and_no_others(
     store: Store, now: datetime
 ) -> None:
-    token, ids = begin(store, now, 6)
-    soon, later, in_time, unanswered, bent, before_all = ids
+    token, ids = begin(store, now, 7)
+    soon, later, in_time, unanswered, bent, before_all, redriven = ids
     for each in ids:
         expect(store, each, token)
         until = now + (10 if each == in_time else 2 if each == later else 1) * SECOND
         if each != unanswered:
             answer(store, each, token, now, until)
     change(store, bent, {"completion.retry_in_ms": "soon"})
+    change(store, redriven, {"state": "ready_queue"})
     change(store, before_all, {"due_at": datetime(1960, 1, 1, tzinfo=now.tzinfo)})
     overdue = store.completions.overdue(now + 10 * SECOND, limit=10)
     assert [each.event_id for each in overdue] == [soon, later]
