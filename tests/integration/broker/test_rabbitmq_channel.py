@@ -255,9 +255,10 @@ def test_a_read_that_ends_before_its_time_does_not_end_the_wait_for_a_confirm(
     drain, reads = confirming.connection.drain_events, list[float]()
 
     def early_once(*, timeout: float) -> Any:
-        reads.append(timeout)
-        if len(reads) == 1:
-            raise TimeoutError
+        if timeout:  # publishing itself reads what is there, and waits for nothing
+            reads.append(timeout)
+            if len(reads) == 1:
+                raise TimeoutError
         return drain(timeout=timeout)
 
     monkeypatch.setattr(confirming.connection, "drain_events", early_once)
