@@ -92,7 +92,9 @@ def test_what_was_cancelled_after_a_later_one_began_was_to_run_before_it(store: 
     assert living == {begun.id, later.id}
 
 
-def test_only_a_running_event_waits_for_its_receiver_s_report(store: Store, now: datetime) -> None:
+def test_only_a_running_event_waits_for_its_receiver_s_report_or_is_cancelled_meanwhile(
+    store: Store, now: datetime
+) -> None:
     completion = {"awaiting": True, "tokens": [], "attempt": 1, "seconds": 60.0}
     made = {state: event(now - (1 + place) * SECOND) for place, state in enumerate(State)}
     store.events.insert(list(made.values()), now, "made")
@@ -101,6 +103,8 @@ def test_only_a_running_event_waits_for_its_receiver_s_report(store: Store, now:
         store.mongo.collection("events").update_one({"_id": each.id}, {"$set": fields})
     found = store.completions.overdue(now, limit=100)
     assert [each.event_id for each in found] == [made[State.RUNNING].id]
+    cancelled = {state for state, each in made.items() if store.cancellations.cancel(each.id, now, "no")}
+    assert cancelled == {*TRANSITIONS["cancel"].sources, *TRANSITIONS["cancel_awaited"].sources}
 
 
 def test_a_cut_that_no_event_is_named_for_cancels_none(store: Store, now: datetime) -> None:
