@@ -147,8 +147,8 @@ class Copy:
 def reaching(fault: Fault, source: bytes, tests: dict[str, Test]) -> list[list[str]]:
     """The tests that may notice the fault, the likelier ones first: where it sets something on `self`, those
     that reach another line that uses that, because each test that makes the object sets it; then those that
-    reach a line of the fault. Where there is none, those that reach another line of its file: it may run when
-    the file is imported."""
+    reach a line of the fault. Where there is none, it may run when its file is imported: those that reach
+    another line of the file, or, where all of it runs then, of a file beside it."""
     last = fault.line + source.count(b"\n", fault.start, fault.end)
     lines = set(range(fault.line, last + 1))
     of_file = {name: test.lines[fault.file] for name, test in tests.items() if fault.file in test.lines}
@@ -157,7 +157,13 @@ def reaching(fault: Fault, source: bytes, tests: dict[str, Test]) -> list[list[s
         known = set(chain.from_iterable(found))
         names = [name for name, reached in of_file.items() if not wanted.isdisjoint(reached)]
         found.append([name for name in names if name not in known])
-    return [names for names in found if names] or [list(of_file)]
+    if any(found):
+        return [names for names in found if names]
+    folder = fault.file.rpartition("/")[0]
+    beside = (
+        name for name, test in tests.items() if folder in {path.rpartition("/")[0] for path in test.lines}
+    )
+    return [list(of_file) or list(beside)]
 
 
 def _uses(fault: Fault, source: bytes) -> set[int]:

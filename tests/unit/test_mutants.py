@@ -92,6 +92,12 @@ def test_what_is_set_is_tried_by_those_who_use_it_first_and_then_by_those_who_se
     assert reaching(of_c, SOURCE, tests) == [["sets", "uses"]]
 
 
+def test_of_a_file_that_runs_at_its_import_alone_those_of_the_files_beside_it_are_tried() -> None:
+    tests = {"beside": reached.Test(1.0, {"d/b.py": [1]}), "elsewhere": reached.Test(1.0, {"e/b.py": [1]})}
+    fault, *_ = faults_of("d/a.py", SOURCE)
+    assert reaching(fault, SOURCE, tests) == [["beside"]]
+
+
 def test_tests_of_little_else_are_among_those_that_are_tried() -> None:
     quick = {
         f"q{number}": reached.Test(0.5, {"a.py": [1], "b.py": list(range(500))}) for number in range(1_000)
