@@ -93,9 +93,10 @@ class Stack:
         self.wait_for_node("beat", process.pid)
         return process
 
-    def api(self, **environment: str) -> Process:
+    def api(self, *, has_mongodb: bool = True, **environment: str) -> Process:
         process = self._begin_api(**environment)
-        self._wait_for_api(process)
+        if has_mongodb:
+            self._wait_for_api(process)
         return process
 
     def _begin_worker(self, name: str, **environment: str) -> Process:

@@ -283,7 +283,7 @@ def test_9_an_unreachable_mongodb_is_told_and_survived(make_stack: Callable[...,
     """It was a nil-pointer panic. LOG_LEVEL, and the file's level, were ignored: nothing was logged."""
     nobody = f"mongodb://127.0.0.1:{free_port()}/?replicaSet=rs0"
     stack = make_stack(MONGO_URI=nobody, LOG_LEVEL="error")
-    process = stack.api()
+    process = stack.api(has_mongodb=False)
     wait_until(lambda: '"mongodb.unreachable"' in stack.logs(), "the log to name it")
     assert process.poll() is None
     assert "Traceback" not in stack.logs()
