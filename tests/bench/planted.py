@@ -63,8 +63,8 @@ def insert(made: Ground, events: list[Event]) -> None:
 def delivered(made: Ground, events: list[Event], seconds: float) -> tuple[Row, list[Arrival]]:
     """Inserts the events, waits at most `seconds` until all are finished, and judges them."""
     before = made.completed()
+    made.arrivals()  # those of what was before; some of these may arrive while others are inserted
     insert(made, events)
-    made.arrivals()
     made.costs.start()
     wait_for(made.idle, seconds, "all to complete")
     finished = clock.now() - min(event.due_at for event in events)
