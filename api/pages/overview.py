@@ -92,7 +92,7 @@ def _changes(now: datetime) -> list[dict[str, Any]]:
 PAST, COMING, PART = timedelta(hours=1), timedelta(hours=2), timedelta(minutes=5)
 STRIP = (360.0, 110.0)
 RARE = 6
-#: It is kept for so many times as long as it took to make, and for a minute at most.
+#: The strip is kept for this many times the seconds that it took to make, and for a minute at most.
 KEPT_TIMES, KEPT_SECONDS = 20, 60.0
 #: The outcomes as the strip shows them, from the bottom to the top.
 _STRIP_KINDS = {
@@ -158,7 +158,7 @@ def _calendar() -> tuple[RunCalendar, datetime]:
             (now - PAST).timestamp() // PART.total_seconds() * PART.total_seconds(), tz=now.tzinfo
         )
         period = CalendarPeriod(start=begin, end=begin + PAST + COMING, width=PART)
-        # The next one, for which nobody waits, is a whole one.
+        # The first strip may be cut short, because a reader waits for it; those after it are read whole.
         found = services().run_calendars.read(tenant(), period, EVERY_CALLBACK, now, first=found is None)
         made_at, took = now, monotonic() - began
         kept.found[tenant()] = (began + min(took * KEPT_TIMES, KEPT_SECONDS), found, made_at)

@@ -142,7 +142,7 @@ def plant_ended(environment: dict[str, str], schedule_id: str, number: int) -> N
         assert example is not None
         for begin in range(0, number, 10_000):
             rows = []
-            for index in range(begin, begin + 10_000):
+            for index in range(begin, min(begin + 10_000, number)):
                 of, time = f"ended-{index % 1000}", example["run_time"] - timedelta(seconds=index)
                 own = {"_id": f"{of}-1-{time:%Y%m%dT%H%M%SZ}", "schedule_id": of, "run_time": time}
                 rows.append(example | own)

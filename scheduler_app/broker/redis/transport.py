@@ -83,13 +83,12 @@ class ResilientQoS(redis.QoS):
             note_dropped(Malformed("unacked", f"{type(error).__name__}: {error}"[:200]), tag)
             self._remove_from_indices(tag).execute()
 
-    # Where Redis refuses, kombu's own ends before the channel notes what is done, for which twice is once.
-
     def append(self, message: Any, delivery_tag: Any) -> None:
         # It has left the queue already. Unknown to Redis it is worked on all the same: the claim is in
         # MongoDB, and recovery takes up what dies with this worker.
         with self._refusals("noted as held"):
             super().append(message, delivery_tag)
+            return
         virtual.QoS.append(self, message, delivery_tag)
 
     def ack(self, delivery_tag: Any) -> None:
@@ -97,6 +96,7 @@ class ResilientQoS(redis.QoS):
             return
         with self._refusals("acknowledged"):
             super().ack(delivery_tag)
+            return
         virtual.QoS.ack(self, delivery_tag)
 
     def reject(self, delivery_tag: Any, requeue: bool = False) -> None:
@@ -104,6 +104,7 @@ class ResilientQoS(redis.QoS):
             return
         with self._refusals("given back"):
             super().reject(delivery_tag, requeue)
+            return
         virtual.QoS.ack(self, delivery_tag)
 
     @contextmanager

@@ -159,8 +159,7 @@ def test_a_worker_that_has_ended_has_no_thread_left_also_none_for_probes() -> No
     before = set(threading.enumerate())
     with served(threads=2) as api:
         api.wait_until(lambda: len(set(threading.enumerate()) - before) == 5)
-    while set(threading.enumerate()) - before:
-        time.sleep(0.01)
+    wait_until(lambda: not set(threading.enumerate()) - before, "its threads to end")
 
 
 def test_a_worker_without_a_connection_looks_around_rarely_and_is_woken_by_signals_and_clients(
