@@ -12,6 +12,7 @@ from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
 from scheduler_app.webserver.worker import Channel, WaitressWorker
+from tests.processes import PATIENCE_SECONDS
 
 PIECES = [bytes([number % 256]) * (number * 37 % 5000) for number in range(2000)]
 
@@ -35,7 +36,7 @@ class Served:
     def connect(self, data: bytes = b"") -> tuple[Channel, socket.socket]:
         """A new connection, of which the worker has read all that was sent."""
         known = set(self.worker.channels.values())
-        client = socket.create_connection(("127.0.0.1", self.port), timeout=20)
+        client = socket.create_connection(("127.0.0.1", self.port))
         self._clients.append(client)
         self.wait_until(lambda: bool(set(self.worker.channels.values()) - known))
         [channel] = set(self.worker.channels.values()) - known
@@ -113,8 +114,9 @@ def served(**settings: object) -> Iterator[Served]:
 
 @contextmanager
 def running() -> Iterator[int]:
-    """The port of one whose loop runs in a thread."""
-    with served() as made:
+    """The port of one whose loop runs in a thread, and which finds no client slow: a test may stand still."""
+    with served(keepalive=int(PATIENCE_SECONDS)) as made:
+        made.worker.slow_seconds = PATIENCE_SECONDS
         over = threading.Event()
 
         def run() -> None:

@@ -87,9 +87,9 @@ def test_a_worker_that_ends_answers_what_has_begun_and_keeps_nobody_else(
     _, half = api.connect(b"GET / HTT")
     _, silent = api.connect()
     [server] = api.worker.servers
+    began = time.monotonic()
     with run(api):
         api.worker.alive = False
-        began = time.monotonic()
         assert said_to(half) == b""
         assert said_to(silent) == b""
         assert time.monotonic() - began >= 0.2, "they have a moment in which their requests may come"
@@ -179,7 +179,7 @@ def test_a_worker_without_a_connection_looks_around_rarely_and_is_woken_by_signa
         api.worker.ppid = os.getppid()
         with run(api):
             wait_until(lambda: pauses == [_IDLE_SECONDS], "the first look around")
-            with socket.create_connection(("127.0.0.1", api.port), timeout=20) as client:
+            with socket.create_connection(("127.0.0.1", api.port)) as client:
                 client.sendall(GET)
                 assert client.recv(100).startswith(b"HTTP/1.1 200 ")
                 wait_until(lambda: pauses[-1] == _SWEEP_SECONDS, "a look at deadlines")
