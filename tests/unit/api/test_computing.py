@@ -1,6 +1,7 @@
 """Who may compute, and who waits: the turns of one process."""
 
 from threading import Thread
+from time import monotonic
 
 import pytest
 
@@ -140,10 +141,16 @@ def test_alone_an_owner_computes_as_much_as_it_likes() -> None:
 
 
 def test_a_pause_ends_without_anybody_s_notice_and_what_waits_has_its_turn() -> None:
-    turns = Turns(COMPUTING_SHARES, share_of_cpu=SHARE_OF_CPU)
+    began = list[float]()
+    turns = Turns(
+        COMPUTING_SHARES,
+        share_of_cpu=SHARE_OF_CPU,
+        elapsed=lambda: monotonic() - began[0] if began else 0.0,  # it stands still until then
+    )
     turns.seen("b")
     turns.seen("a")
     assert turns.take("a", 0)
     turns.give_back("a", (ALLOWANCE_SECONDS + 0.05) / SHARE_OF_CPU)
     assert not turns.take("a", 0)
+    began.append(monotonic())
     assert turns.take("a", 60)
