@@ -83,6 +83,10 @@ OBEYED_AHEAD = timedelta(milliseconds=100)
 LOOK_SECONDS = 1.0
 
 
+def _read_at(batch: ClaimedBatch) -> datetime:
+    return batch.events[0].due_at - READ_AHEAD
+
+
 class WaitingBatches:
     """A queue of batches by the time at which something is to be done with them: they are to be read, or, if
     they have been, to be judged. Threads share it."""
@@ -108,7 +112,7 @@ class WaitingBatches:
 
     def put(self, batch: ClaimedBatch) -> None:
         """Keeps a batch until it is to be read."""
-        self._put(batch.events[0].due_at - READ_AHEAD, batch)
+        self._put(_read_at(batch), batch)
 
     def put_read(self, read: ReadBatch) -> None:
         """Keeps a batch until its first event is due."""
@@ -116,9 +120,12 @@ class WaitingBatches:
 
     def _put(self, at: datetime, item: ClaimedBatch | ReadBatch) -> None:
         with self._changed:
-            heapq.heappush(self._waiting, (at, next(self._order), item))
+            self._keep(at, item)
             if self._waiting[0][2] is item:  # else it is not what is waited for next
-                self._changed.notify()
+                (self._changed if self._is_waited_for else self._turn).notify()
+
+    def _keep(self, at: datetime, item: ClaimedBatch | ReadBatch) -> None:
+        heapq.heappush(self._waiting, (at, next(self._order), item))
 
     def take_out(self, event_ids: Collection[str]) -> list[tuple[Event, Lease]]:
         """Takes those of the events out that wait here."""
@@ -150,12 +157,17 @@ class WaitingBatches:
             self._wake_all()
 
     def next(self) -> ClaimedBatch | ReadBatch | None:
-        """Waits for a batch whose time has come and takes it out; None after `stop`."""
+        """Waits for a batch whose time has come and takes it out; None after `stop`. What of a batch may not
+        be read yet waits on."""
         with self._changed:
             while not self._ended:
                 if self._waiting and self._is_due():
-                    self._turn.notify()
-                    return heapq.heappop(self._waiting)[2]
+                    item = heapq.heappop(self._waiting)[2]
+                    if isinstance(item, ClaimedBatch) and not self._giving_back:
+                        item = self._due_soon(item)
+                    if self._waiting:
+                        self._turn.notify()
+                    return item
                 if self._is_waited_for:
                     self._turn.wait()
                 else:
@@ -163,6 +175,15 @@ class WaitingBatches:
                     self._changed.wait(self._seconds_to_next())
                     self._is_waited_for = False
         return None
+
+    def _due_soon(self, batch: ClaimedBatch) -> ClaimedBatch:
+        """The events that may be read now; the others are kept."""
+        events, until = batch.events, self._now() + OBEYED_AHEAD
+        count = max(1, sum(event.due_at <= until for event in events))
+        if count < len(events):
+            later = batch._replace(events=events[count:])
+            self._keep(_read_at(later), later)
+        return batch._replace(events=events[:count])
 
     def _wake_all(self) -> None:
         self._changed.notify_all()

@@ -25,7 +25,6 @@ from scheduler_app.usecases.duties.dispatch_selection import EVENTS_OF_A_BUSY_OR
 from scheduler_app.worker.attempt import Job
 from scheduler_app.worker.attempt_maker import AttemptMaker, CompletionTokens, Isolation, TimeoutLeases
 from scheduler_app.worker.batch import (
-    OBEYED_AHEAD,
     BatchReader,
     ClaimedBatch,
     Destinations,
@@ -153,16 +152,8 @@ class Handover:
         elif isinstance(item, ReadBatch):
             self._hand_over(item)
         else:
-            self._read(self._due_soon(item))
+            self._read(item)
         return True
-
-    def _due_soon(self, batch: ClaimedBatch) -> ClaimedBatch:
-        """The events that may be read now; the others wait on."""
-        events, until = batch.events, self._now() + OBEYED_AHEAD
-        count = max(1, sum(event.due_at <= until for event in events))
-        if count < len(events):
-            self._waiting.put(batch._replace(events=events[count:]))
-        return batch._replace(events=events[:count])
 
     def _read(self, batch: ClaimedBatch) -> None:
         try:

@@ -10,7 +10,7 @@ from pymongo.errors import AutoReconnect
 from scheduler_app.domain.event import Event
 from scheduler_app.worker import claim
 from scheduler_app.worker.attempt import Attempt, Job
-from scheduler_app.worker.batch import OBEYED_AHEAD, ClaimedBatch, ReadBatch
+from scheduler_app.worker.batch import ClaimedBatch, ReadBatch
 from scheduler_app.worker.capacity import Capacity, WorkerStopping
 from scheduler_app.worker.claim import SMALL, Delivery, Handover
 from scheduler_app.worker.lease import FIRST_TIMEOUT_SECONDS, Lease, Leases
@@ -50,26 +50,6 @@ def batch(*seconds: float) -> ClaimedBatch:
     events = [event(NOON + each * SECOND) for each in seconds]
     lease = Lease("token", [each.id for each in events], asked_at=0, timeout_seconds=10)
     return ClaimedBatch(events, lease)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "count"),
-    [
-        ((0,), 1),
-        ((0, 5, 6), 1),
-        ((0, 0.1, 5), 2),
-        ((0, OBEYED_AHEAD / SECOND, 5), 2),
-        ((0, 0.1), 2),
-        ((9,), 1),
-    ],
-)
-def test_of_a_batch_only_what_is_due_soon_is_read_and_the_rest_waits_on(
-    seconds: tuple[float, ...], count: int
-) -> None:
-    bench, made = Bench(), batch(*seconds)
-    assert bench.handover._due_soon(made) == made._replace(events=made.events[:count])
-    rest = made.events[count:]
-    assert bench.waiting() == ([made._replace(events=rest)] if rest else [])
 
 
 def test_what_is_read_before_its_time_is_handed_over_where_nothing_has_to_be_judged_then() -> None:

@@ -34,7 +34,7 @@ from tests.processes import wait_until
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
-def batch(*seconds: int) -> ClaimedBatch:
+def batch(*seconds: float) -> ClaimedBatch:
     """Events that are due so many seconds after noon."""
     events = [event(NOON + timedelta(seconds=each)) for each in seconds]
     return ClaimedBatch(events, Lease("token", [each.id for each in events], asked_at=0, timeout_seconds=10))
@@ -46,6 +46,35 @@ def test_batches_come_in_the_order_of_their_first_events_however_they_were_put()
     for each in (late, early, middle):
         waiting.put(each)
     assert [waiting.next() for _ in range(3)] == [early, middle, late]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "count"),
+    [
+        ((0,), 1),
+        ((0, 5, 6), 1),
+        ((0, 0.1, 5), 2),
+        ((0, OBEYED_AHEAD.total_seconds(), 5), 2),
+        ((0, 0.1), 2),
+    ],
+)
+def test_of_a_batch_only_what_is_due_soon_may_be_read_and_the_rest_waits_on(
+    seconds: tuple[float, ...], count: int
+) -> None:
+    at = [NOON]
+    waiting, made = WaitingBatches(now=lambda: at[0]), batch(*seconds)
+    waiting.put(made)
+    assert waiting.next() == made._replace(events=made.events[:count])
+    at[0] = NOON + timedelta(hours=1)
+    rest = made.events[count:]
+    assert [waiting.next() for _ in waiting._waiting] == ([made._replace(events=rest)] if rest else [])
+
+
+def test_a_batch_that_is_given_back_is_given_back_whole() -> None:
+    waiting, made = WaitingBatches(now=lambda: NOON), batch(0, 30)
+    waiting.put(made)
+    waiting.give_back()
+    assert waiting.next() == made
 
 
 def test_events_that_are_taken_out_come_with_their_leases_and_the_others_wait_on_in_their_order() -> None:
@@ -158,6 +187,21 @@ def test_whoever_takes_a_batch_leaves_the_wait_for_the_next_one_to_another() -> 
     for thread in threads:
         thread.join(60)
     assert taken == [first, second]
+
+
+def test_who_takes_the_last_batch_wakes_nobody_and_the_next_one_wakes_who_waits_for_its_turn() -> None:
+    waiting = WaitingBatches(now=lambda: NOON + timedelta(hours=1))
+    threads, taken = taking(waiting, 3)
+    first, second = batch(1), batch(2)
+    waiting.put(first)
+    threads[0].join(60)
+    with waiting._turn:
+        assert (len(waiting._changed._waiters), len(waiting._turn._waiters)) == (0, 2)  # type: ignore[attr-defined]
+    waiting.put(second)
+    threads[1].join(60)
+    waiting.stop()
+    threads[2].join(60)
+    assert taken == [first, second, None]
 
 
 def test_at_the_end_every_thread_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

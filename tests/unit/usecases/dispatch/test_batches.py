@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from scheduler_app.domain.action import FRESH_FOR, Lane
 from scheduler_app.domain.states import SUSPECT_AFTER
 from scheduler_app.store.events.outbox import DueEvent
@@ -24,11 +26,20 @@ def due(*at: datetime) -> list[DueEvent]:
     return [DueEvent(each, f"e{number}") for number, each in enumerate(at)]
 
 
-def test_events_due_within_a_tenth_of_a_second_travel_together_and_are_taken_up_just_before() -> None:
-    at = [NOON + ms(after) for after in (1000, 1050, 1099, 1100, 1250)]
+def test_few_events_travel_together_for_half_a_second_and_are_taken_up_just_before() -> None:
+    at = [NOON + ms(after) for after in (1000, 1050, 1499, 1500, 2000)]
     batches = list(grouped(due(*at), NOON, BURST_AHEAD))
     assert [len(batch.ids) for batch in batches] == [3, 1, 1]
     assert [batch.eta for batch in batches] == [at[each] - CLAIM_AHEAD for each in (0, 3, 4)]
+
+
+@pytest.mark.parametrize(("each_ms", "sizes"), [(50, [10, 10]), (8, [49, 49, 2]), (1, [100])])
+def test_events_travel_together_for_a_tenth_of_a_second_where_that_makes_enough_of_them(
+    each_ms: int, sizes: list[int]
+) -> None:
+    """With 49 their batch ends after that; a 50th of one origin would make it a busy one."""
+    at = [NOON + ms(1000 + each_ms * number) for number in range(sum(sizes))]
+    assert [len(batch.ids) for batch in grouped(due(*at), NOON, BURST_AHEAD)] == sizes
 
 
 def test_a_batch_takes_so_many_and_no_more() -> None:
