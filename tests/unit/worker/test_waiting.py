@@ -16,10 +16,12 @@ from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.states import SUSPECT_AFTER, Kind
 from scheduler_app.store.destinations import CorruptDestination
 from scheduler_app.store.schedules.documents import CorruptSchedule
+from scheduler_app.usecases.duties.dispatch_selection import EVENTS_OF_A_BUSY_ORIGIN
 from scheduler_app.worker import batch as waiting_batches
 from scheduler_app.worker.batch import (
     OBEYED_AHEAD,
     READ_AHEAD,
+    READ_AHEAD_OF_MANY,
     ClaimedBatch,
     ReadBatch,
     StoreRetry,
@@ -102,6 +104,20 @@ def test_a_batch_comes_shortly_before_its_time_and_once_it_is_read_at_its_time()
         at[0] = instant
         assert waiting.next() == expected
         waiting.put_read(read)
+
+
+@pytest.mark.parametrize(
+    ("count", "ahead"),
+    [(EVENTS_OF_A_BUSY_ORIGIN - 1, READ_AHEAD), (EVENTS_OF_A_BUSY_ORIGIN, READ_AHEAD_OF_MANY)],
+)
+def test_a_batch_of_many_events_comes_earlier(count: int, ahead: timedelta) -> None:
+    at = [NOON]
+    waiting, made = WaitingBatches(now=lambda: at[0]), batch(*[1] * count)
+    waiting.put(made)
+    at[0] = made.events[0].due_at - ahead - timedelta(milliseconds=1)
+    assert not waiting._is_due()
+    at[0] += timedelta(milliseconds=1)
+    assert waiting._is_due()
 
 
 def test_events_are_taken_out_of_batches_that_are_read_already() -> None:
