@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler_app.usecases import stops
+from scheduler_app.usecases.deeds import events
 from scheduler_app.usecases.duties import dispatch
 from scheduler_app.worker import claim, pipeline, reports
 from tests.acceptance.journal import Journal
@@ -19,11 +20,13 @@ from tests.processes import PATIENCE_SECONDS
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A beat that sees no kill switch or blackout, because its one look took half a second, dispatches; a
-    selection that took a second is dispatched in part; a worker ends without the last runs; a request that
-    takes ten seconds has failed, so that those of tests may take longer, and the lease of a claim suits them.
-    Tests of these bounds set them themselves."""
+    selection that took a second is dispatched in part; a worker ends without the last runs; a person is told
+    that an event is in flight whose worker has not answered within three seconds; a request that takes ten
+    seconds has failed, so that those of tests may take longer, and the lease of a claim suits them. Tests of
+    these bounds set them themselves."""
     monkeypatch.setattr(stops, "ANSWER_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(dispatch, "SELECTION_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(events, "ANSWER_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(reports, "LAST_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(pipeline, "END_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(claim, "FIRST_TIMEOUT_SECONDS", LONGEST_SECONDS)
@@ -35,7 +38,7 @@ def slow(journal: Journal) -> Iterator[Callable[[], None]]:
     may_answer = threading.Event()
 
     def waits(seen: Seen, connection: Any) -> bool:
-        may_answer.wait(60)
+        may_answer.wait(PATIENCE_SECONDS)
         return says()(seen, connection)
 
     journal.script("/slow", waits)

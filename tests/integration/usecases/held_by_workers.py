@@ -102,9 +102,12 @@ class HoldingWorker:
         wait_until(lambda: len(self.calls()) >= started, f"{started} requests")
 
     def look(self) -> None:
-        """Waits until the worker has looked at what holds now: it does so every second."""
+        """Waits until the worker has looked at what holds now, which it does every second, and until
+        all requests that it has started have come: they wait for their answers."""
         looks = self.pipeline.rejudging.looks
         wait_until(lambda: self.pipeline.rejudging.looks >= looks + 2, "two looks of the worker")
+        courier = self.pipeline.courier
+        wait_until(lambda: courier.in_flight == self.gate.waiting, "its requests to come")
 
     def rows(self) -> list[dict[str, Any]]:
         return list(self.store.mongo.collection("events").find().sort("run_time", 1))
