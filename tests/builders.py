@@ -20,6 +20,9 @@ from scheduler_app.domain.triggers import FIELDS
 #: The longest timeout that a request may have, more than pytest-timeout leaves to a test: an answer
 #: that comes late is an answer.
 LONGEST_SECONDS = 300.0
+#: The seconds of a dead worker's lease: it is over, and long enough ago. A measurement of mongod's clock that
+#: took some seconds, even an earlier test's in this process, looks like a jump, by which leases last longer.
+LONG_OVER = -600.0
 _usual: dict[str, Any] = {"timeout_seconds": LONGEST_SECONDS}
 
 

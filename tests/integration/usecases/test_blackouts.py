@@ -26,7 +26,7 @@ from scheduler_app.usecases.duties.housekeeping import Recovery
 from scheduler_app.usecases.stops import BlackoutService, BlackoutView
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
-from tests.builders import draft, event, message, schedule
+from tests.builders import LONG_OVER, draft, event, message, schedule
 from tests.documents import event_document
 from tests.executors import executors
 from tests.held_clock import HeldClock
@@ -142,7 +142,7 @@ def test_what_a_killed_worker_had_claimed_is_skipped_when_it_is_recovered(
     """It was claimed ahead of its time, and recovery gives it a new one."""
     set_blackout(store, now, BILLING, "skip")
     occurrence = world["tagged"].id
-    store.claims.claim([occurrence], until=now, now=now - SECOND, lease_seconds=-1, worker="killed")
+    store.claims.claim([occurrence], until=now, now=now - SECOND, lease_seconds=LONG_OVER, worker="killed")
     assert Recovery(store).recover_workers(now + after).workers == 1
     dispatch(now + after + 5 * SECOND)
     found = event_document(store, occurrence)

@@ -18,7 +18,7 @@ from scheduler_app.usecases.duties.housekeeping import (
     Recovery,
     RecoveryResult,
 )
-from tests.builders import event, schedule
+from tests.builders import LONG_OVER, event, schedule
 from tests.documents import event_document
 
 SECOND = timedelta(seconds=1)
@@ -34,7 +34,7 @@ def made(store: Store, now: datetime) -> list[Event]:
 
 
 def test_recovery_says_of_how_many_workers_were_lost(store: Store, made: list[Event], now: datetime) -> None:
-    store.claims.claim([each.id for each in made], until=now, now=now, lease_seconds=-1, worker="w1")
+    store.claims.claim([each.id for each in made], until=now, now=now, lease_seconds=LONG_OVER, worker="w1")
     events = store.mongo.collection("events")
     last = {"isolated": "$owner", "isolated_losses": MAX_ISOLATED_LOSSES - 1}
     events.update_one({"_id": made[0].id}, [{"$set": last}])

@@ -23,7 +23,7 @@ from scheduler_app.usecases.duties.housekeeping import Recovery
 from scheduler_app.usecases.questions.explanation import explain_schedule
 from scheduler_app.worker import policies
 from tests.acceptance.journal import Journal
-from tests.builders import event
+from tests.builders import LONG_OVER, event
 from tests.integration.actions.receiver import Behaviour, says
 from tests.integration.usecases.test_delivery import Bench, bench, journal, start
 from tests.overlaps import broken_promises
@@ -206,7 +206,8 @@ def test_the_event_of_a_dead_worker_holds_others_back_until_recovery(
     bench.schedule(journal.url("/a"), run_overlap="queue")
     first, second = bench.event(clock.now() - SECOND), bench.event(clock.now())
     # A worker that was killed after its claim.
-    bench.store.claims.claim([first], until=clock.now(), now=clock.now(), lease_seconds=0.0, worker="dead")
+    now = clock.now()
+    bench.store.claims.claim([first], until=now, now=now, lease_seconds=LONG_OVER, worker="dead")
     bench.deliver([second])
     assert bench.state(second) == "ready_queue"
     assert f"Waits in place 1 for the earlier event {first}" in last_line(bench, second)

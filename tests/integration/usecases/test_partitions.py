@@ -17,7 +17,7 @@ from scheduler_app.usecases.duties.dispatch import Dispatch
 from scheduler_app.usecases.duties.expansion import Expansion
 from scheduler_app.usecases.duties.housekeeping import Inspection, Recovery
 from scheduler_app.usecases.duties.partition_share import PartitionShare, lease_seconds
-from tests.builders import event, schedule
+from tests.builders import LONG_OVER, event, schedule
 from tests.examined import examined
 from tests.integration.usecases.queued import messages
 
@@ -289,7 +289,7 @@ def test_each_running_event_is_looked_at_by_its_owner_alone(store: Store, now: d
 def test_leases_that_are_over_are_ended_by_one_beat_or_another(store: Store, now: datetime) -> None:
     made = [event(now, f"s{number}") for number in range(100)]
     store.events.insert(made, now, "made")
-    store.claims.claim([each.id for each in made], until=now, now=now, lease_seconds=-1, worker="w")
+    store.claims.claim([each.id for each in made], until=now, now=now, lease_seconds=LONG_OVER, worker="w")
     ended = [Recovery(store, partitions=each.owned).recover_workers(now).workers for each in shares(store, 2)]
     assert sum(ended) == len(made)
     assert all(ended)
