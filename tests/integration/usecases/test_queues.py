@@ -23,7 +23,7 @@ from scheduler_app.health.work import check_queues
 from scheduler_app.store import Store
 from scheduler_app.store.events.outbox import MOST_QUEUES
 from scheduler_app.store.recoveries import GRACE_SECONDS
-from scheduler_app.usecases.duties import dispatch
+from scheduler_app.usecases.duties import dispatch, dispatch_selection
 from scheduler_app.usecases.duties.dispatch import Dispatch
 from scheduler_app.usecases.duties.dispatch_selection import EVENTS_A_BATCH, LANE_MESSAGES, Batch
 from scheduler_app.usecases.duties.expansion import Expansion
@@ -105,6 +105,8 @@ def test_the_room_of_many_queues_is_not_remembered_for_ever(
     store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dispatch, "MOST_ESTIMATES", 2)
+    # What is known grows no older.
+    monkeypatch.setattr(dispatch_selection, "ASK_AGAIN_SECONDS", PATIENCE_SECONDS)
     asked: list[str] = []
 
     class Counted(Unserved):
