@@ -26,7 +26,7 @@ from scheduler_app.usecases.duties.telling import RuleTelling
 from scheduler_app.usecases.notices import Notices
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
-from tests.builders import event, notification_rule, schedule
+from tests.builders import LONGEST_SECONDS, event, notification_rule, schedule
 from tests.documents import event_document
 from tests.executors import executors
 from tests.integration.actions.receiver import says
@@ -114,6 +114,9 @@ def test_a_notification_that_does_not_arrive_is_a_reason_of_the_status_and_no_no
         try:
 
             def deliver(new: Sequence[Event], now: datetime) -> None:
+                # It is sent by a process of its own, whose start may take longer than a request usually has.
+                patient = {"$set": {"timeout_seconds": LONGEST_SECONDS}}
+                store.mongo.collection("events").update_many({}, patient)
                 made.delivery.deliver([each.id for each in new])
                 assert made.wait_until_empty(PATIENCE_SECONDS)
 
