@@ -23,10 +23,9 @@ from xdist.scheduler import LoadFileScheduling
 from scheduler_app.broker.backends import BACKENDS
 from scheduler_app.embedded import Mongod, Redis, server
 from tests import scratch
+from tests.ports import own_ports
 from tests.processes import Program
 
-#: Of each test process.
-PORTS_EACH = 2_000
 #: Files whose tests run one after the other, and share a browser, a RabbitMQ or runs of `scheduler up`.
 SHARING = {
     "pages": ("tests/acceptance/pages/",),
@@ -64,11 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
         scratch.end_with_parent()
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         scratch.enter()
-    if hasattr(config, "workerinput"):
-        # A port that one of them has found to be free must not be taken by another before it is listened on.
-        number = int(config.workerinput["workerid"].removeprefix("gw"))
-        first = server.RANGE.start + number * PORTS_EACH % (len(server.RANGE) - PORTS_EACH)
-        server.RANGE = range(first, first + PORTS_EACH)
+        server.RANGE = own_ports(server.RANGE)
 
 
 def pytest_collection_finish() -> None:

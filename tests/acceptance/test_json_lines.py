@@ -14,7 +14,6 @@ from scheduler_app.embedded import free_port
 from tests.processes import Program, wait_until
 
 CELERY = ("celery", "--app", "scheduler_app")
-PORT = free_port()
 #: The command of each process as deploy/ has it, and the line by which it is known to work.
 PROCESSES = {
     "api": (
@@ -27,7 +26,7 @@ PROCESSES = {
         "secrets.plain",
     ),
     "beat": ((*CELERY, "beat", "--pidfile="), "secrets.plain"),
-    "flower": ((*CELERY, "flower", "--address=127.0.0.1", f"--port={PORT}"), "Registered tasks"),
+    "flower": ((*CELERY, "flower", "--address=127.0.0.1", "--port={port}"), "Registered tasks"),
     "worker": ((*CELERY, "worker", "--pool", "threads", "--without-gossip", "--without-mingle"), " ready\\."),
 }
 #: Lines that Celery writes as text, to people.
@@ -45,15 +44,16 @@ def test_every_line_from_start_to_end_is_json(
     kind: str, run: Callable[..., Program], mongo_uri: str, database_name: str, redis_url: str
 ) -> None:
     command, works = PROCESSES[kind]
+    port = free_port()
     program = run(
         sys.executable,
         "-m",
-        *command,
+        *(word.format(port=port) for word in command),
         PYTHONPATH=os.getcwd(),
         MONGO_URI=mongo_uri,
         MONGO_DATABASE=database_name,
         BROKER_URL=redis_url,
-        API_PORT=str(PORT),
+        API_PORT=str(port),
         API_PROCESSES="1",
         FLOWER_BASIC_AUTH="somebody:with-a-password",
         LOG_FORMAT="json",
@@ -61,7 +61,7 @@ def test_every_line_from_start_to_end_is_json(
     program.wait_for(works)
     if kind == "flower":
         # Told to end while it starts, it may go on: its loop begins after it was told to stop.
-        wait_until(lambda: _answers(PORT), "Flower to answer")
+        wait_until(lambda: _answers(port), "Flower to answer")
     program.signal(signal.SIGTERM)
     program.wait()
     lines = program.output.splitlines()
