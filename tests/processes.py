@@ -40,7 +40,10 @@ def freeze(pid: int) -> None:
 
 
 def _stands_still(thread: Path) -> bool:
-    return (thread / "stat").read_text().rpartition(")")[2].split()[0] in "TZ"
+    try:
+        return (thread / "stat").read_text().rpartition(")")[2].split()[0] in "TZ"
+    except OSError:  # it has ended since the threads were listed
+        return True
 
 
 class Program:
