@@ -2,11 +2,20 @@
 
 from typing import Any
 
+import pytest
+
 from scheduler_app.config import Settings
-from scheduler_app.health import Check, Status
+from scheduler_app.health import Check, Status, mongodb
 from scheduler_app.health.mongodb import check_mongodb
 from scheduler_app.store import Store
 from tests.manual_releases import assert_named
+from tests.processes import PATIENCE_SECONDS
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that stands still for a moment is no disk that takes nothing."""
+    monkeypatch.setattr(mongodb, "WRITE_SECONDS", PATIENCE_SECONDS)
 
 
 def found(store: Store, **changes: Any) -> dict[str, Check]:

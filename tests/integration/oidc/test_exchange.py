@@ -12,9 +12,16 @@ from scheduler_app.domain.sign_in_flow import ProviderAway
 from scheduler_app.oidc import exchange
 from scheduler_app.oidc.exchange import Exchanges, is_safe
 from tests.authority import Authority
+from tests.openid_provider import be_patient
+from tests.processes import PATIENCE_SECONDS
 
 Answering = Callable[[Any], None]
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    be_patient(monkeypatch)
 
 
 @pytest.fixture
@@ -104,8 +111,7 @@ def test_few_requests_wait_at_a_time_and_none_soon_after_one_in_vain(
 ) -> None:
     ended, exchanges = threading.Event(), Exchanges()
     url = serve(lambda out: ended.wait())
-    monkeypatch.setattr(exchange, "ANSWER_SECONDS", 600.0)
-    # Their sockets give up before.
+    monkeypatch.setattr(exchange, "AWAY_SECONDS", PATIENCE_SECONDS)
     waiting = [
         threading.Thread(target=refusal_of, args=(url, exchanges)) for _ in range(exchange.MAX_IN_FLIGHT)
     ]
