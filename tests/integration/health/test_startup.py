@@ -26,8 +26,10 @@ def mongod() -> Iterator[MongodWithFailPoints]:
 
 @pytest.fixture
 def asking(mongod: MongodWithFailPoints, lent_clients: object) -> Iterator[Store]:
-    """A store that is connected already, so that its next question is the one that fails."""
-    with closing(Store(Settings(mongo_uri=mongod.uri))) as made:
+    """A store that is connected already, so that its next question is the one that fails: nothing but the
+    test asks, as the driver would by itself, with the same command, to measure how long answers take."""
+    silent = "serverMonitoringMode=poll&heartbeatFrequencyMS=3600000"
+    with closing(Store(Settings(mongo_uri=f"{mongod.uri}&{silent}"))) as made:
         made.mongo.client.admin.command("ping")
         yield made
 
