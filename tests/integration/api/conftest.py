@@ -5,18 +5,30 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from scheduler_app import assembly
+from scheduler_app.api import auth, factory, request_limits, request_shares
 from scheduler_app.api.factory import routed, serve
+from scheduler_app.api.pages import forms, go, overview, run_neighbours
+from scheduler_app.api.routes import operations
 from scheduler_app.api.services import Services
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Mongod, Redis
-from scheduler_app.store import Store
+from scheduler_app.health import ready, status
+from scheduler_app.store import Store, expectations, figure_counters, processes, search
+from scheduler_app.store.events import events, figures, lists, run_counts
+from scheduler_app.store.schedules import last_runs, schedules
+from scheduler_app.usecases import owed_events, quotas, stops
+from scheduler_app.usecases.duties import dispatch, expansion, owed_expansion
+from scheduler_app.usecases.forecast import ForecastService
+from scheduler_app.usecases.questions.run_calendar import RunCalendars
 from tests.openid_provider import (
     PUBLIC_URL,
     Browser,
@@ -24,6 +36,26 @@ from tests.openid_provider import (
     be_patient,
     openid_provider,
     sign_in_settings,
+)
+from tests.processes import PATIENCE_SECONDS
+
+#: What a request, or a duty, gives up or cuts short after a moment, and how long a process counts as alive.
+_LIMITS = (
+    *((request_limits, name) for name in ("GET_SECONDS", "CHANGE_SECONDS", "MUCH_SECONDS")),
+    *((each, "LOOK_SECONDS") for each in (forms, go, run_neighbours)),
+    *((each, "ANSWER_SECONDS") for each in (operations, ready, status, stops)),
+    *((each, "MISSED_SECONDS") for each in (expansion, owed_expansion, processes)),
+    (factory, "BROKER_SECONDS"),
+    (overview, "CHANGES_SECONDS"),
+    (quotas, "WAIT_SECONDS"),
+    (owed_events, "MOST_SECONDS"),
+    (dispatch, "SELECTION_SECONDS"),
+)
+#: The same in milliseconds, which MongoDB keeps.
+_LIMITS_MS = (
+    *((each, "MAX_MS") for each in (expectations, figure_counters, figures, last_runs, lists)),
+    *((each, "MAX_MS") for each in (run_counts, schedules, search)),
+    *((each, "LOOK_MS") for each in (events, schedules)),
 )
 
 #: Applications without a database, which their routes do not depend on: to make one takes a sixth of a second
@@ -54,6 +86,33 @@ def stop(app: Flask) -> None:
 def _of_routes(settings: Settings) -> Settings:
     """The settings but for those of the servers, and the key for what is stored there."""
     return replace(settings, mongo_uri="", mongo_database="", broker_url="", secrets_key="")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patient() -> Iterator[None]:
+    """A request is not refused or answered in part because this machine stands still for seconds: it waits
+    for MongoDB, for Redis, for its turn and for what others make; what is counted by rules is counted whole
+    and anew each time; and the wrong keys of a test are all of one minute. Tests of these bounds set them
+    themselves, and a module that needs the product's own has a fixture of this name."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in _LIMITS:
+            patch.setattr(module, name, PATIENCE_SECONDS)
+        for module, name in _LIMITS_MS:
+            patch.setattr(module, name, int(PATIENCE_SECONDS * 1000))
+        patch.setattr(request_shares.Turns.take, "__defaults__", (PATIENCE_SECONDS,))
+        patch.setattr(auth, "monotonic", lambda: 0.0)
+        patch.setattr(assembly, "ForecastService", partial(ForecastService, max_seconds=PATIENCE_SECONDS))
+        patch.setattr(
+            assembly,
+            "RunCalendars",
+            partial(
+                RunCalendars,
+                max_seconds=PATIENCE_SECONDS,
+                first_seconds=PATIENCE_SECONDS,
+                kept_from=PATIENCE_SECONDS,
+            ),
+        )
+        yield
 
 
 class ToldTime:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from flask.testing import FlaskClient
 
 from scheduler_app.store import Store
@@ -13,6 +14,11 @@ Create = Callable[..., dict[str, Any]]
 
 #: MongoDB's own limit for a transaction.
 DEFAULT_SECONDS = 60
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patient() -> None:
+    """Here it is the product's own patience that counts: an edit ends before the transaction does."""
 
 
 def test_a_schedule_that_a_transaction_was_left_on_can_be_edited_before_a_minute_is_over(

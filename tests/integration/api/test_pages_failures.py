@@ -153,10 +153,13 @@ def test_what_is_over_says_since_when_and_offers_to_send_only_what_is_left(
     failing.mongo.collection("events").delete_many({"state": "error"})
     shown = client.get("/failures?state=over").text
     assert ("It is over" in shown, "0 runs" in shown, "Send 0 again" in shown) == (True, False, False)
-    dismissed_at = clock.now()
+    before = clock.now()
     client.post(f"{path}/dismiss", data={"form_token": form_token(client, path)})
-    shown = client.get("/failures?state=dismissed").text
-    assert re.search(rf">Dismissed <time datetime=.{dismissed_at:%Y-%m-%dT%H}", shown)
+    dismissed = re.search(
+        r">Dismissed <time datetime=.([-\dT:.+Z]+)", client.get("/failures?state=dismissed").text
+    )
+    assert dismissed
+    assert before <= datetime.fromisoformat(dismissed[1]) <= clock.now(), "not its beginning"
 
 
 def test_a_failure_that_is_gone_is_a_page(client: FlaskClient) -> None:

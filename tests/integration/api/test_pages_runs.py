@@ -19,6 +19,7 @@ from scheduler_app.domain.http_action import destination_key
 from scheduler_app.domain.ids import whole_id
 from scheduler_app.store import Store
 from tests.builders import event
+from tests.integration.api.conftest import ToldTime
 from tests.integration.api.page_forms import form_token
 
 Create = Callable[..., dict[str, Any]]
@@ -43,6 +44,12 @@ def ended(store: Store) -> Ended:
         return run.id
 
     return made
+
+
+@pytest.fixture
+def in_march(time: ToldTime) -> None:
+    """The runs of a test are of this year, which is shown with no time of it."""
+    time.at = datetime(2026, 3, 20, 12, tzinfo=UTC)
 
 
 def runs(page: str) -> list[str]:
@@ -109,6 +116,7 @@ def test_the_runs_of_a_destination_are_found_by_its_name(
     assert "a run has one receiver" in both.text
 
 
+@pytest.mark.usefixtures("in_march")
 def test_a_list_that_was_cut_says_so(
     client: FlaskClient, create: Create, ended: Ended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,6 +300,7 @@ def around(client: FlaskClient, event_id: str) -> list[tuple[str, ...]]:
     return found
 
 
+@pytest.mark.usefixtures("in_march")
 def test_a_run_leads_to_what_ran_around_it(client: FlaskClient, create: Create, ended: Ended) -> None:
     at = datetime(2026, 3, 2, 12, tzinfo=UTC)
     report = create(name="Report", rrule=NEVER)["id"]
@@ -364,6 +373,7 @@ def told(client: FlaskClient, event_id: str) -> list[str]:
     return [html.unescape(each) for each in re.findall(r"<p>(.*?)</p>", text)]
 
 
+@pytest.mark.usefixtures("in_march")
 def test_a_run_has_a_text_for_the_customer(client: FlaskClient, create: Create, ended: Ended) -> None:
     made = create(**ACME)["id"]
     at = datetime(2026, 3, 2, 5, tzinfo=UTC)

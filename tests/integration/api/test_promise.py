@@ -8,11 +8,19 @@ from flask.testing import FlaskClient
 
 from scheduler_app.domain.action import CALLBACKS
 from scheduler_app.store import Store
+from scheduler_app.usecases.deeds import destinations
 from tests.acceptance.journal import Journal
+from tests.builders import LONGEST_SECONDS
 from tests.integration.actions.receiver import says
 
 DAILY: dict[str, Any] = {"name": "n", "rrule": "DTSTART:20260101T090000Z\nRRULE:FREQ=DAILY"}
 EACH_SECOND = {"name": "n", "rrule": "DTSTART:20260101T090000Z\nRRULE:FREQ=SECONDLY"}
+
+
+@pytest.fixture(autouse=True)
+def patient_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A receiver of these tests answers, however late this machine lets it."""
+    monkeypatch.setattr(destinations, "LOOK_SECONDS", LONGEST_SECONDS)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import urllib.parse
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from flask import Flask
@@ -21,6 +20,7 @@ from tests.openid_provider import (
     OpenIdProvider,
     led_to,
 )
+from tests.processes import PATIENCE_SECONDS
 
 
 def sees(answer: TestResponse, status: int, test: str) -> None:
@@ -235,6 +235,7 @@ def test_a_session_ends_with_other_roles(
 def test_keys_of_the_provider_may_be_rotated(
     browser: Browser, provider: OpenIdProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(tokens, "KEYS_AGAIN_SECONDS", PATIENCE_SECONDS)
     assert browser.sign_in("ann").status_code == 200
     provider.change("rotate")
     browser.sign_out()
@@ -247,7 +248,9 @@ def test_keys_of_the_provider_may_be_rotated(
     assert browser.sign_in("ann").status_code == 200
 
 
-def test_no_token_and_no_secret_is_kept_in_the_clear(browser: Browser, store: Store, caplog: Any) -> None:
+def test_no_token_and_no_secret_is_kept_in_the_clear(
+    signing_in: Flask, browser: Browser, store: Store
+) -> None:
     back = browser.visit(browser.leave())
     browser.get(back)
     session = browser.here.get_cookie("scheduler_session")
@@ -256,7 +259,15 @@ def test_no_token_and_no_secret_is_kept_in_the_clear(browser: Browser, store: St
     assert row
     kept = repr(row)
     code = urllib.parse.parse_qs(back.partition("?")[2])["code"][0]
-    for secret in (session.value, CLIENT_SECRET, code, "eyJ"):
+    issued = signing_in.extensions["scheduler"].store.person_sessions.tokens_of(row["_id"])
+    assert issued.keys() == {"id_token", "refresh_token"}
+    for secret in (
+        session.value,
+        CLIENT_SECRET,
+        code,
+        *issued["id_token"].split("."),
+        issued["refresh_token"],
+    ):
         assert secret not in kept
     found = store.person_sessions.tokens_of(row["_id"])
     assert found == {}  # sealed by the secret of the client, which this store was not given

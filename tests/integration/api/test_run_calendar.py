@@ -25,6 +25,7 @@ from scheduler_app.usecases.questions.run_calendar import CalendarPeriod, RunCal
 from tests.builders import draft, event, message, schedule
 from tests.examined import examined
 from tests.integration.conftest import NOON
+from tests.processes import PATIENCE_SECONDS
 
 Create = Callable[..., dict[str, Any]]
 SECOND, MINUTE, HOUR, DAY = (timedelta(seconds=each) for each in (1, 60, 3_600, 86_400))
@@ -42,7 +43,7 @@ def read(
     **bounds: Any,
 ) -> RunCalendar:
     period = CalendarPeriod(start=start, end=end, width=width, zone=zone)
-    return RunCalendars(store, **bounds).read(TENANT, period, choice, now)
+    return RunCalendars(store, **{"max_seconds": PATIENCE_SECONDS} | bounds).read(TENANT, period, choice, now)
 
 
 def total(found: RunCalendar) -> Counter[RunOutcome]:
@@ -136,7 +137,7 @@ def test_calendar_forecast_next_and_what_is_made_agree_over_a_clock_change(
         made.append(schedule(start - HOUR, f"s{number}", rrule=text, jitter_seconds=jitter))
     assert all(store.schedules.insert_many(made))
     end = start + 2 * DAY
-    shown = read(store, start, end, now=start, max_seconds=300)
+    shown = read(store, start, end, now=start)
     buckets = Buckets(start, end, HOUR)
     counted: Counter[int] = Counter()
     for cell, count in ForecastService(store, max_seconds=300).forecast(TENANT, buckets, start).cells.items():
@@ -321,7 +322,16 @@ def test_of_what_runs_often_a_few_runs_are_read_to_know_that(
     assert len(calendar.rare) <= 1
 
 
-def test_what_took_long_to_count_is_shown_for_a_while_and_says_when_it_was_counted(store: Store) -> None:
+@pytest.fixture
+def kept_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept is shown until the end of the test, however quickly it was counted."""
+    monkeypatch.setattr(run_calendar, "KEPT_TIMES", 1e9)
+    monkeypatch.setattr(run_calendar, "KEPT_SECONDS", PATIENCE_SECONDS)
+
+
+def test_what_took_long_to_count_is_shown_for_a_while_and_says_when_it_was_counted(
+    store: Store, kept_long: None
+) -> None:
     store.schedules.insert(schedule(NOON, "s1", rrule="FREQ=HOURLY"))
     slow, quick = RunCalendars(store, kept_from=-1.0), RunCalendars(store, kept_from=300.0)
     day = CalendarPeriod(start=NOON, end=NOON + DAY, width=HOUR)
@@ -339,13 +349,13 @@ def test_what_took_long_to_count_is_shown_for_a_while_and_says_when_it_was_count
 
 
 def test_a_first_answer_is_not_kept_and_a_whole_one_is_shown_in_its_place(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch, kept_long: None
 ) -> None:
     monkeypatch.setattr(forecast, "MANY_SCHEDULES", 2)
     for number in range(3):
         rule = f"FREQ=MINUTELY;INTERVAL={10 * (number + 1)}"
         store.schedules.insert(schedule(NOON, f"s{number}", rrule=rule))
-    calendars = RunCalendars(store, kept_from=-1.0, first_seconds=-1.0)
+    calendars = RunCalendars(store, max_seconds=PATIENCE_SECONDS, kept_from=-1.0, first_seconds=-1.0)
     day = CalendarPeriod(start=NOON, end=NOON + DAY, width=HOUR)
 
     def answer(*, first: bool, by: RunCalendars = calendars) -> tuple[bool, bool, int]:
@@ -355,7 +365,7 @@ def test_a_first_answer_is_not_kept_and_a_whole_one_is_shown_in_its_place(
     assert answer(first=True)[:2] == (True, True)
     with monkeypatch.context() as patched:
         patched.setattr(run_calendar, "MOST_EVALUATED_FIRST", 2)
-        patient = RunCalendars(store, kept_from=300.0, first_seconds=300.0)
+        patient = RunCalendars(store, max_seconds=300.0, kept_from=300.0, first_seconds=300.0)
         assert answer(first=True, by=patient)[:2] == (True, True)
         assert answer(first=False, by=patient)[:2] == (False, False)
     assert answer(first=False) == (False, False, 144 + 72 + 48)
@@ -363,11 +373,10 @@ def test_a_first_answer_is_not_kept_and_a_whole_one_is_shown_in_its_place(
 
 
 def test_what_is_kept_of_calendars_is_bounded_and_a_tenant_with_much_takes_none_of_the_others(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch, kept_long: None
 ) -> None:
     monkeypatch.setattr(run_calendar, "LEAST_KEPT", 2)
     monkeypatch.setattr(run_calendar, "MOST_KEPT", 20)
-    monkeypatch.setattr(run_calendar, "KEPT_TIMES", 1e9)
     for number in range(4):
         store.schedules.insert(schedule(NOON, f"s{number}", rrule="FREQ=HOURLY"))
     calendars = RunCalendars(store, kept_from=-1.0)
