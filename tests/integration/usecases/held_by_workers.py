@@ -18,7 +18,7 @@ from tests.acceptance.journal import Call, Journal
 from tests.builders import event, schedule
 from tests.executors import executors
 from tests.integration.actions.receiver import Seen, says
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 SECOND = timedelta(seconds=1)
 KEY = "destination d"
@@ -118,12 +118,12 @@ class HoldingWorker:
     def finish(self) -> None:
         """Lets every request be answered, and waits until the worker holds nothing."""
         self.gate.open()
-        assert self.pipeline.wait_until_empty(60)
+        assert self.pipeline.wait_until_empty(PATIENCE_SECONDS)
 
     def close(self) -> None:
         self.gate.open()
         self.pipeline.stop_starting()
-        self.pipeline.wait_until_empty(60)
+        self.pipeline.wait_until_empty(PATIENCE_SECONDS)
         self.pipeline.stop()
         self.journal.close()
 

@@ -27,7 +27,7 @@ from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
 from tests.documents import event_document
 from tests.executors import executors
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
@@ -70,7 +70,7 @@ class Bench:
         self.recorder.hurry()
         for thread in (self.courier, self.recorder, self.withholding):
             thread.stop()
-            thread.join(60)
+            thread.join(PATIENCE_SECONDS)
             assert not thread.is_alive()
 
     def schedule(self, url: str) -> Schedule:
@@ -119,7 +119,7 @@ def test_an_event_that_another_worker_has_by_now_is_not_sent(bench: Bench, journ
     # A renewal found that its claim was lost.
     assert lost.lease.renewed([], monotonic()) == (lost.attempt.event.id,)
     bench.courier.send([lost, kept])
-    assert bench.capacity.wait_until_empty(60)
+    assert bench.capacity.wait_until_empty(PATIENCE_SECONDS)
     assert [call.key for call in journal.calls["/a"]] == [kept.attempt.event.id]
     assert bench.dropped == [lost.attempt.event.id]
     assert [verdict.event_id for verdict in bench.finished] == [kept.attempt.event.id]
@@ -152,7 +152,7 @@ def test_an_event_that_this_worker_lost_and_won_again_waits_for_its_request_in_f
     assert row["due_at"] > sent_again + SECOND
     assert len(journal.calls["/slow"]) == 1
     slow()
-    assert bench.capacity.wait_until_empty(60)
+    assert bench.capacity.wait_until_empty(PATIENCE_SECONDS)
     assert [each["late"] for each in bench.document(event_id)["attempts"]] == [True]
     assert bench.courier.in_flight == 0
 
@@ -165,7 +165,7 @@ def test_a_request_in_flight_goes_on_though_a_renewal_finds_its_claim_lost(
     wait_until(lambda: bench.courier.in_flight == 1, "the request")
     assert job.lease.renewed([], monotonic()) == (), "it is nothing that this worker may forget"
     slow()
-    assert bench.capacity.wait_until_empty(60)
+    assert bench.capacity.wait_until_empty(PATIENCE_SECONDS)
     assert bench.document(job.attempt.event.id)["state"] == "completed"
     assert bench.dropped == []
 
@@ -182,7 +182,7 @@ def test_what_a_lease_has_no_room_for_waits_until_it_is_renewed_or_lost(
     assert journal.calls["/a"] == []
     renewed.lease.renewed([renewed.attempt.event.id], monotonic())
     lost.lease.renewed([], monotonic() - LEASE_SECONDS)
-    assert bench.capacity.wait_until_empty(60)
+    assert bench.capacity.wait_until_empty(PATIENCE_SECONDS)
     assert [call.key for call in journal.calls["/a"]] == [renewed.attempt.event.id]
     assert bench.dropped == [lost.attempt.event.id]
     assert bench.document(renewed.attempt.event.id)["state"] == "completed"
@@ -221,7 +221,7 @@ def test_a_cancellation_that_comes_with_the_due_event_comes_before_its_request(
     bench.courier.compare(Present({}, {}, {event_id: "A person cancels it"}))
     bench.start()
     try:
-        assert bench.capacity.wait_until_empty(60)
+        assert bench.capacity.wait_until_empty(PATIENCE_SECONDS)
         assert bench.document(event_id)["state"] == "cancelled"
         assert journal.calls["/a"] == []
     finally:
@@ -243,7 +243,7 @@ def test_a_worker_that_ends_gives_back_what_waits_for_its_lease_or_its_time_or_i
     wait_until(lambda: sum(load.waiting for load in bench.courier.loads()) == 1, "one to wait for its turn")
     bench.courier.stop_starting()
     bench.backlog.written(MAX_UNRECORDED)
-    assert bench.capacity.wait_until_empty(60)
+    assert bench.capacity.wait_until_empty(PATIENCE_SECONDS)
     for job in (no_room, turn, early):
         row = bench.document(job.attempt.event.id)
         assert (row["state"], row["attempt"]) == ("ready_queue", 0)
@@ -258,7 +258,7 @@ def test_an_interrupted_worker_gives_back_what_is_in_flight(
     bench.courier.send([bench.job(made, event_id)])
     wait_until(lambda: bool(journal.calls["/slow"]), "the request")
     bench.courier.interrupt()
-    assert bench.capacity.wait_until_empty(60)
+    assert bench.capacity.wait_until_empty(PATIENCE_SECONDS)
     assert (bench.document(event_id)["state"], bench.courier.in_flight) == ("ready_queue", 0)
     assert bench.finished == []
     # What ends later was let go: it is nobody's outcome.
@@ -269,7 +269,7 @@ def test_how_long_receivers_took_is_counted_in_seconds(bench: Bench, journal: Jo
     made, event_id = bench.schedule(journal.url("/a")), bench.event()
     before = _sum_of_durations()
     bench.courier.send([bench.job(made, event_id)])
-    assert bench.capacity.wait_until_empty(60)
+    assert bench.capacity.wait_until_empty(PATIENCE_SECONDS)
     (attempt,) = bench.document(event_id)["attempts"]
     assert _sum_of_durations() - before == pytest.approx(attempt["duration_ms"] / 1000, abs=1e-6)
 
@@ -300,7 +300,7 @@ def test_while_more_can_start_the_courier_looks_for_answers_without_waiting(
 
     monkeypatch.setattr(bench.courier._executors, "wait", noted)
     bench.courier.send(jobs)
-    assert bench.capacity.wait_until_empty(60)
+    assert bench.capacity.wait_until_empty(PATIENCE_SECONDS)
     assert pauses
     assert max(pauses) == 0.0, "nothing keeps the next ones from starting"
 
@@ -325,7 +325,7 @@ def test_what_waits_for_a_receiver_is_woken_by_its_answers_and_by_no_clock(
         wait_until(lambda: len(pauses) >= 3, "some turns of the courier")
         assert set(pauses) == {REVIEW_SECONDS}
         slow()
-        assert bench.capacity.wait_until_empty(60)
+        assert bench.capacity.wait_until_empty(PATIENCE_SECONDS)
         assert len(journal.calls["/slow"]) == 6
     finally:
         bench.stop()
@@ -395,7 +395,7 @@ def test_a_suspect_is_tried_when_the_one_before_has_ended(bench: Bench, journal:
     made = bench.schedule(journal.url("/a"))
     for count in (1, 2):
         bench.courier.send([bench.job(made, bench.event())._replace(isolated=True)])
-        assert bench.capacity.wait_until_empty(60)
+        assert bench.capacity.wait_until_empty(PATIENCE_SECONDS)
         assert len(journal.calls["/a"]) == count
 
 
@@ -415,7 +415,7 @@ def test_an_event_that_breaks_our_code_is_set_aside_and_the_others_are_sent(
 
     monkeypatch.setattr(executor, "start", breaks)
     bench.courier.send(jobs)
-    assert bench.capacity.wait_until_empty(60)
+    assert bench.capacity.wait_until_empty(PATIENCE_SECONDS)
     assert [bench.document(each)["state"] for each in (first, broken, last)] == [
         "completed",
         "error",
@@ -441,7 +441,7 @@ def test_an_outcome_that_breaks_our_code_sets_its_event_aside_and_no_other(
 
     monkeypatch.setattr(Attempt, "record", breaks)
     bench.courier.send(jobs)
-    assert bench.capacity.wait_until_empty(60)
+    assert bench.capacity.wait_until_empty(PATIENCE_SECONDS)
     assert [bench.document(each)["state"] for each in (broken, other)] == ["error", "completed"]
     assert "ValueError: of the test" in bench.document(broken)["status"][-1]["message"]
     assert bench.courier.in_flight == 0

@@ -25,7 +25,7 @@ from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
 from tests.executors import executors
 from tests.integration.actions.receiver import says
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 SECOND = timedelta(seconds=1)
 
@@ -68,7 +68,7 @@ class Bench:
         assert self.pipeline.delivery.deliver(ids) == len(ids)
 
     def wait_until_empty(self) -> None:
-        assert self.pipeline.wait_until_empty(60)
+        assert self.pipeline.wait_until_empty(PATIENCE_SECONDS)
 
     def row(self, event_id: str) -> dict[str, Any]:
         found = self.store.mongo.collection("events").find_one({"_id": event_id})

@@ -24,7 +24,7 @@ from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
 from tests.executors import executors
 from tests.integration.actions.receiver import hangs
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 SECOND = timedelta(seconds=1)
 
@@ -60,7 +60,7 @@ class Bench:
 
     def deliver(self, ids: Sequence[str]) -> None:
         self.pipeline.delivery.deliver(ids)
-        assert self.pipeline.wait_until_empty(60)
+        assert self.pipeline.wait_until_empty(PATIENCE_SECONDS)
 
     def row(self, event_id: str) -> dict[str, Any]:
         found = self.store.mongo.collection("events").find_one({"_id": event_id})
@@ -148,7 +148,7 @@ def test_a_worker_that_ends_while_mongodb_does_not_answer_gives_back_what_it_has
     bench.pipeline.delivery.deliver(ids)
     wait_until(lambda: bool(asked), "the question")
     bench.pipeline.stop_starting()
-    assert bench.pipeline.wait_until_empty(60)
+    assert bench.pipeline.wait_until_empty(PATIENCE_SECONDS)
     assert {bench.row(each)["state"] for each in ids} == {"ready_queue"}
     assert journal.calls["/a"] == []
 

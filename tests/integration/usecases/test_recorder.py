@@ -34,7 +34,7 @@ from scheduler_app.worker.recorder import (
 from tests.builders import event
 from tests.documents import event_document
 from tests.integration.conftest import NOON
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 SECOND = timedelta(seconds=1)
 
@@ -68,7 +68,7 @@ class Bench:
         self.wait_until_empty()
 
     def wait_until_empty(self) -> None:
-        assert self.capacity.wait_until_empty(60)
+        assert self.capacity.wait_until_empty(PATIENCE_SECONDS)
         wait_until(lambda: self.backlog.count == 0, "the backlog to be written")
 
     def document(self, event_id: str) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def bench(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     made.recorder.start()
     yield made
     made.recorder.stop()
-    made.recorder.join(60)
+    made.recorder.join(PATIENCE_SECONDS)
     assert not made.recorder.is_alive()
 
 
@@ -299,7 +299,7 @@ def test_what_comes_while_one_write_is_made_shares_the_next_one_up_to_its_bound(
 
     def slowly(records: Sequence[OutcomeRecord]) -> list[OutcomeRecord]:
         written.append(len(records))
-        assert may_go_on.wait(60)
+        assert may_go_on.wait(PATIENCE_SECONDS)
         return record(records)
 
     monkeypatch.setattr(bench.store.outcomes, "record", slowly)
@@ -413,6 +413,6 @@ def test_what_was_put_before_the_end_is_written(store: Store) -> None:
         bench.recorder.put([outcome])
     bench.recorder.stop()
     bench.recorder.start()
-    bench.recorder.join(60)
+    bench.recorder.join(PATIENCE_SECONDS)
     assert not bench.recorder.is_alive()
     assert bench.states(ids) == ["completed"] * 5

@@ -33,7 +33,7 @@ from scheduler_app.worker.process import WorkerGauges, WorkerProcess, held_event
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
 from tests.executors import executors
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 SECOND = timedelta(seconds=1)
 
@@ -208,9 +208,9 @@ def test_a_worker_that_ends_takes_no_message_gives_back_what_waits_and_waits_for
     assert rejected.value.requeue is True
     assert stopping.is_alive()
     slow()
-    stopping.join(60)
+    stopping.join(PATIENCE_SECONDS)
     assert not stopping.is_alive()
-    bench.process.heartbeat.join(60)
+    bench.process.heartbeat.join(PATIENCE_SECONDS)
     assert not bench.process.heartbeat.is_alive()
     assert sorted(bench.states()) == ["completed", "ready_queue"]
     assert exits == []
@@ -228,7 +228,7 @@ def test_after_its_grace_a_worker_gives_back_what_is_in_flight_and_ends_by_force
     if twice:
         bench.process.shut_down()
     wait_until(lambda: exits == [1], "the process to be ended")
-    assert bench.pipeline.wait_until_empty(60)
+    assert bench.pipeline.wait_until_empty(PATIENCE_SECONDS)
     assert bench.states() == ["ready_queue"]
     assert bench.pipeline.recorder._ended.is_set(), "a MongoDB that is away is waited for no longer"
     end_the_grace(bench.process)
