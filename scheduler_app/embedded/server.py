@@ -55,6 +55,8 @@ def listens(port: int) -> bool:
 
 
 _PORTS_TO_TRY = 5
+#: RabbitMQ starts in some seconds; on a machine that has much else to do it took more than a minute.
+START_SECONDS = 300.0
 
 
 class DidNotStart(Exception):
@@ -104,7 +106,7 @@ class Server(ABC):
     def pid(self) -> int | None:
         return None if self._process is None else self._process.pid
 
-    def start(self, *, timeout: float = 60) -> Self:
+    def start(self, *, timeout: float = START_SECONDS) -> Self:
         """Starts it and waits until it is ready, at most `timeout` seconds. Raises `NoBinary`, `DidNotStart`.
 
         Must be called from the main thread (see `parent_death`).

@@ -23,7 +23,7 @@ from tests.integration.actions.receiver import hangs
 from tests.processes import Program, wait_until
 from tests.rabbitmq_control import NO_MEMORY, USUAL_MEMORY, control, lane_queues
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")

@@ -31,8 +31,6 @@ WORKER = ("celery", "-A", "scheduler_app", "worker", "-P", "threads", "--without
 BEAT = ("celery", "-A", "scheduler_app", "beat")
 STOP_SECONDS = 30
 READ_SECONDS = 150
-#: Erlang takes its time on a machine that is busy with all the others.
-RABBITMQ_START_SECONDS = 180
 
 T = TypeVar("T")
 
@@ -84,7 +82,7 @@ class Cluster:
         self.mongo.start()
         self.redis.start()
         if self._rabbitmq:
-            self._rabbitmq.start(timeout=RABBITMQ_START_SECONDS)
+            self._rabbitmq.start()
         self._receiver = subprocess.Popen(
             [sys.executable, "-m", "tests.acceptance.chaos.receiver"], stdout=subprocess.PIPE, text=True
         )

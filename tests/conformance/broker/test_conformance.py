@@ -20,6 +20,9 @@ from tests.conformance.broker.harness import DATABASES, HARNESSES, Harness, miss
 from tests.manual_releases import assert_named
 from tests.processes import PATIENCE_SECONDS, wait_until
 
+#: A server that starts for a test takes its time on a machine that is busy with other things.
+pytestmark = pytest.mark.timeout(900)
+
 SOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 

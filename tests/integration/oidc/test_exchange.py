@@ -13,7 +13,7 @@ from scheduler_app.oidc import exchange
 from scheduler_app.oidc.exchange import Exchanges, is_safe
 from tests.authority import Authority
 from tests.openid_provider import be_patient
-from tests.processes import PATIENCE_SECONDS
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 Answering = Callable[[Any], None]
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
@@ -118,8 +118,8 @@ def test_few_requests_wait_at_a_time_and_none_soon_after_one_in_vain(
     for each in waiting:
         each.start()
     try:
-        while exchanges._free.acquire(blocking=False):
-            exchanges._free.release()
+        # A look that took a place itself would let one of them be refused.
+        wait_until(lambda: exchanges._free._value == 0, "all places to be taken")
         assert "wait for their answers already" in refusal_of(url, exchanges)
     finally:
         ended.set()

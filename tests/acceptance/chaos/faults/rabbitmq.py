@@ -6,7 +6,7 @@ from contextlib import suppress
 import amqp
 from kombu.utils.url import url_to_parts
 
-from tests.acceptance.chaos.cluster import DATABASE, RABBITMQ_START_SECONDS, Cluster
+from tests.acceptance.chaos.cluster import DATABASE, Cluster
 from tests.acceptance.chaos.faults.registry import fault
 from tests.acceptance.chaos.load import Load
 from tests.rabbitmq_control import NO_MEMORY, USUAL_MEMORY, control, lane_queues
@@ -17,7 +17,7 @@ def rabbitmq_killed(cluster: Cluster, load: Load) -> None:
     """kill -9 of RabbitMQ, back after 5 s"""
     cluster.rabbitmq.kill()
     time.sleep(5)
-    cluster.rabbitmq.start(timeout=RABBITMQ_START_SECONDS)
+    cluster.rabbitmq.start()
 
 
 @fault("rabbitmq-emptied", broker="rabbitmq")
