@@ -9,7 +9,7 @@ may hold the owner's marker, and the owner's documents must be what they were.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -19,7 +19,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from scheduler_app.api.blueprint import query_parameters
-from scheduler_app.api.pages.times import relative
+from scheduler_app.api.pages.times import relative, written
 from scheduler_app.clock import clock
 from scheduler_app.domain.api_key import KeyScope
 from scheduler_app.domain.cause import Tally, failing_key
@@ -72,8 +72,9 @@ BODIES: dict[str, dict[str, Any]] = {
 #: What differs from one answer to the next: instants, ids that are drawn, secrets, form tokens.
 _PASSING = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d| UTC)?|\d{8}T\d{6}(\d{3})?Z"
+    r"|\b([A-Z][a-z]{2} \d{1,2} [A-Z][a-z]{2}( \d{4})? )?\d\d:\d\d(:\d\d(\.\d{3})?)?\b"
     r"|msg_[0-9a-f]{24}|\b[0-9a-f]{12,64}\b|\b[0-9a-z]{12}\b|whsec_[\w+/=]+|rrs_\w+|\d+(\.\d+)? ?(ms|s)\b"
-    r"|\b\d\d:\d\d(:\d\d)?\b|[\w-]{43}|\d+ bytes"
+    r"|[\w-]{43}|\d+ bytes"
     r"|\b(in )?\d+ (second|minute|hour|day)s?( ago)?\b|\b(just )?now\b"
 )
 #: They show the whole installation, to its own keys alone, or nothing that anybody has made.
@@ -399,6 +400,17 @@ def _needed(operation: Operation) -> str:
 def test_how_long_ago_something_was_or_when_it_will_be_is_no_difference() -> None:
     now, seconds = clock.now(), (-90_000, -3_600, -61, -1, 0, 1, 60, 3_599, 86_400)
     shown = {same(f"<p>· {relative(now + timedelta(seconds=each), now)}.</p>", ()) for each in seconds}
+    assert len(shown) == 1
+
+
+def test_at_which_time_of_which_day_something_is_is_no_difference() -> None:
+    now = datetime(2026, 11, 30, 23, 59, 59, 7_000, tzinfo=UTC)
+    shown = {
+        same(f"<td>{text}</td>", ())
+        for moment in (now, now.replace(microsecond=0), now + timedelta(seconds=1), now + timedelta(days=40))
+        # Without the day where that is today, as `times.short`.
+        for text in (written(moment, now), written(moment, now, seconds=True), f"{moment:%H:%M}")
+    }
     assert len(shown) == 1
 
 
