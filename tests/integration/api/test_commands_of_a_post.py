@@ -12,7 +12,7 @@ from scheduler_app.api import known_keys
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.usecases import quotas
-from tests.integration.api.conftest import start, stop
+from tests.integration.api.conftest import ToldTime, start, stop
 from tests.lent_clients import LentClients, StartedCommands
 
 
@@ -54,15 +54,17 @@ def _asked(
     return commands
 
 
-def test_a_schedule_beyond_the_timeframe_is_one_write(listener: Listener, heard: FlaskClient) -> None:
-    run_at = (clock.now() + timedelta(days=1)).isoformat()
+def test_a_schedule_beyond_the_timeframe_is_one_write(
+    listener: Listener, heard: FlaskClient, time: ToldTime
+) -> None:
+    run_at = (time.at + timedelta(days=1)).isoformat()
     assert _asked(listener, heard, {"run_at": run_at}) == [("insert", "schedules")]
 
 
 def test_a_schedule_within_the_timeframe_is_claimed_expanded_and_released(
-    listener: Listener, heard: FlaskClient
+    listener: Listener, heard: FlaskClient, time: ToldTime
 ) -> None:
-    run_at = (clock.now() + timedelta(seconds=40)).isoformat()
+    run_at = (time.at + timedelta(seconds=40)).isoformat()
     assert _asked(listener, heard, {"run_at": run_at}) == [
         ("insert", "schedules"),
         ("update", "schedules"),

@@ -16,6 +16,8 @@ from scheduler_app.domain.http_action import http_action
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
+from scheduler_app.usecases.deeds import destinations
+from tests.builders import LONGEST_SECONDS
 from tests.integration.actions.receiver import Receiver, Seen, says
 
 PATH = "/api/destinations/billing"
@@ -301,10 +303,14 @@ def echoes_credentials(seen: Seen, connection: socket.socket) -> bool:
     return says("200 OK", body=f"{seen.path} {seen.headers['authorization']}".encode())(seen, connection)
 
 
-def test_a_test_sends_one_signed_request_and_shows_the_answer_without_secrets(client: FlaskClient) -> None:
+def test_a_test_sends_one_signed_request_and_shows_the_answer_without_secrets(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(destinations, "MAX_TEST_SECONDS", LONGEST_SECONDS)
     with closing(Receiver(echoes_credentials)) as receiver:
         url = f"http://127.0.0.1:{receiver.port}/hook?key=canary-query"
-        secret = client.put(PATH, json=BODY | {"url": url, "signing": True}).get_json()["signing_secret"]
+        body = BODY | {"url": url, "signing": True, "timeout_seconds": LONGEST_SECONDS}
+        secret = client.put(PATH, json=body).get_json()["signing_secret"]
         dry = client.post(f"{PATH}/test?dry_run=true")
         assert dry.get_json()["sent"] is False
         assert not receiver.seen
