@@ -94,6 +94,8 @@ class PreparedDatabases:
         )
         for each in filled:
             database[each["_id"]].delete_many({})
+            # How mongod has found other documents says nothing of how it is to look for the next ones.
+            database.command("planCacheClear", each["_id"])
 
 
 def _definition(entry: _Schema) -> _Schema:
