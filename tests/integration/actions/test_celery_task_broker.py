@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 import pytest
 from redis import Redis
 
-from scheduler_app.actions.celery_task.broker_thread import BrokerThread, TaskRequest
+from scheduler_app.actions import threaded
+from scheduler_app.actions.celery_task.broker_thread import POLL_SECONDS, BrokerThread, TaskRequest
 from scheduler_app.actions.celery_task.executor import CeleryTaskExecutor
-from scheduler_app.actions.kind import Outcome, Verdict
+from scheduler_app.actions.kind import Outcome
 from scheduler_app.actions.threaded import ToldOutcome
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.celery_task_action import AllowedTasks, CeleryTaskAction
@@ -60,25 +61,27 @@ def test_a_result_that_is_no_json_fails_its_own_task_alone(redis_url: str) -> No
 
 
 def test_a_result_backend_that_is_away_is_logged_once_and_named_in_the_history(
-    redis_url: str, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+    redis_url: str,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     action = CeleryTaskAction("shop.bill", "shop", queue="bills", wait=True)
-    schedule_of = replace(schedule(NOON), action=action, timeout_seconds=2.0)
+    schedule_of = replace(schedule(NOON), action=action, timeout_seconds=PATIENCE_SECONDS)
     allowed = AllowedTasks.parse(["shop:*@*"], "scheduler")
     results = {"shop": "redis://127.0.0.1:1/0"}
     executor = CeleryTaskExecutor({"shop": redis_url}, results, allowed, concurrency=9, ready=lambda: None)
     executor.start(event(NOON, "s1"), schedule_of, NOON)
-    found: list[Verdict] = []
-
-    def ended() -> bool:
-        found.extend(executor.wait(0.1))
-        return bool(found)
-
+    thread = executor._threads["shop"]
     try:
-        wait_until(ended, "the attempt to end")
+        wait_until(lambda: thread.knows_no_results, "a look for the result")
+        seen = thread._looks_at
+        wait_until(lambda: thread._looks_at > seen + 2 * POLL_SECONDS, "more of them")
+        monkeypatch.setattr(threaded, "monotonic", lambda: monotonic() + PATIENCE_SECONDS)  # its time is over
+        (found,) = executor.wait(0.0)
     finally:
         executor.close()
-    assert "the result backend of shop does not answer" in (found[0].error or "")
+    assert "the result backend of shop does not answer" in (found.error or "")
     said = capsys.readouterr()
     assert (said.out + said.err + caplog.text).count("celery_task.results_unknown") == 1
 

@@ -4,7 +4,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -206,11 +206,12 @@ def test_a_process_ends_with_its_worker(stack: ExitStack) -> None:
 
 
 def _senders() -> list[psutil.Process]:
-    return [
-        each
-        for each in psutil.Process().children()
-        if "scheduler_app.actions.notice.sending" in " ".join(each.cmdline())
-    ]
+    found = []
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):  # another one, which has ended
+            if "scheduler_app.actions.notice.sending" in child.cmdline():
+                found.append(child)
+    return found
 
 
 # -- services --------------------------------------------------------------------------------------------

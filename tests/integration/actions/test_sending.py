@@ -329,22 +329,27 @@ def test_a_wake_before_a_wait_ends_it(sender: Sender) -> None:
     assert sender.wait(PATIENCE_SECONDS) == []
 
 
-def test_hundreds_of_requests_that_wait_cost_almost_no_cpu(receive: Receive, sender: Sender) -> None:
-    hanging = receive(hangs)
+def test_hundreds_of_requests_that_wait_cost_almost_no_cpu(
+    receive: Receive, sender: Sender, resources: ExitStack
+) -> None:
+    others = resources.enter_context(closing(Sender(Guard(parse_networks("127.0.0.0/8,::1")))))
+    for each, requests in ((sender, 1), (others, 300)):
+        hanging = receive(hangs)
+        for number in range(requests):
+            each.start(request(hanging.url, key=f"hangs-{number}"))
+        while each.wait(0.01) or hanging.connections < requests:
+            continue
+        each.wait(0.5)
 
-    def cost(requests: int) -> float:
-        """Of fifty waits beside so many of them: the least of some measurements, as other programs slow down
-        the others."""
-        for number in range(hanging.connections, requests):
-            sender.start(request(hanging.url, key=f"hangs-{number}", timeout_seconds=PATIENCE_SECONDS))
-        wait_until(lambda: not sender.wait(0.01) and hanging.connections >= requests, "all connections")
-        sender.wait(0.5)
-        return min(_cpu_of_waits(sender, 50) for _ in range(10))
+    def are_alike() -> bool:
+        """The costs of fifty waits beside one and beside hundreds: the least of some measurements, as other
+        programs slow down the others. They are made by turns: this machine is not always equally quick."""
+        costs = [(_cpu_of_waits(sender, 50), _cpu_of_waits(others, 50)) for _ in range(10)]
+        return min(beside for _, beside in costs) < 2 * min(alone for alone, _ in costs)
 
     # curl_multi_perform, which looks at each of them each time, took several times as much for hundreds,
     # time and again.
-    alone = cost(1)
-    wait_until(lambda: cost(300) < 2 * alone, "waits beside hundreds that cost no more than those beside one")
+    wait_until(are_alike, "waits beside hundreds that cost no more than those beside one")
 
 
 def _cpu_of_waits(sender: Sender, count: int) -> float:
@@ -430,7 +435,8 @@ def test_no_descriptor_is_left_behind(sender: Sender) -> None:
         for _ in range(20):
             assert send_one(sender, receiver.url).status == 200
         assert receiver.connections == 21
-    assert descriptors(receiver.port) <= before
+    # Drivers may open or close one between the two looks that make a count.
+    wait_until(lambda: descriptors(receiver.port) <= before, "all descriptors to be closed")
 
 
 def descriptors(port: int) -> int:
