@@ -7,7 +7,7 @@ import pytest
 import requests
 
 from scheduler_app.embedded import free_port
-from tests.processes import Program, wait_until
+from tests.processes import PATIENCE_SECONDS, Program, wait_until
 
 LOGIN = ("somebody", "a-password")
 COMMANDS = {
@@ -35,6 +35,6 @@ def test_nothing_but_the_health_check_is_open(
 
     wait_until(answers, "Flower")
     for path in ("/", "/metrics", "/api/workers"):
-        assert requests.get(f"{url}{path}", timeout=10).status_code == 401, path
-    metrics = requests.get(f"{url}/metrics", auth=LOGIN, timeout=10)
+        assert requests.get(f"{url}{path}", timeout=PATIENCE_SECONDS).status_code == 401, path
+    metrics = requests.get(f"{url}/metrics", auth=LOGIN, timeout=PATIENCE_SECONDS)
     assert (metrics.status_code, "flower_" in metrics.text) == (200, True)

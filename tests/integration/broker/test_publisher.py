@@ -23,6 +23,12 @@ from scheduler_app.usecases.duties.dispatch_selection import Batch
 from tests.processes import PATIENCE_SECONDS, wait_until
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A probe may take as long as this machine needs for each step of its connections."""
+    monkeypatch.setattr(publisher_module, "PATIENCE_SECONDS", PATIENCE_SECONDS)
+
+
 @pytest.fixture
 def redis(tmp_path: Path) -> Iterator[Redis]:
     with Redis(tmp_path / "redis") as server:

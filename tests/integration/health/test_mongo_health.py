@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-from scheduler_app.embedded import Mongod, free_port
+from scheduler_app.embedded import Mongod
 from tests.processes import wait_until
 
 SCRIPT = Path(__file__).parents[3] / "deploy" / "mongo-health.sh"
@@ -23,7 +23,7 @@ def check(folder: Path, port: int) -> bool:
 
 @pytest.fixture
 def mongod(tmp_path: Path) -> Any:
-    server = Mongod(tmp_path / "data", free_port())
+    server = Mongod(tmp_path / "data")
     try:
         yield server.start()
     finally:

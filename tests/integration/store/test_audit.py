@@ -15,7 +15,7 @@ from scheduler_app.domain.heartbeat import Heartbeat, new_heartbeat
 from scheduler_app.domain.ids import TENANT, WholeId, whole_id
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.triggers import TriggerContext, new_trigger
-from scheduler_app.store import Store
+from scheduler_app.store import Store, audit
 from scheduler_app.store.acting import acting
 from scheduler_app.store.audit import AuditFilter
 from scheduler_app.store.audit_chain import AuditChain
@@ -81,8 +81,10 @@ def test_where_one_of_them_fails_there_is_neither(store: Store, first: str) -> N
     assert (_lines(store), _value(store)) == ([], None)
 
 
-def test_a_change_that_meets_another_write_begins_anew(store: Store) -> None:
+def test_a_change_that_meets_another_write_begins_anew(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight threads change one document at once: all of them succeed, each with its line."""
+    # The others try again while one of them, on a machine that is slow, waits for its commit.
+    monkeypatch.setattr(audit, "TRIES", 10_000)
     documents = store.mongo.collection("schedules")
     documents.insert_many([{"_id": "s1", "value": 0}])
 

@@ -1,8 +1,8 @@
 """Indexes of a large collection take longer to build than any command may take: they are waited for."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from prometheus_client import REGISTRY
@@ -23,6 +23,7 @@ from tests.processes import wait_until
 
 #: Instead of the 30 s after which a command is given up.
 SOCKET_MS = 2_000
+Answer = TypeVar("Answer")
 
 
 @pytest.fixture(scope="module")
@@ -45,21 +46,20 @@ def large(mongod: MongodWithFailPoints, monkeypatch: pytest.MonkeyPatch, tmp_pat
     made.close()
 
 
-def prepare(store: Store) -> None:
-    """Asks for the indexes; a machine that stands still may lose MongoDB for another reason in between."""
+def patiently(ask: Callable[[], Answer]) -> Answer:
+    """A machine that stands still may lose MongoDB for another reason in between: then it is asked again."""
     while True:
         try:
-            store.prepare()
+            return ask()
         except IndexBuildGoesOn:
             raise
         except STORE_FAULTS:
             continue
-        return
 
 
 def is_prepared(store: Store) -> bool:
     try:
-        prepare(store)
+        patiently(store.prepare)
     except IndexBuildGoesOn:
         return False
     return True
@@ -68,11 +68,11 @@ def is_prepared(store: Store) -> bool:
 def test_a_build_that_goes_on_is_named_and_waited_for(large: Store, mongod: MongodWithFailPoints) -> None:
     for _ in range(2):  # whoever comes later joins the same build
         with pytest.raises(IndexBuildGoesOn, match=r"builds \w+.* of events"):
-            prepare(large)
+            patiently(large.prepare)
     assert issubclass(IndexBuildGoesOn, STORE_FAULTS)
     mongod.release_index_builds()
     wait_until(lambda: is_prepared(large), "the indexes")
-    assert "due_v4" in large.mongo.collection("events").index_information()
+    assert "due_v4" in patiently(large.mongo.collection("events").index_information)
 
 
 def test_doctor_says_which_indexes_are_still_being_built(large: Store, mongod: MongodWithFailPoints) -> None:
@@ -114,9 +114,9 @@ def test_a_process_says_that_it_waits_and_reports_once_they_are_there(
             wait_until(lambda: said(lines)[-2:] == ["indexes.building"] * 2, "two turns that wait for it")
             wait_until(lambda: up() == 1, "MongoDB to count as up")
             assert presence.trouble() is None
-            assert large.processes.alive() == []
+            assert patiently(large.processes.alive) == []
             mongod.release_index_builds()
-            wait_until(lambda: large.processes.alive() != [], "the report")
+            wait_until(lambda: patiently(large.processes.alive) != [], "the report")
         finally:
             presence.stop()
             presence.join()
