@@ -15,7 +15,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from scheduler_app.embedded.server import free_port
-from scheduler_app.oidc import exchange
+from scheduler_app.oidc import exchange, tokens
 from tests.integration.api.page_forms import form_token
 from tests.processes import PATIENCE_SECONDS, Program, wait_until
 
@@ -91,6 +91,8 @@ def be_patient(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(exchange, "_SOCKET_SECONDS", (PATIENCE_SECONDS, PATIENCE_SECONDS))
     # What was away a moment ago is asked again at once.
     patch.setattr(exchange, "AWAY_SECONDS", 0.0)
+    # A clock that a test sets stands still, and the provider's goes on.
+    patch.setattr(tokens, "LEEWAY_SECONDS", int(PATIENCE_SECONDS))
 
 
 class Browser:

@@ -24,6 +24,7 @@ from tests.openid_provider import (
     KEY,
     Browser,
     OpenIdProvider,
+    be_patient,
     openid_provider,
     sign_in_settings,
 )
@@ -117,8 +118,11 @@ def test_who_was_seen_longest_ago_is_forgotten(store: Store, monkeypatch: pytest
 
 
 @pytest.fixture
-def told(make_api: Callable[..., Flask], tmp_path: Path) -> Iterator[tuple[Flask, OpenIdProvider]]:
+def told(
+    make_api: Callable[..., Flask], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Flask, OpenIdProvider]]:
     """An application that its provider reaches, too."""
+    be_patient(monkeypatch)
     port = free_port()
     here = f"http://localhost:{port}"
     with openid_provider(tmp_path, here, f"http://127.0.0.1:{port}{BACK_CHANNEL}") as provider:
