@@ -3,7 +3,7 @@ processes that are missing. Each is a cause while it lasts.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -94,7 +94,8 @@ class CauseInspection:
 
     def _see_machinery(self, living: dict[CauseKind, list[Cause]], now: datetime) -> None:
         self._see(CauseKind.UNSERVED, self._without_worker(now), living, now)
-        self._see(CauseKind.MACHINERY, self._lasting_faults(now), living, now)
+        known = {cause.key.subject for cause in living[CauseKind.MACHINERY]}
+        self._see(CauseKind.MACHINERY, self._lasting_faults(known, now), living, now)
 
     def _living(self, kinds: Collection[CauseKind]) -> dict[CauseKind, list[Cause]]:
         """The living causes of these kinds alone: there may be a thousand of each, and all are read."""
@@ -136,9 +137,10 @@ class CauseInspection:
         ]
         return _tallies(CauseKind.LATE, late, now, "due and not attempted")
 
-    def _lasting_faults(self, now: datetime) -> list[Tally]:
-        """Those that were there at the last look, too: processes start one after the other."""
-        faults, before = list(self._faults()), self._parts
+    def _lasting_faults(self, known: Set[str], now: datetime) -> list[Tally]:
+        """Those that were there at the last look, too, for processes start one after the other; and those
+        that are `known`, which the first look of a process that has just begun does not end."""
+        faults, before = list(self._faults()), self._parts | known
         self._parts = frozenset(fault.part for fault in faults)
         return [
             found(CauseKey(TENANT, CauseKind.MACHINERY, fault.part), now, now, fault.found)

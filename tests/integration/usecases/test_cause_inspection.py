@@ -202,6 +202,19 @@ def test_a_part_that_is_missing_at_two_looks_is_machinery(store: Store, look: Lo
     assert len(look.causes(CauseKind.MACHINERY, living=False)) == 1
 
 
+def test_the_first_look_of_a_process_does_not_end_what_is_still_missing(
+    store: Store, look: Look, now: datetime
+) -> None:
+    look.faults = [Fault("beat", "no beat has reported"), Fault("worker", "no worker has reported")]
+    look.at(now, CauseKind.MACHINERY)
+    assert len(look.at(now + SECOND, CauseKind.MACHINERY)) == 2
+    begun = Look(store)
+    begun.faults = look.faults[1:]
+    [cause] = begun.at(now + 2 * SECOND, CauseKind.MACHINERY)
+    assert cause.key.subject == "worker"
+    assert [each.key.subject for each in look.causes(CauseKind.MACHINERY, living=False)] == ["beat"]
+
+
 def a_key(
     store: Store, name: str, made: datetime, ends: datetime | None, *, tenant: str = "acme"
 ) -> StoredKey:
