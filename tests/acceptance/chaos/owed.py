@@ -108,9 +108,15 @@ class Owed:
         return owed
 
     def was_on_its_way(self, moment: datetime, called_at: float) -> bool:
-        """Whether a call for an instant past a cut was about to be made when that cut was answered."""
-        cuts = [era for era in self.eras[1:] if era.since < moment]
-        return bool(cuts) and called_at <= max(cut.answered_at for cut in cuts) + ABOUT_TO_START_SECONDS
+        """Whether a call for an instant past a cut was about to be made when that cut was answered.
+
+        Schedules are read when their events are due, not before: for what was due after the answer the cut
+        was seen, and a worker that stood still in between starts the others however late.
+        """
+        answered = [era.answered_at for era in self.eras[1:] if era.since < moment]
+        if not answered:
+            return False
+        return called_at <= max(answered) + ABOUT_TO_START_SECONDS or moment.timestamp() <= max(answered)
 
     def may_be_missing(self, moment: datetime) -> bool:
         """A deletion voids what it finds unsent: what nobody had made an event of is not made any more."""
