@@ -121,8 +121,7 @@ class Stack:
     def _wait_for_api(self, process: Process) -> None:
         """Until it answers, and has made its indexes: it answers lists by a 503 before that."""
         wait_until(self._healthy, "the API to answer", pause=0.05)
-        if self.code == CODE:
-            self.wait_for_node("api", *pids_of(process))
+        self.wait_for_node("api", *pids_of(process))
 
     def wait_for_node(self, role: str, *pids: int) -> None:
         """Until one of the processes says in the database that it lives, which follows its indexes."""

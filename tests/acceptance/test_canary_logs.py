@@ -24,7 +24,7 @@ from scheduler_app.cli import main
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Mongod, Redis, free_port
 from tests.acceptance.journal import Journal
-from tests.acceptance.stack import Stack
+from tests.acceptance.stack import Stack, pids_of
 from tests.integration.actions.receiver import Seen, hangs, says, writes
 from tests.processes import Program, wait_until
 
@@ -141,6 +141,8 @@ def stack(
         for process, role in zip(made.running[1:], ("beat", "worker"), strict=True):
             made.wait_for_node(role, process.pid)
         wait_until(lambda: answers(made.url + "/health"), "the API")
+        # It answers before it knows of the indexes, and lists by a 503 until then.
+        made.wait_for_node("api", *pids_of(made.running[0]))
         made.environment |= {
             "BEAT": f"http://127.0.0.1:{beat}",
             "WORKER": f"http://127.0.0.1:{worker}",

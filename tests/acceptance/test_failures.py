@@ -31,7 +31,8 @@ def test_a_failing_receiver_is_one_reason_for_all_until_its_events_were_sent_aga
 ) -> None:
     stack.empty()
     wait_until(lambda: kinds(stack) == [], "all to be well", pause=0.5)
-    url = journal.script("/hook", *[says("500 Oh No")] * SCHEDULES, says())
+    # However often: of what the killed worker has sent and not recorded, the next one makes a request again.
+    url = journal.script("/hook", says("500 Oh No"))
     stack.create_many(SCHEDULES, url, rrule=ONCE, max_retries=0, tags=["team:a"])
     wait_until(lambda: kinds(stack) == ["failing"], "the failure to be told", pause=0.2)
     stack.kill_parts("worker", "beat")
@@ -60,6 +61,7 @@ def test_a_failing_receiver_is_one_reason_for_all_until_its_events_were_sent_aga
     assert "scheduler_verdict 1.0" in requests.get(f"{stack.url}/metrics").text
     ready = requests.get(f"{stack.url}/readyz")
     assert (ready.status_code, ready.json()["verdict"]) == (200, "attention")
+    journal.script("/hook", says())
     asked = {"cause": failure["id"], "rate": 100}
     answer = requests.post(f"{stack.url}/api/events/redrive", json=asked)
     assert answer.status_code == 202

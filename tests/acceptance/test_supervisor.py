@@ -55,7 +55,7 @@ def supervise(run: Callable[..., Program]) -> Supervise:
 
 
 def _running(program: Program, source: str) -> psutil.Process:
-    return next(process for process in program.processes() if process.cmdline()[-1] == source)
+    return next(process for process in program.processes() if process.cmdline()[-1:] == [source])
 
 
 def _order(program: Program, *lines: str) -> bool:

@@ -49,6 +49,11 @@ class CeleryApplication:
     def task(self, name: str, *, wait: bool = True, **fields: object) -> CeleryTaskAction:
         return CeleryTaskAction(f"shop.{name}", BROKER, wait=wait, **fields)  # type: ignore[arg-type]
 
+    def held(self) -> int:
+        """How many messages its workers have taken and not acknowledged."""
+        with RedisClient.from_url(self.broker) as broker:
+            return int(broker.hlen("unacked"))
+
     def forget_results(self) -> None:
         with RedisClient.from_url(self.results) as results:
             results.flushdb()
