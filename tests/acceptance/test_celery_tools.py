@@ -52,7 +52,7 @@ def test_control_stops_and_starts_the_consuming(stack: Stack, journal: Journal) 
     celery(stack, "control", "cancel_consumer", "callbacks")
     try:
         stack.post(f"/schedules/{schedule_id}/trigger", status=202)
-        wait_until(lambda: waiting(stack) == 1, "the message to stay in the queue")
+        wait_until(lambda: waiting(stack) >= 1, "the message to stay in the queue")
         assert journal.calls["/stopped"] == []
     finally:
         celery(stack, "control", "add_consumer", "callbacks")

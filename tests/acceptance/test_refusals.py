@@ -30,8 +30,13 @@ def test_what_one_worker_refuses_another_sends_and_doctor_says_who_differs(
         (count,) = re.findall(r"^scheduler_callbacks_refused_total ([\d.]+)", text, re.MULTILINE)
         return float(count)
 
-    made = stack.create_many(COUNT, journal.url("/"), rrule=ONCE, max_retries=50, retry_backoff_max_seconds=2)
+    def is_tried(schedule: str) -> bool:
+        return any(event["attempts"] for event in stack.events(schedule, "pending"))
+
+    made = stack.create_many(COUNT, journal.url("/"), rrule=ONCE, max_retries=50, retry_backoff_max_seconds=8)
     wait_until(lambda: refused() >= COUNT, "the wrong worker to refuse them")
+    # Some may have been refused twice by then, and others not yet.
+    wait_until(lambda: all(map(is_tried, made)), "it to refuse each of them", pause=0.2)
     assert not journal.calls["/"]
     stack.mend()
     command = (sys.executable, "-m", "scheduler_app.cli", "doctor", "--json")

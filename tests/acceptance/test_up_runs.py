@@ -113,9 +113,12 @@ def test_every_tool_finds_the_run_by_its_folder(running: Program) -> None:
     doctor = Program([sys.executable, "-m", "scheduler_app.cli", "doctor"], home)
     assert doctor.wait() == 0, doctor.output
     assert "!  " not in doctor.output, "a healthy run is without a warning"
-    ping = Program([sys.executable, "-m", "celery", "-A", "scheduler_app", "inspect", "ping"], home)
+    # Asked by name, the worker is not waited for others, and may take longer than a second.
+    worker = f"worker1@{socket.gethostname()}"
+    options = ("--timeout", "30", "--destination", worker)
+    ping = Program([sys.executable, "-m", "celery", "-A", "scheduler_app", "inspect", *options, "ping"], home)
     assert ping.wait() == 0, ping.output
-    assert "worker1@" in ping.output
+    assert worker in ping.output
     page = requests.get(running.wait_for(r"^  Page +(http://\S+)$")[1], timeout=30)
     assert page.status_code == 200
     assert page.headers["Content-Type"].startswith("text/html")

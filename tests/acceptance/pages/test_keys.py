@@ -5,10 +5,14 @@ import re
 import requests
 from playwright.sync_api import Page, expect
 
-from scheduler_app.api.pages.places import PLACES
+from scheduler_app.api.pages.places import PLACES, Place
 from tests.acceptance.journal import Journal
 from tests.acceptance.pages.story import fill
 from tests.acceptance.stack import Stack
+from tests.processes import wait_until
+
+#: What a page may take to come before its keys are pressed again.
+TRY_MS = 45_000
 
 
 def go_to(page: Page, path: str) -> None:
@@ -17,16 +21,31 @@ def go_to(page: Page, path: str) -> None:
     page.wait_for_load_state()
 
 
+def go_by_keys(page: Page, place: Place) -> None:
+    """Presses `g` and the key of a place, and again where this machine stood still in between: the second key
+    belongs to the first for a second and a half."""
+
+    def leads() -> bool:
+        page.keyboard.press("g")
+        page.keyboard.press(place.key)
+        try:
+            # Beside Failures it says how many are open.
+            name = re.compile(rf"^{place.name}(\d*\+? open)?$")
+            expect(page.locator(".nav [aria-current]")).to_have_text(name, timeout=TRY_MS)
+        except AssertionError:
+            return False
+        return True
+
+    wait_until(leads, f"the keys to lead to {place.name}")
+    page.wait_for_load_state()
+
+
 def test_keys_lead_to_the_five_places_and_through_a_list(page: Page, stack: Stack, journal: Journal) -> None:
     stack.create(journal.url("/"), every_seconds=86_400, name="First of keys")
     stack.create(journal.url("/"), every_seconds=86_400, name="Other of keys")
     go_to(page, "/you")
     for place in PLACES:
-        page.keyboard.press("g")
-        page.keyboard.press(place.key)
-        # Beside Failures it says how many are open.
-        expect(page.locator(".nav [aria-current]")).to_have_text(re.compile(rf"^{place.name}(\d*\+? open)?$"))
-        page.wait_for_load_state()
+        go_by_keys(page, place)
     page.keyboard.press("?")
     keys = page.get_by_role("dialog", name="Keys")
     expect(keys).to_contain_text("Send the runs of a cause again")
