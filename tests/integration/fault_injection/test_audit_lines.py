@@ -272,6 +272,7 @@ def _wrong(bench: Bench, act: Act, places: list[tuple[Call, Way]]) -> list[str]:
     return [f"{call}, {way}: {each}" for call, way in places for each in _tried(bench, act, call, way)[1]]
 
 
+@pytest.mark.timeout(600)  # how much there is to do differs from draw to draw
 @pytest.mark.parametrize("act", ACTS, ids=lambda each: f"{each}, drawn by {SEED}")
 def test_a_drawn_part_of_the_places(bench: Bench, act: Act) -> None:
     wrong = _wrong(bench, act, drawn(_places(bench, act), str(act)))

@@ -231,6 +231,7 @@ def _report(wrong: dict[Meeting, list[str]]) -> str:
     return "\n".join(f"{meeting}: " + "; ".join(each) for meeting, each in wrong.items() if each)
 
 
+@pytest.mark.timeout(600)  # how much there is to do differs from draw to draw
 @pytest.mark.parametrize("stopped", STOPPED, ids=lambda each: f"{each}, drawn by {SEED}")
 def test_a_drawn_part_of_those_that_meet(bench: Bench, stopped: Action) -> None:
     found = meetings(bench, stopped)

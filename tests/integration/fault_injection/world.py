@@ -29,7 +29,8 @@ from scheduler_app.worker import Pipeline
 from tests import broker_queue
 from tests.acceptance.journal import Call, Journal
 from tests.builders import schedule
-from tests.integration.fault_injection.door import PATIENCE_SECONDS, TRIED_HOST
+from tests.integration.fault_injection.door import TRIED_HOST
+from tests.processes import PATIENCE_SECONDS
 
 NOON: Final = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SCHEDULE: Final = "s"
