@@ -285,7 +285,8 @@ def test_dead_letters_are_redriven_one_by_one_or_by_a_filter(
     by_code = ("redrive", "--schedule", made, "--status-code", "5xx", "--yes")
     chosen = f"--schedule {made} --status-code 5xx"
     assert shell.run(*by_code).stdout == f"2 dead letters to redrive: {chosen}\nredriven 2\n"
-    assert {each["state"] for each in scheduler.events(schedule_id=made)} == {"worker_queue"}
+    # Those that the API has not dispatched in its time are left to beats.
+    assert {each["state"] for each in scheduler.events(schedule_id=made)} <= {"ready_queue", "worker_queue"}
     assert "--all" in shell.run("redrive", status=64).output
     assert "not both" in shell.run("redrive", others[0], "--all", status=64).output
 

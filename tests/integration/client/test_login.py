@@ -1,6 +1,7 @@
 """`scheduler login`: a command line that a person lets in, in a browser."""
 
 import re
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,10 +13,10 @@ import requests
 from flask import Flask
 from werkzeug.serving import make_server
 
-from scheduler_app.api.factory import create_app
+from scheduler_app.api import request_limits
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Mongod, Redis
-from scheduler_app.embedded.server import free_port
+from tests.integration.api.conftest import start, stop
 from tests.openid_provider import (
     Browser,
     OpenIdProvider,
@@ -24,7 +25,7 @@ from tests.openid_provider import (
     openid_provider,
     sign_in_settings,
 )
-from tests.processes import Program, wait_until
+from tests.processes import PATIENCE_SECONDS, Program, wait_until
 
 ASK = "/sign-in/command-line"
 
@@ -34,28 +35,32 @@ def served(
     mongod_server: Mongod, redis_server: Redis, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Flask, OpenIdProvider]]:
     """An application with a provider, under its own address."""
-    port = free_port()
     folder = tmp_path_factory.mktemp("openid")
     with (
+        # Held from now on: the provider, which takes a while to start, has to know the port.
+        socket.create_server(("127.0.0.1", 0), backlog=128) as listener,
         pytest.MonkeyPatch.context() as patch,
-        openid_provider(folder, f"http://localhost:{port}") as provider,
+        openid_provider(folder, f"http://localhost:{(port := listener.getsockname()[1])}") as provider,
     ):
         be_patient(patch)
+        for limit in ("GET_SECONDS", "CHANGE_SECONDS", "MUCH_SECONDS"):
+            patch.setattr(request_limits, limit, PATIENCE_SECONDS)
         given = {
             "mongo_uri": mongod_server.uri,
             "broker_url": redis_server.url,
             "mongo_database": "test_login",
         }
-        app = create_app(Settings(**given | sign_in_settings(provider)))
+        app = start(Settings(**given | sign_in_settings(provider)))
         # Otherwise the first requests meet missing indexes.
         app.extensions["scheduler"].store.prepare()
-        server = make_server("127.0.0.1", port, app, threaded=True)
+        server = make_server("127.0.0.1", port, app, threaded=True, fd=listener.fileno())
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield app, provider
         server.shutdown()
         thread.join()
         app.extensions["scheduler"].store.mongo.client.drop_database("test_login")
+        stop(app)
 
 
 def scheduler(provider: OpenIdProvider, folder: Path, *words: str) -> Program:
