@@ -22,10 +22,11 @@ from tests.acceptance.journal import Journal
 from tests.integration.actions.receiver import says
 from tests.integration.api.conftest import start as start_api
 from tests.integration.api.conftest import stop
+from tests.integration.usecases.conftest import _patient
 from tests.integration.usecases.test_delivery import Bench, bench, journal, start
 from tests.processes import wait_until
 
-__all__ = ["bench", "journal", "start"]  # fixtures
+__all__ = ["_patient", "bench", "journal", "start"]  # fixtures
 
 SECOND = timedelta(seconds=1)
 TOKEN = "X-Scheduler-Completion-Token"

@@ -11,14 +11,17 @@ from scheduler_app.api import request_shares
 from scheduler_app.usecases.questions.run_calendar import RunCalendars
 from tests.integration.api.test_behind_a_proxy import STRANGER, Outside
 from tests.integration.api.test_pages_access import KEY, OTHER_KEY
+from tests.processes import PATIENCE_SECONDS
 
 WHEN = {"rrule": "FREQ=DAILY"}
 
 
 @pytest.fixture
 def busy(make_api: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch) -> Flask:
-    """An API that computes a preview for `KEY`; others do not wait for long."""
+    """An API that computes a preview for `KEY`; others do not wait for long, however much this machine has
+    computed for them before."""
     monkeypatch.setattr(request_shares.Turns.take, "__defaults__", (0.01,))
+    monkeypatch.setattr(request_shares, "thread_time", lambda: 0.0)
     made = make_api(api_keys=(KEY, OTHER_KEY), trusted_proxies="")
     digest = made.extensions["scheduler"].settings.keys[0].digest
     assert made.extensions["turns"].take(digest)
@@ -95,7 +98,7 @@ def test_the_overview_s_strip_takes_a_turn_and_nobody_waits_for_another_s(
         client = signed_in[KEY].client
         other = Thread(target=lambda: answers.append(client.get(path).status_code), daemon=True)
         other.start()
-        other.join(20)
+        other.join(PATIENCE_SECONDS)
         return read(self, *asked, **how)
 
     monkeypatch.setattr(RunCalendars, "read", read_beside)

@@ -223,7 +223,8 @@ def test_it_sees_the_forecast_the_figures_and_what_is_found_of_its_schedules(
     for each in events:
         assert [row["id"] for row in shown(f"search?q={each[:-2]}")["events"]] == [each]
     assert shown(f"search?q={events_of(store, 'globex-nightly')[0]}")["events"] == []
-    assert shown("figures?schedule_id=acme-nightly")["buckets"][-1]["error"] == 1
+    parts = shown("figures?schedule_id=acme-nightly")["buckets"]
+    assert sum(part["error"] for part in parts[-2:]) == 1, "an hour may have ended meanwhile"
     assert client.get("/api/v1/figures?schedule_id=globex-nightly").status_code == 404
     assert client.get("/api/v1/figures?destination=x").status_code == 422
     assert shown("figures")["since"] is None

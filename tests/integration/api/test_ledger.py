@@ -16,8 +16,14 @@ from scheduler_app.witness.process import Witness
 from tests.builders import event, message, schedule
 from tests.integration.api.conftest import ToldTime
 from tests.integration.conftest import NOON
+from tests.processes import PATIENCE_SECONDS
 
 MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture(autouse=True)
+def _no_tag_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger_questions, "SECONDS_OF_TAG", PATIENCE_SECONDS)
 
 
 @pytest.fixture
