@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-_MARK = "TESTS_SCRATCH"
+MARK = "TESTS_SCRATCH"
 _PR_SET_PDEATHSIG = 1
 _PATIENCE_SECONDS = 20.0
 _IN_MEMORY = Path("/dev/shm")
@@ -32,7 +32,7 @@ def enter(*, in_memory: bool = True) -> None:
     # pytest's own folders of the last runs stay where they are, to be looked at.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     folder = tempfile.mkdtemp(prefix="scheduler-tests-", dir=_memory() if in_memory else None)
-    os.environ |= {"TMPDIR": folder, _MARK: folder}
+    os.environ |= {"TMPDIR": folder, MARK: folder}
     tempfile.tempdir = folder
     # In a session of its own: Ctrl-C is for the tests.
     watcher = subprocess.Popen(
@@ -78,7 +78,7 @@ def _started_with(folder: str) -> list[int]:
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            named = f"{_MARK}={folder}".encode() in (entry / "environ").read_bytes().split(b"\0")
+            named = f"{MARK}={folder}".encode() in (entry / "environ").read_bytes().split(b"\0")
         except OSError:
             continue  # it has ended, or is another user's
         if named and int(entry.name) != os.getpid():

@@ -18,6 +18,7 @@ import pytest
 import requests
 
 from scheduler_app.embedded import free_port
+from tests import scratch
 from tests.acceptance.journal import Journal
 from tests.acceptance.shared_stack import SharedStack
 from tests.acceptance.stack import Stack
@@ -144,10 +145,12 @@ def test_a_worker_with_the_settings_that_the_page_names_joins_an_installation(
     command = (
         started.replace("/opt/scheduler/.venv/bin", str(BIN)).replace("%i", "2").replace("%%h", "second")
     )
+    # The mark ends it with the tests, even if they are killed.
+    inherited = {name: os.environ[name] for name in ("PATH", scratch.MARK)}
     second = subprocess.Popen(
         shlex.split(command),
         cwd=stack.folder,
-        env={"PATH": os.environ["PATH"], "HOME": str(stack.folder), **settings},
+        env={**inherited, "HOME": str(stack.folder), **settings},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
