@@ -70,7 +70,10 @@ def _same(what: str, said: set[int], seen: set[int], enough: bool) -> Iterator[s
 
 def _weekdays(body: str, _: str, sample: list[datetime]) -> Iterator[str]:
     said = _names(body, DAYS)
-    enough = len(sample) > 100 and "of the year" not in body  # a sample may miss what comes once a year
+    # A sample may miss what comes once a year, and steps of days or hours may meet some weekdays only.
+    enough = len(sample) > 100 and not re.search(
+        r"of the year|^Every (?:second|\d+) (?:day|hour|min|sec)", body
+    )
     yield from _same("weekdays", said, {each.weekday() for each in sample}, enough)
     everything = not said and not re.search(r"month|year|week|only|\bin\b|from .* to|\d (?:Jan|Dec)", body)
     if everything and body.startswith("Every day") and len(sample) > 100:
@@ -79,7 +82,7 @@ def _weekdays(body: str, _: str, sample: list[datetime]) -> Iterator[str]:
 
 def _months(body: str, _: str, sample: list[datetime]) -> Iterator[str]:
     said = {index + 1 for index in _names(body, MONTHS)}
-    if "next month" in body:
+    if re.search(r"next (?:month|year)|(?:month|year) before", body):
         said = set()
     yield from _same("months", said, {each.month for each in sample}, len(sample) > 100)
 
@@ -104,7 +107,7 @@ def _ordinals(body: str, _: str, sample: list[datetime]) -> Iterator[str]:
         last.add(_number(match[1]))
     for count in re.findall(r"the last (\d+) days", body):
         last |= set(range(1, int(count) + 1))
-    if not (said or last) or " day of the year" in body:
+    if not (said or last) or re.search(r" days? (?:\d[\d, and]* )?of the year", body):
         return
     for each in sample:
         from_end = (
@@ -129,7 +132,7 @@ def _ranks(body: str, _: str, sample: list[datetime]) -> Iterator[str]:
     if not said:
         return
     whole = {DAYS.index(name) for name in re.findall(rf"\b(?:every|a) ({_DAY})\b", body)}
-    by_year = "of the year" in body
+    by_year = "of the year" in body and not re.search(rf"(?:{_DAY}) of the month", body)
     for each in sample:
         first = date(each.year, 1 if by_year else each.month, 1)
         last = (
@@ -186,6 +189,8 @@ def _times(body: str, _: str, sample: list[datetime]) -> Iterator[str]:
     elif hours := re.findall(r"from (\d\d):00 to (\d\d):59", body):
         said = {hour for low, high in hours for hour in range(int(low), int(high) + 1)}
         yield from _same("hours", said, {time // 3600 for time in seen}, False)
+    if len({(each.utcoffset() or timedelta()) % timedelta(hours=1) for each in sample}) > 1:
+        return  # its clock is moved by half an hour
     if match := re.search(r"^Every hour at minute (\d+)(?: and second (\d+))?", body):
         said = {int(match[1]) * 60 + int(match[2] or 0)}
         yield from _same("minute of the hour", said, {time % 3600 for time in seen}, True)
@@ -208,6 +213,15 @@ def _moment(text: str) -> datetime:
 
 
 _MOMENT = rf"\d+ (?:{_MONTH}) \d{{4}}(?: at [\d:]+)?"
+
+
+def _named(body: str, unit: str, local: datetime) -> Iterator[date]:
+    """The day itself, and one of the month or year that named it, where it may lie beside that."""
+    yield local.date()
+    if f"next {unit} where it is missing" in body:
+        yield local.date() - timedelta(days=1)
+    if f"{unit} before where it is missing" in body:
+        yield local.date() + timedelta(days=1)
 
 
 def _steps(body: str, tail: str, sample: list[datetime]) -> Iterator[str]:
@@ -235,11 +249,12 @@ def _steps(body: str, tail: str, sample: list[datetime]) -> Iterator[str]:
             ok = (local.date() - _moment(since).date()).days // 7 % step == 0
         elif unit == "month":
             name, year = since.split(" ")
-            ok = ((local.year - int(year)) * 12 + local.month - 1 - MONTHS.index(name)) % step == 0
+            first = int(year) * 12 + MONTHS.index(name)
+            ok = any((day.year * 12 + day.month - 1 - first) % step == 0 for day in _named(body, unit, local))
         else:
             if "week" in body:
                 return  # a week's year is not the calendar's
-            ok = (local.year - int(since)) % step == 0
+            ok = any((day.year - int(since)) % step == 0 for day in _named(body, unit, local))
         if not ok:
             yield f"steps: said every {step} {unit}s from {since}, seen {each}"
             return
@@ -258,7 +273,9 @@ def _limits(tail: str, found: Recurrence, sample: list[datetime]) -> Iterator[st
         number = len(found.between(datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC), 100_001))
         if number != int(match[1]):
             yield f"count: said {match[1]}, seen {number}"
-    if not re.search(r"until|times", tail):
+    # After the last change of its zone's clock, steps of hours may never meet an hour again.
+    by_clock = found.timezone != "UTC" and re.search(r"(?:HOUR|MINUTE|SECOND)LY.*INTERVAL", found.text)
+    if not by_clock and not re.search(r"until|times", tail):
         later = found.after(datetime(2400, 1, 1, tzinfo=UTC))
         if later is None:
             yield "the sentence says no end, but there is one"
