@@ -1,6 +1,7 @@
 """What every broker promises to beats, workers and operators: on real servers."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -50,12 +51,14 @@ class Deployment:
                 taken.append(message)
                 message.ack()
 
-        with self.app.connection_for_read() as connection:
-            channel = connection.channel()
-            with self.app.amqp.TaskConsumer(channel, callbacks=[take], accept=["json"]) as consumer:
-                consumer.qos(prefetch_count=1)
-                while len(taken) < count:
-                    connection.drain_events(timeout=PATIENCE_SECONDS)
+        while len(taken) < count:
+            # A queue of a killed RabbitMQ waits for its leader, on a busy machine longer than a read lasts.
+            with suppress(TimeoutError), self.app.connection_for_read() as connection:
+                channel = connection.channel()
+                with self.app.amqp.TaskConsumer(channel, callbacks=[take], accept=["json"]) as consumer:
+                    consumer.qos(prefetch_count=1)
+                    while len(taken) < count:
+                        connection.drain_events(timeout=PATIENCE_SECONDS)
         return taken
 
 
@@ -153,11 +156,14 @@ def test_a_server_that_is_away_is_a_clear_fault_and_comes_back(harness: Harness,
     with pytest.raises((*ours.publisher.unavailable, TimeoutError)):
         ours.publisher.ask_queue_length()(PATIENCE_SECONDS)
     harness.start()
+    tries = 0
 
     def publishes() -> bool:
+        nonlocal tries
+        tries += 1
         try:
             ours.publisher.publish([Batch(("after",), None)])
-        except ours.publisher.unavailable:  # a connection of before, found out to be dead
+        except ours.publisher.unavailable:  # a connection of before, found out to be dead, or a late confirm
             return False
         return True
 
@@ -168,7 +174,8 @@ def test_a_server_that_is_away_is_a_clear_fault_and_comes_back(harness: Harness,
         # before that, it has the message again.
         came = [ids(message) for message in ours.consume(1)]
     assert came == [["after"]]
-    assert ours.publisher.ask_queue_length()(PATIENCE_SECONDS) == 0
+    # A message that was confirmed too late has come all the same.
+    assert ours.publisher.ask_queue_length()(PATIENCE_SECONDS) < tries
 
 
 def test_doctor_says_that_it_is_fit_for_use(harness: Harness, ours: Deployment) -> None:
