@@ -63,6 +63,9 @@ def test_an_event_is_either_cancelled_and_never_sent_or_sent_once_and_not_cancel
             asked = order.sample(ids, TOGETHER)
             answers = people.map(cancel, asked)
             start.wait()
+            if first == 0:
+                # Once they come first for sure: a worker claims by one command, and they look before.
+                answers = iter(list(answers))
             pipeline.delivery.deliver(ids)
             cancelled |= dict(zip(asked, answers, strict=True))
         assert pipeline.wait_until_empty(PATIENCE_SECONDS)
