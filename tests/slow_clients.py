@@ -40,7 +40,7 @@ def slow_reader(path: str) -> Callable[[int], socket.socket]:
 @contextmanager
 def crowd(connect: Callable[[int], socket.socket], port: int, count: int) -> Iterator[list[socket.socket]]:
     """So many at once. Each that the server closes comes again; those of `byte_by_byte` send one a second."""
-    sockets = [connect(port) for _ in range(count)]
+    sockets = [_connected(connect, port) for _ in range(count)]
     over = threading.Event()
 
     def keep_up() -> None:
@@ -65,6 +65,14 @@ def crowd(connect: Callable[[int], socket.socket], port: int, count: int) -> Ite
         thread.join()
         for sock in sockets:
             sock.close()
+
+
+def _connected(connect: Callable[[int], socket.socket], port: int) -> socket.socket:
+    """Again where the server has closed it for a newer one: this process may have stood still between
+    connecting and sending."""
+    while True:
+        with suppress(ConnectionError):
+            return connect(port)
 
 
 def answer_of(sock: socket.socket) -> bytes:
