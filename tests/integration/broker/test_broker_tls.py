@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from scheduler_app.actions.celery_task import application
 from scheduler_app.actions.celery_task.application import RemoteApplication
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher, impatient_connection
@@ -21,6 +22,8 @@ from scheduler_app.usecases.duties.dispatch_selection import Batch
 from tests.processes import PATIENCE_SECONDS
 from tests.tls_brokers import KINDS, TlsBroker, tls_broker
 
+#: RabbitMQ takes its time to start on a machine that is busy with other things.
+pytestmark = pytest.mark.timeout(900)
 #: How OpenSSL, Erlang and kombu call it.
 REFUSED = r"(?i)certificate|handshake|ssl|closed|reset|broken pipe"
 
@@ -68,7 +71,10 @@ def test_a_broker_that_asks_for_our_certificate_gets_none_but_the_one_that_is_se
         connect(replace(settings, broker_client_certificate=""))
 
 
-def test_tasks_of_others_go_by_tls_to_those_who_are_known(broker: TlsBroker) -> None:
+def test_tasks_of_others_go_by_tls_to_those_who_are_known(
+    broker: TlsBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(application, "PATIENCE_SECONDS", PATIENCE_SECONDS)
     tls = BrokerTls(broker.ca_bundle, broker.client_certificate)
     results = broker.url if broker.url.startswith("rediss:") else None
     known = RemoteApplication(broker.url, results, tls)
