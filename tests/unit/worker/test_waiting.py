@@ -210,13 +210,14 @@ def test_who_takes_the_last_batch_wakes_nobody_and_the_next_one_wakes_who_waits_
     threads, taken = taking(waiting, 3)
     first, second = batch(1), batch(2)
     waiting.put(first)
-    threads[0].join(60)
+    wait_until(lambda: len(taken) == 1, "one of them to take it")
     with waiting._turn:
         assert (len(waiting._changed._waiters), len(waiting._turn._waiters)) == (0, 2)  # type: ignore[attr-defined]
     waiting.put(second)
-    threads[1].join(60)
+    wait_until(lambda: len(taken) == 2, "another one to take it")
     waiting.stop()
-    threads[2].join(60)
+    for thread in threads:
+        thread.join()
     assert taken == [first, second, None]
 
 
