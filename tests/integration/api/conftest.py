@@ -18,11 +18,12 @@ from scheduler_app.api.factory import routed, serve
 from scheduler_app.api.pages import forms, go, overview, run_neighbours
 from scheduler_app.api.routes import operations
 from scheduler_app.api.services import Services
+from scheduler_app.broker import publisher
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Mongod, Redis
 from scheduler_app.health import ready, status
-from scheduler_app.store import Store, expectations, figure_counters, processes, search
+from scheduler_app.store import Store, expectations, figure_counters, paging, processes, search
 from scheduler_app.store.events import events, figures, lists, run_counts
 from scheduler_app.store.schedules import last_runs, schedules
 from scheduler_app.usecases import owed_events, quotas, stops
@@ -46,6 +47,7 @@ _LIMITS = (
     *((each, "ANSWER_SECONDS") for each in (operations, ready, status, stops)),
     *((each, "MISSED_SECONDS") for each in (expansion, owed_expansion, processes)),
     (factory, "BROKER_SECONDS"),
+    (publisher, "PATIENCE_SECONDS"),
     (overview, "CHANGES_SECONDS"),
     (quotas, "WAIT_SECONDS"),
     (owed_events, "MOST_SECONDS"),
@@ -101,6 +103,7 @@ def patient() -> Iterator[None]:
             patch.setattr(module, name, int(PATIENCE_SECONDS * 1000))
         patch.setattr(request_shares.Turns.take, "__defaults__", (PATIENCE_SECONDS,))
         patch.setattr(auth, "monotonic", lambda: 0.0)
+        patch.setattr(paging, "monotonic", lambda: 0.0)
         patch.setattr(assembly, "ForecastService", partial(ForecastService, max_seconds=PATIENCE_SECONDS))
         patch.setattr(
             assembly,
