@@ -12,7 +12,6 @@ from kombu import pools
 from pymongo import MongoClient
 from redis import Redis as RedisClient
 
-from scheduler_app.api import factory, request_limits
 from scheduler_app.api.factory import routed
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
@@ -23,11 +22,10 @@ from scheduler_app.usecases import stops
 from scheduler_app.usecases.duties import dispatch, expansion
 from scheduler_app.worker import pipeline, recorder, reports
 from tests.acceptance.journal import Journal
-from tests.integration.fault_injection.door import CLIENT_OPTIONS, Doors
+from tests.integration.fault_injection.door import CLIENT_OPTIONS, PATIENCE_SECONDS, Doors
 from tests.integration.fault_injection.world import Process, Time, World
 from tests.lent_clients import LentClients
 from tests.prepared_databases import PreparedDatabases
-from tests.processes import PATIENCE_SECONDS
 
 
 @dataclass
@@ -105,9 +103,6 @@ def _made(servers: tuple[PreparedDatabases, LentClients, str, Redis], **changes:
     with pytest.MonkeyPatch.context() as patch, closing(Journal()) as journal:
         patch.setattr(clock, "now", time)
         # What a process gives up after a moment is not given up here because this machine stands still.
-        for limit in ("GET_SECONDS", "CHANGE_SECONDS", "MUCH_SECONDS"):
-            patch.setattr(request_limits, limit, PATIENCE_SECONDS)
-        patch.setattr(factory, "BROKER_SECONDS", PATIENCE_SECONDS)
         patch.setattr(stops, "ANSWER_SECONDS", PATIENCE_SECONDS)
         patch.setattr(dispatch, "SELECTION_SECONDS", PATIENCE_SECONDS)
         patch.setattr(reports, "LAST_SECONDS", PATIENCE_SECONDS)

@@ -20,8 +20,6 @@ from pymongo.errors import NetworkTimeout
 from pymongo.synchronous.pool import Connection
 from redis.connection import AbstractConnection
 
-from tests.processes import PATIENCE_SECONDS
-
 #: The name of the tried process among MongoDB's clients, and the host in its broker's URL.
 TRIED: Final = "tried"
 TRIED_HOST: Final = "localhost"
@@ -37,6 +35,7 @@ _NO_CALLS = frozenset(
 ) | frozenset({"HELLO", "AUTH", "CLIENT", "SELECT", "PING", "INFO"})
 #: These threads look again and again, as time passes: only their first look is a place.
 _POLLING = frozenset({"withholding", "reports", "leases"})
+PATIENCE_SECONDS: Final = 60.0
 
 
 class Way(StrEnum):

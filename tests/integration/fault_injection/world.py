@@ -29,8 +29,7 @@ from scheduler_app.worker import Pipeline
 from tests import broker_queue
 from tests.acceptance.journal import Call, Journal
 from tests.builders import schedule
-from tests.integration.fault_injection.door import TRIED_HOST
-from tests.processes import PATIENCE_SECONDS
+from tests.integration.fault_injection.door import PATIENCE_SECONDS, TRIED_HOST
 
 NOON: Final = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SCHEDULE: Final = "s"
