@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 SECOND = timedelta(seconds=1)
 #: A worker reads the schedule, then starts the request: on a machine with too much to do, a moment later.
 ABOUT_TO_START_SECONDS = 1.0
+#: An edit that was answered so long before an instant is obeyed: the manual promises it.
+OBEYED_AHEAD_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -110,13 +112,14 @@ class Owed:
     def was_on_its_way(self, moment: datetime, called_at: float) -> bool:
         """Whether a call for an instant past a cut was about to be made when that cut was answered.
 
-        Schedules are read when their events are due, not before: for what was due after the answer the cut
-        was seen, and a worker that stood still in between starts the others however late.
+        For an instant sooner than `OBEYED_AHEAD_SECONDS` after the answer a worker may have read the schedule
+        before, and one that stands still in between starts the request however late.
         """
         answered = [era.answered_at for era in self.eras[1:] if era.since < moment]
         if not answered:
             return False
-        return called_at <= max(answered) + ABOUT_TO_START_SECONDS or moment.timestamp() <= max(answered)
+        obeyed_from = max(answered) + OBEYED_AHEAD_SECONDS
+        return called_at <= max(answered) + ABOUT_TO_START_SECONDS or moment.timestamp() < obeyed_from
 
     def may_be_missing(self, moment: datetime) -> bool:
         """A deletion voids what it finds unsent: what nobody had made an event of is not made any more."""
