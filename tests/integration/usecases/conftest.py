@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
+from scheduler_app.clock import clock
+from scheduler_app.store import Store
 from scheduler_app.usecases import stops
 from scheduler_app.usecases.deeds import events
 from scheduler_app.usecases.duties import dispatch
-from scheduler_app.worker import claim, pipeline, reports
+from scheduler_app.worker import Pipeline, claim, reports
+from scheduler_app.worker import pipeline as pipelines
 from tests.acceptance.journal import Journal
 from tests.builders import LONGEST_SECONDS
+from tests.executors import executors
 from tests.integration.actions.receiver import Seen, says
 from tests.processes import PATIENCE_SECONDS
 
@@ -28,8 +32,19 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "SELECTION_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(events, "ANSWER_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(reports, "LAST_SECONDS", PATIENCE_SECONDS)
-    monkeypatch.setattr(pipeline, "END_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(pipelines, "END_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(claim, "FIRST_TIMEOUT_SECONDS", LONGEST_SECONDS)
+
+
+@pytest.fixture
+def pipeline(store: Store) -> Iterator[Pipeline]:
+    """A worker's, with its threads."""
+    made = Pipeline(store, executors(), now=clock.now, worker="w1", horizon_seconds=5, max_events=10_000)
+    made.start()
+    yield made
+    made.stop_starting()
+    made.interrupt()
+    made.stop()
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import random
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
@@ -17,21 +17,10 @@ from scheduler_app.usecases.deeds.events import EventService
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
-from tests.executors import executors
 from tests.processes import PATIENCE_SECONDS
 
 #: Events of one message; as many threads cancel them, one each.
 TOGETHER = 8
-
-
-@pytest.fixture
-def pipeline(store: Store) -> Iterator[Pipeline]:
-    made = Pipeline(store, executors(), now=clock.now, worker="w1", horizon_seconds=5, max_events=10_000)
-    made.start()
-    yield made
-    made.stop_starting()
-    made.interrupt()
-    made.stop()
 
 
 @pytest.mark.parametrize("count", [160, pytest.param(10_000, marks=pytest.mark.long)])

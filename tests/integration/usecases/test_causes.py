@@ -32,7 +32,6 @@ from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import event, message, schedule
 from tests.documents import event_document
-from tests.executors import executors
 from tests.integration.actions.receiver import says
 from tests.integration.conftest import NOON
 from tests.processes import PATIENCE_SECONDS, wait_until
@@ -391,16 +390,6 @@ def test_a_hundred_thousand_failures_cost_as_many_writes_as_ten(world: World) ->
 def journal() -> Iterator[Journal]:
     with closing(Journal()) as made:
         yield made
-
-
-@pytest.fixture
-def pipeline(store: Store) -> Iterator[Pipeline]:
-    made = Pipeline(store, executors(), now=clock.now, worker="w1", horizon_seconds=5, max_events=100)
-    made.start()
-    yield made
-    made.stop_starting()
-    made.interrupt()
-    made.stop()
 
 
 def test_a_worker_opens_a_cause_and_a_beat_ends_it(

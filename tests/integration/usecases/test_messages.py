@@ -27,7 +27,6 @@ from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import LONGEST_SECONDS
 from tests.documents import event_document
-from tests.executors import executors
 from tests.integration.actions.receiver import says
 from tests.processes import PATIENCE_SECONDS, wait_until
 
@@ -41,16 +40,6 @@ def journal() -> Iterator[Journal]:
     made = Journal()
     yield made
     made.close()
-
-
-@pytest.fixture
-def pipeline(store: Store) -> Iterator[Pipeline]:
-    made = Pipeline(store, executors(), now=clock.now, worker="w1", horizon_seconds=5, max_events=10_000)
-    made.start()
-    yield made
-    made.stop_starting()
-    made.interrupt()
-    made.stop()
 
 
 def service(store: Store, dispatched: list[str] | None = None, most: int = 0) -> MessageService:

@@ -22,7 +22,6 @@ from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import event, message, schedule
 from tests.documents import event_document
-from tests.executors import executors
 from tests.integration.actions.receiver import says
 from tests.processes import PATIENCE_SECONDS, wait_until
 
@@ -33,16 +32,6 @@ SECOND = timedelta(seconds=1)
 def journal() -> Iterator[Journal]:
     with closing(Journal()) as made:
         yield made
-
-
-@pytest.fixture
-def pipeline(store: Store) -> Iterator[Pipeline]:
-    made = Pipeline(store, executors(), now=clock.now, worker="w1", horizon_seconds=5, max_events=10_000)
-    made.start()
-    yield made
-    made.stop_starting()
-    made.interrupt()
-    made.stop()
 
 
 @pytest.fixture

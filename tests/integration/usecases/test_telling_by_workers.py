@@ -28,7 +28,6 @@ from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import LONGEST_SECONDS, event, notification_rule, schedule
 from tests.documents import event_document
-from tests.executors import executors
 from tests.integration.actions.receiver import says
 from tests.mail_server import MailReceiver
 from tests.processes import PATIENCE_SECONDS, wait_until
@@ -38,16 +37,6 @@ from tests.processes import PATIENCE_SECONDS, wait_until
 def journal() -> Iterator[Journal]:
     with closing(Journal()) as made:
         yield made
-
-
-@pytest.fixture
-def pipeline(store: Store) -> Iterator[Pipeline]:
-    made = Pipeline(store, executors(), now=clock.now, worker="w1", horizon_seconds=5, max_events=1_000)
-    made.start()
-    yield made
-    made.stop_starting()
-    made.interrupt()
-    made.stop()
 
 
 def test_a_receiver_that_fails_is_told_once_and_once_that_it_is_over(
