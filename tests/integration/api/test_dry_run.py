@@ -12,6 +12,7 @@ from pymongo.collection import Collection
 from redis import Redis
 
 from scheduler_app.api.wire import examples
+from scheduler_app.broker.redis.backend import key_prefix
 from scheduler_app.domain.api_key import ALL_SCOPES, StoredKey, new_key
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.cause import Tally, failing_key
@@ -39,8 +40,14 @@ def everything(store: Store, redis_url: str) -> Any:
     kept = {name: list(store.mongo.collection(name).find({}, sort=[("_id", 1)])) for name in names}
     # That somebody has shown a wrong key is true of a dry run, too.
     kept["audit"] = [line for line in kept["audit"] if line["what"] != "refused"]
+    return kept, published(store, redis_url)
+
+
+def published(store: Store, redis_url: str) -> dict[bytes, int]:
+    """How many messages wait in each lane of the broker."""
     with Redis.from_url(redis_url) as broker:
-        return kept, {key: broker.llen(key) for key in broker.keys("callbacks*")}
+        lanes = broker.keys(f"{key_prefix(store.mongo.db.name)}callbacks*")
+        return {lane: broker.llen(lane) for lane in lanes}
 
 
 #: What `POST /api/v1/destinations/{name}/test` shows of a call that was made.
@@ -214,6 +221,7 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
             client.put(f"{SCHEDULES}/there", json={"state": "active"})
     operations = {each for each in operations if not each[1].startswith("/tasks")}  # below
     assert not operations, "writes without a dry run in this test"
+    assert published(store, redis_url), "no write has published a message that a dry run might have"
 
 
 def test_a_dry_run_of_the_tasks_of_the_seed_changes_nothing(
