@@ -7,6 +7,7 @@ from typing import Any
 from scheduler_app.clock import clock
 from scheduler_app.domain.event import Event, scheduled
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.usecases.duties.cause_inspection import NO_FUTURE
 from tests.bench.arrivals import Arrival, judged
 from tests.bench.ground import Ground, wait_for
 from tests.bench.receiver import Receiver
@@ -26,18 +27,20 @@ def make_schedules(
     receiver: Receiver | None = None,
     **fields: Any,
 ) -> list[Schedule]:
-    """Schedules that never fire by themselves; the events are made beside them.
+    """Schedules that fire only in some months; the events are made beside them. Those of a later time would
+    be told as stalled, and each look at what is wrong would go through them.
 
     They call `path` at the sink, or in turn at the origins of `receiver`; `fields` are those of a draft.
     """
     now, receiver = clock.now(), receiver or made.sink
+    first = now + NO_FUTURE / 2
     schedules = [
         schedule(
             now,
             f"{prefix}{number}",
             url=receiver.url(number) + path,
             method="POST",
-            rrule="DTSTART:20900101T000000Z\nRRULE:FREQ=YEARLY",
+            rrule=f"DTSTART:{first:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=YEARLY",
             **fields,
         )
         for number in range(count)
