@@ -209,7 +209,7 @@ def _refusal(verb: str, event_id: WholeId) -> str | None:
             deeds.redrive(event_id, now)
         elif deeds.get(event_id).state is State.RUNNING:
             # A worker is asked and waited for: of fifty runs one after the other that would be minutes.
-            return "its request is in flight; cancel it on its own page"
+            return "a worker holds it: cancel it on its own page, which asks the worker"
         else:
             deeds.cancel(event_id, now)
     except (Conflict, InvalidField, NotFound) as error:

@@ -38,25 +38,36 @@ from scheduler_app.usecases.cause_counts import CauseCounts
 #: A worker looks for such requests every second, and writes what it cancels some milliseconds later.
 ANSWER_SECONDS = 3.0
 LOOK_SECONDS = 0.05
-#: Threads of one process that wait for workers at the same time; for other requests the event is in flight.
+#: Threads of one process that wait for workers at the same time; other requests are told to ask again.
 WAITING_AT_ONCE = 8
 
-_cancellation_slots = threading.BoundedSemaphore(WAITING_AT_ONCE)
+#: Why an event that a worker holds was not cancelled.
+IN_FLIGHT = "its request is in flight, or about to be, and it cannot be cancelled"
+FINISHED = "its history is final, and it cannot be cancelled"
+#: The worker may have read the request to cancel at the last moment.
+NOT_ANSWERED = "its worker has not answered in time, and may still cancel it: look at it before you ask again"
+TOO_MANY_WAIT = "too many cancellations wait for the answers of workers: ask again in a few seconds"
+
+cancellation_slots = threading.BoundedSemaphore(WAITING_AT_ONCE)
 
 
-def cancel_claimed(store: Store, event_id: str, message: str) -> None:
+def cancel_claimed(store: Store, event_id: str, message: str) -> str:
     """Asks the worker that holds the event to cancel it, and waits for its answer: what the event is then
-    says whether it did. `message` is for its history. Raises a STORE_FAULT."""
-    if store.mongo.is_dry_run or not _cancellation_slots.acquire(blocking=False):
-        return
+    says whether it did. `message` is for its history. Returns why the event is not cancelled, if it is not.
+    Raises a STORE_FAULT."""
+    if store.mongo.is_dry_run:
+        return IN_FLIGHT
+    if not cancellation_slots.acquire(blocking=False):
+        return TOO_MANY_WAIT
     try:
         store.cancel_requests.put(event_id, message)
         until = monotonic() + ANSWER_SECONDS
-        while _is_open(store, event_id) and monotonic() < until:
+        while (is_open := _is_open(store, event_id)) and monotonic() < until:
             time.sleep(LOOK_SECONDS)
         store.cancel_requests.remove([event_id])
     finally:
-        _cancellation_slots.release()
+        cancellation_slots.release()
+    return NOT_ANSWERED if is_open else IN_FLIGHT
 
 
 def _is_open(store: Store, event_id: str) -> bool:
@@ -106,16 +117,15 @@ class EventService:
 
     def cancel(self, event_id: str, now: datetime) -> EventRecord:
         """Cancels an event whose request has not begun. Raises NotFound; Conflict when it is in flight or
-        final."""
+        final, and when its worker does not say in time."""
         event = self.get(event_id)
         if not self.store.cancellations.cancel(event_id, now, WITHDRAWN):
-            before, event = event, self.get(event_id)
+            why, before, event = IN_FLIGHT, event, self.get(event_id)
             if event.state is State.RUNNING:
-                cancel_claimed(self.store, event_id, WITHDRAWN)
+                why = cancel_claimed(self.store, event_id, WITHDRAWN)
                 event = self.get(event_id)
             if event.state is not State.CANCELLED or before.state is State.CANCELLED:
-                why = "its history is final" if event.state in FINAL else "its request is in flight"
-                raise Conflict(f"the event is {event.state}: {why}, and it cannot be cancelled")
+                raise Conflict(f"the event is {event.state}: {FINISHED if event.state in FINAL else why}")
         log.info("event.cancelled", message="A person cancelled an event", event_id=event_id)
         return self.get(event_id)
 

@@ -29,7 +29,7 @@ from scheduler_app.store.acting import current_act
 from scheduler_app.store.events.messages import MessageRecord
 from scheduler_app.store.paging import Page, PageRequest
 from scheduler_app.telemetry import get_logger
-from scheduler_app.usecases.deeds.events import cancel_claimed
+from scheduler_app.usecases.deeds.events import FINISHED, IN_FLIGHT, cancel_claimed
 from scheduler_app.usecases.deeds.named import (
     KnownDestinations,
     check_named_destination,
@@ -376,16 +376,18 @@ class MessageService:
     def cancel(self, event_id: str, now: datetime) -> MessageRecord:
         """Cancels a message whose request has not begun; one that is cancelled already stays as it is.
 
-        Raises NotFound; Conflict where its request is in flight, or it was delivered.
+        Raises NotFound; Conflict where its request is in flight, it was delivered, or its worker does not say
+        in time.
         """
         if self.store.cancellations.cancel(event_id, now, CANCELLED):
             return self.get(event_id)
-        record = self.get(event_id)
+        record, why = self.get(event_id), IN_FLIGHT
         if record.event.state is State.RUNNING:
-            cancel_claimed(self.store, event_id, CANCELLED)
+            why = cancel_claimed(self.store, event_id, CANCELLED)
             record = self.get(event_id)
-        if record.event.state is not State.CANCELLED:
-            raise _too_late_conflict(record, "cancelled")
+        state = record.event.state
+        if state is not State.CANCELLED:
+            raise Conflict(f"the message is {state}: {FINISHED if state in FINAL else why}")
         return record
 
     def reschedule(self, event_id: str, timing: Timing, now: datetime) -> MessageRecord:
@@ -396,7 +398,9 @@ class MessageService:
         moved = self.store.messages.reschedule(event_id, instant, max(instant, now), now, why)
         record = self.get(event_id)
         if not moved:
-            raise _too_late_conflict(record, "rescheduled")
+            state = record.event.state
+            why = "its history is final" if state in FINAL else "its request is in flight, or about to be"
+            raise Conflict(f"the message is {state}: {why}, and it cannot be rescheduled")
         if record.event.due_at is not None:
             self.dispatch([_waiting_event(record, record.event.due_at)], now)
         return record
@@ -458,12 +462,6 @@ def _existing_result(event: Event, existing: MessageRecord | None) -> ScheduleMe
             " take another id"
         )
     return ScheduleMessageResult(existing, created=False)
-
-
-def _too_late_conflict(record: MessageRecord, what: str) -> Conflict:
-    state = record.event.state
-    why = "its history is final" if state in FINAL else "its request is in flight, or about to be"
-    return Conflict(f"the message is {state}: {why}, and it cannot be {what}")
 
 
 def _waiting_event(record: MessageRecord, due_at: datetime) -> Event:

@@ -1,6 +1,7 @@
 """What people do with single events, and with many dead letters."""
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,12 @@ from scheduler_app.api.services import Services
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
+from scheduler_app.usecases.deeds.events import (
+    NOT_ANSWERED,
+    TOO_MANY_WAIT,
+    WAITING_AT_ONCE,
+    cancellation_slots,
+)
 from scheduler_app.worker.attempt import Attempt
 from tests.builders import event, schedule
 
@@ -60,16 +67,33 @@ def test_a_waiting_event_is_cancelled_and_says_by_whom(
     assert "cancelled" in again.get_json()["detail"]
 
 
-def test_an_event_in_flight_cannot_be_cancelled(
+def test_who_cancels_an_event_is_told_that_its_worker_has_not_answered(
     client: FlaskClient, store: Store, now: datetime, owner: str
 ) -> None:
+    """Whether its request has begun is not known then."""
     made = event(now, owner)
     store.events.insert([made], now, "made")
     store.claims.claim([made.id], until=now, now=now, lease_seconds=25, worker="w")
     answer = client.post(f"/api/events/{made.id}/cancel")
     assert answer.status_code == 409
-    assert "in flight" in answer.get_json()["detail"]
+    assert f"the event is running: {NOT_ANSWERED}" in answer.get_json()["detail"]
     assert client.get(f"/api/events/{made.id}").get_json()["state"] == "running"
+
+
+def test_only_some_requests_wait_for_workers_and_others_are_told_to_ask_again(
+    client: FlaskClient, store: Store, now: datetime, owner: str
+) -> None:
+    made = event(now, owner)
+    store.events.insert([made], now, "made")
+    store.claims.claim([made.id], until=now, now=now, lease_seconds=25, worker="w")
+    with ExitStack() as others:
+        for _ in range(WAITING_AT_ONCE):
+            others.enter_context(cancellation_slots)
+        answer = client.post(f"/api/events/{made.id}/cancel")
+    assert answer.status_code == 409
+    assert TOO_MANY_WAIT in answer.get_json()["detail"]
+    # Their places are free again.
+    assert NOT_ANSWERED in client.post(f"/api/events/{made.id}/cancel").get_json()["detail"]
 
 
 def test_a_redriven_event_is_sent_at_once_and_keeps_its_history(

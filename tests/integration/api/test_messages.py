@@ -16,6 +16,7 @@ from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.states import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import OutcomeRecord
+from scheduler_app.usecases.deeds.events import NOT_ANSWERED
 
 LATER = "2040-01-01T00:00:00Z"
 URL = "http://127.0.0.1:9/hook?sig=query-secret"
@@ -279,6 +280,21 @@ def test_what_was_sent_is_neither_cancelled_nor_moved(
     ):
         assert answer.status_code == 409
         assert "error" in answer.get_json()["detail"]
+
+
+def test_a_message_whose_worker_does_not_answer_is_not_said_to_be_in_flight(
+    client: FlaskClient, app: Flask, schedule: Callable[..., Any]
+) -> None:
+    schedule(id="m1")
+    app.extensions["scheduler"].store.mongo.collection("events").update_one(
+        {"_id": "msg_m1"}, {"$set": {"state": State.RUNNING}}
+    )
+    answer = client.post("/api/messages/m1/cancel")
+    assert answer.status_code == 409
+    assert f"the message is running: {NOT_ANSWERED}" in answer.get_json()["detail"]
+    moved = client.post("/api/messages/m1/reschedule", json={"delay_seconds": 5})
+    assert moved.status_code == 409
+    assert "its request is in flight, or about to be, and it cannot be rescheduled" in moved.text
 
 
 def test_a_message_is_an_event_among_the_others(

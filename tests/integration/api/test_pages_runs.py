@@ -163,7 +163,7 @@ def test_those_selected_are_sent_again_or_cancelled_and_the_filter_stays(
     assert client.get(f"/api/events/{soon.id}").get_json()["state"] == "cancelled"
 
 
-def test_a_run_whose_request_is_in_flight_is_not_waited_for_among_many(
+def test_a_run_that_a_worker_holds_is_not_waited_for_among_many(
     client: FlaskClient, create: Create, store: Store
 ) -> None:
     made = create(rrule=NEVER)["id"]
@@ -172,7 +172,7 @@ def test_a_run_whose_request_is_in_flight_is_not_waited_for_among_many(
     store.mongo.collection("events").update_one({"_id": soon.id}, {"$set": {"state": "running"}})
     form = {"form_token": form_token(client, "/new-schedule"), "verb": "cancel", "selected": [soon.id]}
     assert (
-        "its request is in flight; cancel it on its own page"
+        "a worker holds it: cancel it on its own page, which asks the worker"
         in client.post("/events/selected", data=form).text
     )
     assert store.mongo.collection("cancel_requests").count_documents({}) == 0

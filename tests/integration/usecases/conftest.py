@@ -25,9 +25,9 @@ from tests.processes import PATIENCE_SECONDS
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A beat that sees no kill switch or blackout, because its one look took half a second, dispatches; a
     selection that took a second is dispatched in part; a worker ends without the last runs; a person is told
-    that an event is in flight whose worker has not answered within three seconds; a request that takes ten
-    seconds has failed, so that those of tests may take longer, and the lease of a claim suits them. Tests of
-    these bounds set them themselves."""
+    that a worker has not answered after three seconds; a request that takes ten seconds has failed, so that
+    those of tests may take longer, and the lease of a claim suits them. Tests of these bounds set them
+    themselves."""
     monkeypatch.setattr(stops, "ANSWER_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(dispatch, "SELECTION_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(events, "ANSWER_SECONDS", PATIENCE_SECONDS)

@@ -204,7 +204,7 @@ def test_an_event_that_waits_in_a_worker_can_be_cancelled_and_one_in_flight_cann
     waiting = next(row["_id"] for row in worker.rows() if row["_id"] not in flying)
     cancelled = events_of(worker.store).cancel(waiting, clock.now())
     assert cancelled.state == "cancelled"
-    with pytest.raises(Conflict, match="in flight"):
+    with pytest.raises(Conflict, match="its request is in flight"):
         events_of(worker.store).cancel(next(iter(flying)), clock.now())
     worker.finish()
     assert waiting not in {call.key for call in worker.calls()}
@@ -215,7 +215,7 @@ def test_an_event_that_waits_in_a_worker_can_be_cancelled_and_one_in_flight_cann
 def test_a_request_to_cancel_whose_process_died_long_ago_cancels_nothing(
     worker: HoldingWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody waits for its answer any more; the person was told that the event is in flight."""
+    """Nobody waits for its answer any more."""
     worker.put(concurrency=2)
     worker.deliver(worker.due(EVENTS), 2)
     flying = {call.key for call in worker.calls()}
