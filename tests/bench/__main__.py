@@ -15,6 +15,7 @@ from tests.builders import use_ordinary_timeouts
 
 NAMES = (
     "suite",
+    "pairs",
     "burst",
     "floor",
     "singles",

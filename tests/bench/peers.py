@@ -9,7 +9,6 @@ the programs that plan are not counted. Peers are installed into a folder of the
 
 import argparse
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -27,7 +26,7 @@ from tests.bench.arrivals import Arrival, judged
 from tests.bench.costs import cpu_seconds, family
 from tests.bench.ground import CORES, Ground, ground, wait_for
 from tests.bench.planted import events_at, insert, make_schedules, soon, whole_ms
-from tests.bench.report import Report, Row
+from tests.bench.report import Report, Row, compared
 
 HERE = Path(__file__).parent / "peer_programs"
 INSTALLED = Path(__file__).parents[2] / ".venv" / "peers"
@@ -139,7 +138,7 @@ def run(options: argparse.Namespace) -> Report:
                         tuple(_one(side, situation, options) for side in (ours, theirs))
                         for _ in range(options.pairs)
                     ]
-                    of_peer[situation] = compared(pairs)
+                    of_peer[situation] = compared(pairs, but=COUNTS)
                     rows.append(of_peer[situation])
                     heads.append(f"{name} {situation}")
                 summary[name] = of_peer
@@ -246,22 +245,6 @@ def _one(side: _Side, situation: str, options: argparse.Namespace) -> Row:
         "early": row["early"],
         "planned_late": int(planned_late),
     }
-
-
-def compared(pairs: Sequence[tuple[Row, ...]]) -> Row:
-    """Medians of both sides, and the ratios of the pairs, ours to theirs: the median, the least, the
-    greatest."""
-    known = [key for key in pairs[0][0] if all(key in row for pair in pairs for row in pair)]
-    ours, theirs = (
-        {key: statistics.median(row[key] for row in side) for key in known}
-        for side in zip(*pairs, strict=True)
-    )
-    ratios: Row = {}
-    for key in known:
-        each = sorted(ours[key] / theirs[key] for ours, theirs in pairs if theirs[key])
-        if each and key not in COUNTS:
-            ratios[key] = [round(value, 2) for value in (statistics.median(each), each[0], each[-1])]
-    return {"ours": ours, "theirs": theirs, "ratio": ratios}
 
 
 @contextmanager

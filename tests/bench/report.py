@@ -1,7 +1,8 @@
 """What a benchmark has to say: a column of figures for each run, and one JSON object for machines."""
 
 import json
-from collections.abc import Callable, Sequence
+import statistics
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +52,31 @@ def repeated(runs: int, run: Callable[[], Row], key: str, good: Callable[[Row], 
     """The same measurement several times: its median is the summary."""
     rows = [run() for _ in range(runs)]
     return Report(rows, middle(rows, key), all(map(good, rows)))
+
+
+def compared(pairs: Sequence[tuple[Row, ...]], *, but: Collection[str]) -> Row:
+    """Medians of both sides, and the ratios of the pairs, ours to theirs: the median, the least, the
+    greatest. Of the figures in `but` no ratio is made."""
+    known = [key for key in pairs[0][0] if all(key in row for pair in pairs for row in pair)]
+    ours, theirs = (
+        {key: statistics.median(row[key] for row in side) for key in known}
+        for side in zip(*pairs, strict=True)
+    )
+    ratios: Row = {}
+    for key in known:
+        each = sorted(ours[key] / theirs[key] for ours, theirs in pairs if theirs[key])
+        if each and key not in but:
+            ratios[key] = [round(value, 2) for value in (statistics.median(each), each[0], each[-1])]
+    return {"ours": ours, "theirs": theirs, "ratio": ratios}
+
+
+def figures(row: Row) -> dict[str, float]:
+    """The numbers of a row, those within others by their whole names, such as `lag_ms.p99`."""
+    return {
+        key: value
+        for key, value in _flat(row).items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
 
 
 def show(name: str, rows: Sequence[Row], heads: Sequence[str]) -> None:

@@ -5,6 +5,8 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -53,7 +55,7 @@ def run(options: argparse.Namespace) -> Report:
     sizes = FULL if options.full else USUAL
     began = time.monotonic()
     for name in options.only:
-        summary = _measured(name, sizes[name])
+        summary = measured([name, *sizes[name].split()])
         if summary is not None:
             summaries[name] = summary
     rows = [budget.row(summaries) for budget in BUDGETS if budget.bench in options.only]
@@ -69,11 +71,13 @@ def run(options: argparse.Namespace) -> Report:
     )
 
 
-def _measured(name: str, arguments: str) -> Row | None:
-    """Runs a benchmark by itself, shows its table, and returns its last line; None when it failed, or when
-    something was lost or doubled."""
-    command = [sys.executable, "-m", "tests.bench", name, *arguments.split()]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+def measured(
+    arguments: Sequence[str], *, python: Path = Path(sys.executable), folder: Path | None = None
+) -> Row | None:
+    """Runs a benchmark by itself, by `python` and in `folder` (None: the one of this process), shows its
+    table, and returns its last line; None when it failed, or when something was lost or doubled."""
+    command = [str(python), "-m", "tests.bench", *arguments]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         try:
             output, _ = process.communicate()
         except BaseException:
@@ -82,7 +86,7 @@ def _measured(name: str, arguments: str) -> Row | None:
     *table, last = output.splitlines() or [""]
     print("\n".join(table), flush=True)
     if process.returncode:
-        print(f"{name} failed: {last}", flush=True)
+        print(f"{arguments[0]} failed: {last}", flush=True)
         return None
     summary: Row = json.loads(last)
     return summary
