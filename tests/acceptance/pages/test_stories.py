@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import requests
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 from pymongo import MongoClient
 
 from scheduler_app.domain.action import origin_of
@@ -236,6 +236,18 @@ def test_an_edit_shows_what_it_adds_removes_and_cancels_before_it_is_saved(
     use(page, "trigger")
     stack.finished(made)
     assert journal.calls["/edited"][0].seen.headers["x-token"] == "kept-secret"
+
+
+def test_while_the_server_looks_at_an_edit_a_later_edit_takes_its_place(
+    page: Page, stack: Stack, journal: Journal
+) -> None:
+    made = stack.create(journal.url("/edited"), every_seconds=120)
+    held: list[Route] = []
+    page.route("**/effect", lambda route: route.continue_() if held else held.append(route))
+    with page.expect_request("**/effect"):
+        page.goto(f"/schedules/{made}/edit")
+    fill(page, "when", "every_seconds: 360")
+    expect(page.get_by_test_id("effect").get_by_test_id("removed")).to_be_visible()
 
 
 def test_a_rule_is_picked_and_written_in_other_ways(page: Page) -> None:
