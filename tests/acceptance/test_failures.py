@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -47,20 +48,29 @@ def test_a_failing_receiver_is_one_reason_for_all_until_its_events_were_sent_aga
     wait_until(all_failed, "all of its schedules to be counted", pause=0.5)
     [failure] = requests.get(f"{stack.url}/api/failures").json()["failures"]
     assert failure["events"]["dead_letters"] == SCHEDULES
-    told = subprocess.run(
-        [sys.executable, "-m", "scheduler_app.cli", "status"],
-        env={**stack.environment, "SCHEDULER_URL": stack.url},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert told.returncode == 1, told.stderr
-    assert told.stdout.startswith("attention since ")
-    assert "team:a" in told.stdout
-    assert 'data-verdict="attention"' in requests.get(stack.url).text
-    assert "scheduler_verdict 1.0" in requests.get(f"{stack.url}/metrics").text
-    ready = requests.get(f"{stack.url}/readyz")
-    assert (ready.status_code, ready.json()["verdict"]) == (200, "attention")
+
+    def command_tells() -> bool:
+        told = subprocess.run(
+            [sys.executable, "-m", "scheduler_app.cli", "status"],
+            env={**stack.environment, "SCHEDULER_URL": stack.url},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return told.returncode == 1 and told.stdout.startswith("attention since ") and "team:a" in told.stdout
+
+    def is_ready() -> bool:
+        ready = requests.get(f"{stack.url}/readyz")
+        return (ready.status_code, ready.json()["verdict"]) == (200, "attention")
+
+    def shows(path: str, words: str) -> Callable[[], bool]:
+        return lambda: words in requests.get(f"{stack.url}{path}").text
+
+    # Each until it is so: what MongoDB does not answer within 1.5 s is told as a fault of MongoDB.
+    wait_until(command_tells, "the command to tell of it", pause=0.2)
+    wait_until(shows("", 'data-verdict="attention"'), "the first page to tell of it", pause=0.2)
+    wait_until(shows("/metrics", "scheduler_verdict 1.0"), "the metrics to tell of it", pause=0.2)
+    wait_until(is_ready, "the API to be ready, and to tell of it", pause=0.2)
     journal.script("/hook", says())
     asked = {"cause": failure["id"], "rate": 100}
     answer = requests.post(f"{stack.url}/api/events/redrive", json=asked)

@@ -200,7 +200,7 @@ def test_processes_started_by_hand_take_no_api_and_no_beat_of_that_folder(
         ):
             program.wait_for(works)
         wait_until(lambda: answers(f"http://127.0.0.1:{port}/readyz"), "the API that was started by hand")
-        assert requests.get(f"{url}/readyz").status_code == 200
+        wait_until(lambda: answers(f"{url}/readyz"), "the API of that folder to be ready as before")
         for program in started:
             program.signal(signal.SIGTERM)
         for program in started:

@@ -211,7 +211,7 @@ def test_up_runs_everything_over_rabbitmq(tmp_path: Path, run: Callable[..., Pro
     up.wait_for(r"^Everything is ready")
     up.wait_for(r"^  RabbitMQ +amqp://scheduler:\*\*\*@127\.0\.0\.1:\d+//$")
     api = up.wait_for(r"^  API +(http://\S+)$")[1]
-    assert requests.get(f"{api}/readyz").status_code == 200
+    wait_until(lambda: requests.get(f"{api}/readyz").status_code == 200, "the API to be ready", pause=0.2)
     config = up.wait_for(r"^  Doctor +.*scheduler doctor --config (.*)$")[1]
     doctor = run(sys.executable, "-m", "scheduler_app.cli", "doctor", "--config", config)
     assert doctor.wait() == 0, doctor.output
