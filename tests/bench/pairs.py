@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import tempfile
 from pathlib import Path
 
 from tests.bench.report import Report, Row, compared, figures
@@ -32,6 +33,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Report:
+    if not options.benchmark:
+        sys.exit("name the benchmark and its options, such as: spread --rate 20")
     commit = _git("rev-parse", "--short=12", f"{options.than}^{{commit}}").decode().strip()
     theirs = _prepared(commit)
     pairs: list[tuple[Row, Row]] = []
@@ -57,10 +60,13 @@ def run(options: argparse.Namespace) -> Report:
 def _prepared(commit: str) -> Path:
     """The folder of the commit, with all that it needs installed; made once, and removed by `make clean`."""
     folder = COMMITS / commit
-    if not (folder / "Makefile").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(fileobj=io.BytesIO(_git("archive", commit))) as files:
-            files.extractall(folder, filter="data")
+    if not folder.exists():
+        COMMITS.mkdir(exist_ok=True)
+        # It has its name once it is whole: what was interrupted is made again.
+        with tempfile.TemporaryDirectory(dir=COMMITS) as unfinished:
+            with tarfile.open(fileobj=io.BytesIO(_git("archive", commit))) as files:
+                files.extractall(Path(unfinished) / commit, filter="data")
+            (Path(unfinished) / commit).rename(folder)
     # A make that has started this one hands on its own options.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     subprocess.run(

@@ -47,8 +47,8 @@ def make_schedules(
     ]
     made.store.schedules.insert_many(schedules)
     # Nobody has created them: beats would write their lines into the audit while something is measured.
-    owed = {"unlogged": {"$exists": True}}
-    made.store.mongo.collection("schedules").update_many(owed, {"$unset": {"unlogged": ""}})
+    these = {"_id": {"$in": [each.id for each in schedules]}}
+    made.store.mongo.collection("schedules").update_many(these, {"$unset": {"unlogged": ""}})
     return schedules
 
 
