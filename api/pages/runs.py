@@ -202,7 +202,7 @@ def change_runs(form: Loaded) -> Response | str:
 
 
 def _refusal(verb: str, event_id: WholeId) -> str | None:
-    """Why it could not be done to a run; None where it was."""
+    """Why the act `verb` was refused for the event; None where it was done."""
     deeds, now = services().events, services().now()
     try:
         if verb == "send_again":

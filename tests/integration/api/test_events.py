@@ -67,33 +67,36 @@ def test_a_waiting_event_is_cancelled_and_says_by_whom(
     assert "cancelled" in again.get_json()["detail"]
 
 
-def test_who_cancels_an_event_is_told_that_its_worker_has_not_answered(
-    client: FlaskClient, store: Store, now: datetime, owner: str
-) -> None:
-    """Whether its request has begun is not known then."""
+@pytest.fixture
+def claimed(store: Store, now: datetime, owner: str) -> str:
+    """The id of an event whose worker does not answer."""
     made = event(now, owner)
     store.events.insert([made], now, "made")
     store.claims.claim([made.id], until=now, now=now, lease_seconds=25, worker="w")
-    answer = client.post(f"/api/events/{made.id}/cancel")
+    return made.id
+
+
+def test_who_cancels_an_event_is_told_that_its_worker_has_not_answered(
+    client: FlaskClient, claimed: str
+) -> None:
+    """Whether its request has begun is not known then."""
+    answer = client.post(f"/api/events/{claimed}/cancel")
     assert answer.status_code == 409
     assert f"the event is running: {NOT_ANSWERED}" in answer.get_json()["detail"]
-    assert client.get(f"/api/events/{made.id}").get_json()["state"] == "running"
+    assert client.get(f"/api/events/{claimed}").get_json()["state"] == "running"
 
 
 def test_only_some_requests_wait_for_workers_and_others_are_told_to_ask_again(
-    client: FlaskClient, store: Store, now: datetime, owner: str
+    client: FlaskClient, claimed: str
 ) -> None:
-    made = event(now, owner)
-    store.events.insert([made], now, "made")
-    store.claims.claim([made.id], until=now, now=now, lease_seconds=25, worker="w")
     with ExitStack() as others:
         for _ in range(WAITING_AT_ONCE):
             others.enter_context(cancellation_slots)
-        answer = client.post(f"/api/events/{made.id}/cancel")
+        answer = client.post(f"/api/events/{claimed}/cancel")
     assert answer.status_code == 409
     assert TOO_MANY_WAIT in answer.get_json()["detail"]
     # Their places are free again.
-    assert NOT_ANSWERED in client.post(f"/api/events/{made.id}/cancel").get_json()["detail"]
+    assert NOT_ANSWERED in client.post(f"/api/events/{claimed}/cancel").get_json()["detail"]
 
 
 def test_a_redriven_event_is_sent_at_once_and_keeps_its_history(
