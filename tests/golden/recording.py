@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from werkzeug.test import TestResponse
@@ -138,7 +139,10 @@ def _in_order(value: Any) -> Any:
         found["names"] = sorted(found["names"])
     if isinstance(found.get("failures"), list):
         of_one_time = sorted(found["failures"], key=lambda each: [each["kind"], each.get("failure", "")])
-        found["failures"] = sorted(of_one_time, key=lambda each: str(each["since"]), reverse=True)
+        # Not as texts: an instant without milliseconds would come after those of the same second.
+        found["failures"] = sorted(
+            of_one_time, key=lambda each: datetime.fromisoformat(each["since"]), reverse=True
+        )
     return found
 
 

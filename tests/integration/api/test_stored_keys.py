@@ -4,7 +4,7 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Collection
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -78,12 +78,15 @@ def status(client: FlaskClient, key: str, path: str = "/api/v1/schedules") -> in
 
 
 def test_a_key_is_shown_once_and_only_a_hash_of_it_is_kept(
-    processes: list[FlaskClient], store: Store
+    processes: list[FlaskClient], store: Store, time: ToldTime
 ) -> None:
     client = processes[0]
     ends = "2040-01-01T00:00:00Z"
+    time.at = datetime(2026, 11, 27, 16, 48, 15, tzinfo=UTC)
     made = make(client, scopes=["trigger", "read"], expires_at=ends)
+    assert made["created_at"] == "2026-11-27T16:48:15Z"
     key = made.pop("key")
+    time.at += timedelta(milliseconds=18)
     assert re.fullmatch(r"rrs_[0-9a-z]{12}_[0-9A-Za-z]{38}", key)
     assert made["scopes"] == ["read", "trigger"]
     assert (made["created_by"], made["tenant"], made["expires_at"]) == (
@@ -94,7 +97,7 @@ def test_a_key_is_shown_once_and_only_a_hash_of_it_is_kept(
     assert [status(each, key) for each in processes] == [200, 200, 200]
     shown = client.get(f"{KEYS}/{made['id']}", headers=by(ROOT)).get_json()
     assert shown.pop("last_used_from") == "127.0.0.1"
-    assert shown.pop("last_used_at") >= made["created_at"]
+    assert shown.pop("last_used_at") == "2026-11-27T16:48:15.018Z"
     assert shown == made
     listed = client.get(KEYS, headers=by(ROOT))
     assert [each["id"] for each in listed.get_json()["keys"]] == [made["id"]]
