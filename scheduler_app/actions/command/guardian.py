@@ -24,6 +24,8 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 #: Between two looks for processes that are left.
 PAUSE_SECONDS = 0.02
+#: Between two tries to let a command's session give way.
+AGAIN_SECONDS = 0.2
 #: After how long processes are left that cannot be killed (they hang in the kernel).
 LAST_SECONDS = 5.0
 _SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
@@ -53,19 +55,22 @@ def main() -> None:
         number, _, text = why.decode("utf-8", "replace").partition(" ")
         answer: dict[str, object] = {"error": text, "errno": int(number)}
     else:
-        answer = {"status": _watch(command, wanted["grace"])}
+        answer = {"status": _watch(command, wanted["grace"], wanted["niceness"])}
     _kill_all()
     os.write(report, json.dumps(answer).encode())
 
 
-def _watch(command: int, grace: float) -> int:
+def _watch(command: int, grace: float, niceness: int) -> int:
     """Waits for the end of the command; returns its wait status."""
     kill_at = None
+    gives_way = niceness == 0
     while True:
-        if kill_at is None:
+        gives_way = gives_way or _group_gives_way(command, niceness)
+        if kill_at is None and gives_way:
             found = signal.sigwait(_SIGNALS)
         else:
-            waited = signal.sigtimedwait(_SIGNALS, max(0.0, kill_at - time.monotonic()))
+            pause = AGAIN_SECONDS if kill_at is None else max(0.0, kill_at - time.monotonic())
+            waited = signal.sigtimedwait(_SIGNALS, pause)
             found = signal.SIGCHLD if waited is None else waited.si_signo
         if found != signal.SIGCHLD and kill_at is None:
             _signal_all(command, signal.SIGTERM)
@@ -75,6 +80,20 @@ def _watch(command: int, grace: float) -> int:
         status = _reaped(command)
         if status is not None:
             return status
+
+
+def _group_gives_way(command: int, niceness: int) -> bool:
+    """Gives the group of the command's session the niceness, where the kernel groups processes by session
+    (`sched_autogroup_enabled`): what a process is given counts within its group only. False when the kernel
+    asks to try again: it lets those who are not root do so ten times a second, on the whole host."""
+    try:
+        with open(f"/proc/{command}/autogroup", "w") as file:
+            file.write(str(niceness))
+    except BlockingIOError:
+        return False
+    except OSError:  # there are no such groups, a sandbox forbids it, or the command has ended
+        return True
+    return True
 
 
 def _reaped(command: int) -> int | None:
@@ -138,7 +157,7 @@ def _descendants() -> list[int]:
 def _become(wanted: dict[str, Any], told: int) -> None:
     """Becomes the command. It never returns."""
     try:
-        os.setpgid(0, 0)
+        os.setsid()
         os.set_inheritable(told, False)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for name, limit in wanted["limits"].items():

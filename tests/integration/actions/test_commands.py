@@ -184,6 +184,22 @@ def test_a_command_gives_way_to_others_and_its_guardian_does_not(run: Run) -> No
         assert [int(line) for line in (verdict.output or "").split()] == [niceness, here]
 
 
+#: Ends when the group of its session gives way, at once where the kernel has no such groups.
+UNTIL_ITS_GROUP_GIVES_WAY = "while grep -q 'nice 0$' /proc/$$/autogroup; do sleep 0.05; done"
+
+
+def test_the_kernels_group_of_a_commands_session_gives_way_too_and_that_of_its_guardian_does_not(
+    run: Run,
+) -> None:
+    """A kernel that groups processes by session (`sched_autogroup_enabled`) compares niceness within a
+    group only."""
+    here = Path("/proc/self/autogroup")
+    groups = [" nice 10", " nice 0"] if here.exists() else []
+    verdict = run(f"{UNTIL_ITS_GROUP_GIVES_WAY}; cat /proc/$$/autogroup /proc/$PPID/autogroup")
+    told = [line for line in (verdict.output or "").splitlines() if line.startswith("/autogroup-")]
+    assert [line[line.index(" ") :] for line in told] == groups
+
+
 def test_commands_run_where_the_setting_says(run: Run, tmp_path: Path) -> None:
     assert run("pwd", command_directory=str(tmp_path)).output == f"{tmp_path}\n"
 
@@ -296,11 +312,33 @@ with closing(executor(command_niceness=10)) as made:
 """
 
 
-def test_a_command_runs_where_a_sandbox_forbids_to_give_way() -> None:
+#: Gives up CAP_SYS_ADMIN for what it starts, and then runs commands that end when their groups give way.
+RATE_LIMITED = """
+import ctypes
+from contextlib import closing
+from tests.integration.actions.test_commands import UNTIL_ITS_GROUP_GIVES_WAY, begin, collect, executor
+from scheduler_app.domain.command_action import CommandAction
+assert ctypes.CDLL(None).prctl(24, 21, 0, 0, 0) == 0
+with closing(executor(command_niceness=10, command_concurrency=8)) as made:
+    for number in range(8):
+        begin(made, CommandAction((UNTIL_ITS_GROUP_GIVES_WAY,), shell=True), name=f"s{number}")
+    print({verdict.outcome for verdict in collect(made, 8)})
+"""
+
+
+def printed_by(program: str) -> list[str]:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    command = (sys.executable, "-c", SANDBOXED)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=100)
-    assert done.stdout.split() == [*str(Outcome.SUCCESS).split(), str(os.nice(0))], done.stdout
+    command = (sys.executable, "-c", program)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
+    return done.stdout.split()
+
+
+def test_a_command_runs_where_a_sandbox_forbids_to_give_way() -> None:
+    assert printed_by(SANDBOXED) == [*str(Outcome.SUCCESS).split(), str(os.nice(0))]
+
+
+def test_commands_that_start_together_all_give_way_where_the_kernel_allows_ten_a_second() -> None:
+    assert printed_by(RATE_LIMITED) == str({Outcome.SUCCESS}).split()
 
 
 def user_of_none() -> str:
