@@ -1,9 +1,10 @@
-"""Schedules that wait: what each process costs in a second in which nothing is due."""
+"""Schedules and messages that wait: what each process costs in a second in which nothing is due."""
 
 import argparse
 import time
 
 from tests.bench.ground import CORES, Ground, ground
+from tests.bench.messages import plant_waiting
 from tests.bench.planted import EVENTS_AT_ONCE, make_schedules
 from tests.bench.report import Report, Row
 
@@ -13,6 +14,7 @@ SETTLE_SECONDS = 10
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--schedules", type=int, default=1_000)
+    parser.add_argument("--messages", type=int, default=0)
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--workers", type=int, default=CORES)
 
@@ -22,6 +24,8 @@ def run(options: argparse.Namespace) -> Report:
         for start in range(0, options.schedules, EVENTS_AT_ONCE):
             count = min(EVENTS_AT_ONCE, options.schedules - start)
             make_schedules(made, prefix=f"idle{start}-", count=count)
+        if options.messages:
+            plant_waiting(made, options.messages)
         time.sleep(SETTLE_SECONDS)
         row = measured(made, options.seconds)
     return Report([row], row)
