@@ -11,6 +11,7 @@ from typing import Any
 
 import requests
 
+from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.states import LIVING
 from scheduler_app.embedded import Mongod, RabbitMQ, Redis, free_port
@@ -60,7 +61,8 @@ class Ground:
         return self.sink.arrivals()
 
     def idle(self) -> bool:
-        """Whether all events are finished; it looks for one, so that asking costs the run nothing."""
+        """Whether all events are finished. Ask when the last one is due, not before: twenty such questions a
+        second cost mongod as much as half of what is asked for 20 events a second."""
         living = self._living({"$gt": LONG_AGO})
         return self.store.mongo.collection("events").find_one(living, {"_id": 1}, hint="due_v4") is None
 
@@ -148,6 +150,10 @@ def ground(
         finally:
             stack.close()
             store.close()
+
+
+def sleep_until(moment: datetime) -> None:
+    time.sleep(max(0.0, (moment - clock.now()).total_seconds()))
 
 
 def wait_for(condition: Callable[[], bool], seconds: float, what: str, *, every: float = 0.05) -> None:

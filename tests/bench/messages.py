@@ -2,10 +2,9 @@
 everybody else.
 
 `once`: schedules with a `run_at`, and as many messages, created in bulk through the API for one instant.
-`occurrences`: the next occurrence of each of as many hourly schedules, from its expansion by a beat to the
-last run that its schedule notes; and as many messages, from their creation to their record.
-`delivery`: events of occurrences put into the store, so that beats have nothing to expand and schedules
-little to note.
+`occurrences`: the next occurrence of each of as many hourly schedules, from its expansion by a beat to its
+record; and as many messages, from their creation to their record.
+`delivery`: events of occurrences put into the store, so that beats have nothing to expand.
 `waiting`: a tick, a creation, a page of the list and a cancellation, with 1,000 and with `--waiting` of them.
 """
 
@@ -24,12 +23,11 @@ from scheduler_app.beat.scheduler import Tick
 from scheduler_app.broker.app import make_app
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain.http_action import RequestBody
-from scheduler_app.domain.ids import TENANT
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.events.messages import to_message_document
 from scheduler_app.store.schedules.documents import to_schedule_document
 from tests.bench.arrivals import judged
-from tests.bench.ground import CORES, Ground, ground, wait_for
+from tests.bench.ground import CORES, Ground, ground, sleep_until, wait_for
 from tests.bench.load import Asked, drive
 from tests.bench.planted import EVENTS_AT_ONCE, events_at, insert, make_schedules, soon
 from tests.bench.report import Report, Row
@@ -110,21 +108,9 @@ def _occurrences(made: Ground, count: int, run: int) -> Row:
         )
     made.arrivals()
     made.costs.start()
-    wait_for(lambda: clock.now() > due and made.idle(), 240, "all to complete")
-    _wait_for_last_runs(made, f"hourly {run}-")
+    sleep_until(due)
+    wait_for(made.idle, 180, "all to complete")
     return {**judged(made.arrivals(), count), **made.costs.since_start(count)}
-
-
-def _wait_for_last_runs(made: Ground, prefix: str) -> None:
-    """Workers note last runs later, a few at a time: that is a schedule's cost, too. To look for them must
-    not be one, so that happens once a second."""
-    unnoted = {"tenant": TENANT, "name": {"$regex": f"^{prefix}"}, "last_run": {"$exists": False}}
-    wait_for(
-        lambda: made.store.mongo.collection("schedules").find_one(unnoted, {"_id": 1}) is None,
-        180,
-        "the last runs to be noted",
-        every=1.0,
-    )
 
 
 def _delivery(made: Ground, schedules: list[Schedule], count: int) -> Row:
@@ -173,9 +159,8 @@ def _once(made: Ground, kind: str, count: int, run: int) -> Row:
     made.arrivals()
     made.costs.start()
     driven = drive([Asked("POST", f"{made.stack.url}/api/{kind}/bulk", body) for body in bodies], CLIENTS)
+    sleep_until(due)
     wait_for(lambda: made.expanded(due) and made.idle(), 180, "all to complete")
-    if kind == "schedules":
-        _wait_for_last_runs(made, f"once {run}-")
     return {
         "created_per_s": round(count / driven.seconds),
         **judged(made.arrivals(), count),

@@ -14,7 +14,7 @@ from scheduler_app.clock import clock
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.states import LIVING
 from tests.bench.arrivals import Arrival, watched
-from tests.bench.ground import CORES, Ground, ground, wait_for
+from tests.bench.ground import CORES, Ground, ground, sleep_until, wait_for
 from tests.bench.neighbour import Neighbour
 from tests.bench.neighbours_cases import neighbours
 from tests.bench.planted import events_at, insert, make_schedules, soon
@@ -79,10 +79,10 @@ class Run:
         begin, victims, planted = self._plant()
         idle = self._cpu_per_s(IDLE_SECONDS)
         first = begin - timedelta(seconds=self._undisturbed)
-        _sleep_until(first)
+        sleep_until(first)
         neighbour.watch()
         made.costs.start()
-        _sleep_until(begin)
+        sleep_until(begin)
         cpu = {"undisturbed": self._since_start(self._undisturbed)}
         made.costs.start()
         neighbour.disturb()
@@ -148,7 +148,7 @@ class Run:
         began, samples = clock.now(), [self._sample()]
         pause = (until - began).total_seconds() / SAMPLES
         for number in range(1, SAMPLES + 1):
-            _sleep_until(began + timedelta(seconds=number * pause))
+            sleep_until(began + timedelta(seconds=number * pause))
             samples.append(self._sample())
         return {
             name: {
@@ -275,7 +275,3 @@ def _last_third(samples: Sequence[float]) -> float:
     third = samples[len(samples) * 2 // 3 :]
     few = max(1, len(third) // 4)
     return statistics.median(third[-few:]) - statistics.median(third[:few])
-
-
-def _sleep_until(moment: datetime) -> None:
-    time.sleep(max(0.0, (moment - clock.now()).total_seconds()))

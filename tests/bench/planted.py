@@ -9,7 +9,7 @@ from scheduler_app.domain.event import Event, scheduled
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.usecases.duties.cause_inspection import NO_FUTURE
 from tests.bench.arrivals import Arrival, judged
-from tests.bench.ground import Ground, wait_for
+from tests.bench.ground import Ground, sleep_until, wait_for
 from tests.bench.receiver import Receiver
 from tests.bench.report import Row
 from tests.builders import schedule
@@ -67,11 +67,13 @@ def insert(made: Ground, events: list[Event]) -> None:
 
 
 def delivered(made: Ground, events: list[Event], seconds: float) -> tuple[Row, list[Arrival]]:
-    """Inserts the events, waits at most `seconds` until all are finished, and judges them."""
+    """Inserts the events, waits until all are finished, at most `seconds` after the last one is due, and
+    judges them."""
     before = made.completed()
     made.arrivals()  # those of what was before; some of these may arrive while others are inserted
     insert(made, events)
     made.costs.start()
+    sleep_until(max(event.due_at for event in events))
     wait_for(made.idle, seconds, "all to complete")
     finished = clock.now() - min(event.due_at for event in events)
     costs = made.costs.since_start(len(events))

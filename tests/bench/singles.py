@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from tests.bench import plot
 from tests.bench.arrivals import Arrival, complete, judged
-from tests.bench.ground import CORES, Ground, ground, wait_for
+from tests.bench.ground import CORES, Ground, ground, sleep_until, wait_for
 from tests.bench.planted import soon
 from tests.bench.report import Report, Row
 from tests.builders import schedule
@@ -59,7 +59,8 @@ def one(made: Ground, number: int, count: int, seconds: float) -> tuple[Row, lis
         )
     made.arrivals()
     last = first + timedelta(seconds=seconds)
-    wait_for(lambda: made.expanded(last) and made.idle(), seconds + 120, "all to complete")
+    sleep_until(last)
+    wait_for(lambda: made.expanded(last) and made.idle(), 120, "all to complete")
     costs = made.costs.since_start(count)
     arrivals = made.arrivals()
     return {**judged(arrivals, count), "completed": made.completed() - before, **costs}, arrivals

@@ -85,5 +85,5 @@ def one(made: Ground, schedules: list[Schedule], rate: float, seconds: float) ->
     events = events_at(
         schedules, count, lambda number: first + timedelta(milliseconds=int(number * 1000 / rate))
     )
-    row, arrivals = delivered(made, events, seconds + 90)
+    row, arrivals = delivered(made, events, 90)
     return {"rate_per_s": round(rate), **row}, arrivals
