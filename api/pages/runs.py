@@ -202,7 +202,7 @@ def change_runs(form: Loaded) -> Response | str:
 
 
 def _refusal(verb: str, event_id: WholeId) -> str | None:
-    """Why the act `verb` was refused for the event; None where it was done."""
+    """The reason why `verb` was refused for this event; None if it was carried out."""
     deeds, now = services().events, services().now()
     try:
         if verb == "send_again":

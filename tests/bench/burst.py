@@ -98,8 +98,8 @@ def one(
     picture: str | None = None,
     lead_seconds: float | None = LEAD_SECONDS,
 ) -> Row:
-    """One burst; lag is taken where the requests arrive, from the second in which all are due: so many
-    seconds after they were stored, or just before they are."""
+    """One burst. The receiver measures the lag, from the instant at which all events are due. That is
+    `lead_seconds` after they were stored; with None it is the instant before they are stored."""
     due = whole_ms(clock.now()) if lead_seconds is None else soon(lead_seconds, count)
     row, arrivals = delivered(made, events_at(schedules, count, lambda number: due), 180)
     if picture:

@@ -169,7 +169,7 @@ def _once(made: Ground, kind: str, count: int, run: int) -> Row:
 
 
 def _waiting(made: Ground, count: int) -> Row:
-    """Milliseconds of each, while so many messages wait for a time that is far away."""
+    """How many milliseconds each step takes while `count` messages wait."""
     plant_waiting(made, count)
     url, session = f"{made.stack.url}/api/messages", requests.Session()
     item: dict[str, Any] = {"callback_url": made.url, "scheduled_at": "2080-01-01T00:00:00Z"}
@@ -190,7 +190,7 @@ def _waiting(made: Ground, count: int) -> Row:
 
 
 def plant_waiting(made: Ground, count: int) -> None:
-    """Puts messages into the store until so many wait for a time that is far away."""
+    """Puts messages into the store until `count` of them wait. They are due in ten years."""
     events = made.store.mongo.collection("events")
     there = events.count_documents({"event_name": "waiting", "kind": "message"}, hint="message_names_v1")
     far, box = clock.now() + timedelta(days=3_650), made.store.secret_box

@@ -85,8 +85,8 @@ def _watch(command: int, grace: float, niceness: int) -> int:
 def _group_gives_way(command: int, niceness: int) -> bool:
     """Gives the group of the command's session the niceness, where the kernel groups processes by session
     ("The autogroup feature" of sched(7)): what a process is given counts within its group only. False when
-    the kernel asks to try again: it lets those who are not root do so ten times a second, on the whole
-    host."""
+    the kernel asks to try again: processes without CAP_SYS_ADMIN may do so ten times a second, on the
+    whole host together."""
     try:
         with open(f"/proc/{command}/autogroup", "w") as file:
             file.write(str(niceness))
